@@ -414,7 +414,7 @@ def test_stores(tmp_path: Path, kind: str) -> None:
 
 def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
     """It is no error of the store: another run removed it."""
-    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"), flush=False)
+    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"), durable=False)
     (tmp_path / "file").touch()
     for number in range(3):
         store.put(f"info:x/{number}", tmp_path / "file")

@@ -85,7 +85,7 @@ def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> 
         options["durable"] = False
     store = stores.create(kind, folder, **options)
     if kind == "ocfl":
-        store = stores.open(folder, kind, flush=False)
+        store = stores.open(folder, kind, durable=False)
     for number, (identifier, files) in enumerate(given.items()):
         source = write(scratch / f"{kind}-{number}", files)
         store.put(identifier, source)

@@ -17,7 +17,7 @@ from pressmark.errors import MigrationError
 QUICK: dict[str, dict[str, Any]] = {
     "pairtree": {"durable": False},
     "vitro": {"durable": False},
-    "ocfl": {"flush": False},
+    "ocfl": {"durable": False},
     "bags": {},
 }
 

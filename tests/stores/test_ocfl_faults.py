@@ -29,7 +29,7 @@ from pathlib import Path
 from pressmark.errors import ObjectError
 from pressmark.stores.ocfl.root import OcflRoot
 
-root = OcflRoot(sys.argv[1], flush=False)
+root = OcflRoot(sys.argv[1], durable=False)
 given = Path(sys.argv[2])
 print("ready", flush=True)
 for turn in range(int(sys.argv[4])):
@@ -118,7 +118,7 @@ def test_a_second_run_does_not_disturb_a_first(tmp_path: Path) -> None:
     given = given_files(tmp_path)
     with root.batch():
         root.put("info:x/1", given)
-        other = OcflRoot(root.root, flush=False)
+        other = OcflRoot(root.root, durable=False)
         assert kinds(other.check()) == []
         assert kinds(other.repair()) == []
         other.put("info:x/2", given)

@@ -72,7 +72,7 @@ def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) ->
     given = source(tmp_path / "in")
     files = {"a \u00e9~": given / "a.txt", "d/e/f": given / "deep/er/b.txt", "same": given / "same.txt"}
     clean = DirectClean(encode_utf=True)
-    mapped = OcflRoot(root.root, content_paths=clean, user=USER, flush=False)
+    mapped = OcflRoot(root.root, content_paths=clean, user=USER, durable=False)
     with root.batch(), mapped.batch():
         for number in range(OBJECTS):
             (given / "a.txt").write_bytes(b"%d" % number)

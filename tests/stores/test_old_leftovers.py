@@ -15,7 +15,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.stores import Changed, Store
+from pressmark.stores import RepairStep, Store
 from support.trees import snapshot, write
 
 WORKSHOPS = {
@@ -45,12 +45,12 @@ def of_kind(*kinds: str) -> pytest.MarkDecorator:
 
 def leave_run(store: Store, *, in_turn: bool) -> Path:
     """Leave what a run left that was killed before anything was moved: readable for all, unlike today's."""
-    shop = Path(store.root) / WORKSHOPS[store.kind]
-    (shop / RUN).mkdir(mode=0o755, parents=True)
-    write(shop / RUN, {"lock": b"", PREPARED[store.kind]: b"new"})
+    staging = Path(store.root) / WORKSHOPS[store.kind]
+    (staging / RUN).mkdir(mode=0o755, parents=True)
+    write(staging / RUN, {"lock": b"", PREPARED[store.kind]: b"new"})
     if in_turn:
-        (shop / "lock").write_bytes(b"")
-    return shop
+        (staging / "lock").write_bytes(b"")
+    return staging
 
 
 def content(store: Store) -> dict[str, bytes]:
@@ -81,11 +81,11 @@ FINISHERS: dict[str, Callable[[Store, Path], object]] = {
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finisher: str) -> None:
     """It is reported, the object is as before, and the next change or a repair removes it."""
-    shop = leave_run(store, in_turn=in_turn)
-    before = snapshot(shop)
+    staging = leave_run(store, in_turn=in_turn)
+    before = snapshot(staging)
     assert kinds(store) == {"leftover"}
     assert content(store) == {"f": b"old"}
-    assert snapshot(shop) == before, "looking must remove nothing"
+    assert snapshot(staging) == before, "looking must remove nothing"
     FINISHERS[finisher](store, tmp_path)
     assert traces(store) == []
     assert kinds(store) == set()
@@ -95,12 +95,12 @@ def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finish
 
 def test_what_is_no_run(store: Store, tmp_path: Path) -> None:
     """A file among private directories is nothing that a run leaves: it stays."""
-    shop = leave_run(store, in_turn=True)
-    (shop / "notes.txt").write_bytes(b"mine")
+    staging = leave_run(store, in_turn=True)
+    (staging / "notes.txt").write_bytes(b"mine")
     store.put("abc", tmp_path / "new", replace=True)
     store.repair()
-    assert (shop / "notes.txt").read_bytes() == b"mine"
-    assert not (shop / RUN).exists()
+    assert (staging / "notes.txt").read_bytes() == b"mine"
+    assert not (staging / RUN).exists()
 
 
 # --- replacements that were interrupted -------------------------------------------------------------------------------
@@ -170,16 +170,16 @@ def test_a_split_end_half_moved(store: Store) -> None:
 @pytest.mark.parametrize("finisher", FINISHERS)
 def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: str) -> None:
     """New content under the old name has its new name already for who reads it; the next run renames it."""
-    shop = leave_run(store, in_turn=True)
+    staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "file_storage_root/abc"
     (place / "f").write_bytes(b"new")
-    (shop / "renaming").write_text(json.dumps(["abc", "f", "g", (place / "f").stat().st_ino]))
+    (staging / "renaming").write_text(json.dumps(["abc", "f", "g", (place / "f").stat().st_ino]))
     assert kinds(store) == {"leftover", "unfinished"}
     assert content(store) == {"g": b"new"}
     changes: list[object] = []
     if finisher == "repair":
         store.repair(on_event=changes.append)
-        assert {one.action for one in changes if isinstance(one, Changed)} == {"finish", "remove"}
+        assert {one.action for one in changes if isinstance(one, RepairStep)} == {"finish", "remove"}
     else:
         FINISHERS[finisher](store, tmp_path)
     assert traces(store) == []
@@ -189,9 +189,9 @@ def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: s
 @of_kind("vitro")
 def test_a_note_of_what_was_not_begun(store: Store) -> None:
     """The journal names content that has not come: the file keeps its name."""
-    shop = leave_run(store, in_turn=True)
-    (shop / "renaming").write_text(json.dumps(["abc", "f", "g", 1]))
-    (shop / "renaming.new").write_bytes(b"[")
+    staging = leave_run(store, in_turn=True)
+    (staging / "renaming").write_text(json.dumps(["abc", "f", "g", 1]))
+    (staging / "renaming.new").write_bytes(b"[")
     assert content(store) == {"f": b"old"}
     store.repair()
     assert traces(store) == []
@@ -201,12 +201,12 @@ def test_a_note_of_what_was_not_begun(store: Store) -> None:
 @of_kind("ocfl")
 def test_an_exchanged_object(store: Store, tmp_path: Path) -> None:
     """After the exchange, the private directory has the old object, whose files have two names until it goes."""
-    shop = leave_run(store, in_turn=True)
+    staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "abc"
     store.put("abc", tmp_path / "new", replace=True)
-    (shop / RUN / "1").mkdir(parents=True)
-    (shop / RUN / "lock").write_bytes(b"")
-    (shop / RUN / "1/f").hardlink_to(place / "v1/content/f")
+    (staging / RUN / "1").mkdir(parents=True)
+    (staging / RUN / "lock").write_bytes(b"")
+    (staging / RUN / "1/f").hardlink_to(place / "v1/content/f")
     assert {"leftover", "hard-link"} == kinds(store)
     assert content(store) == {"f": b"new"}
     store.repair()

@@ -282,15 +282,15 @@ def replace_by_hand(folder: BagFolder, tmp_path: Path) -> None:
 
 def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], object]) -> list[float]:
     """Have a run that is in its turn, and finishes when the check waits; return how long that is, each time."""
-    shop = RunDirectory(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
-    shop.__enter__()
-    turn = shop.lock()
+    staging = RunDirectory(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
+    staging.__enter__()
+    turn = staging.lock()
     waited: list[float] = []
 
     def end() -> None:
         finish()
         turn.release()
-        shop.__exit__(None, None, None)
+        staging.__exit__(None, None, None)
 
     ended = once(end)
 
@@ -368,9 +368,9 @@ def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch:
     between(any_store)
     waited: list[float] = []
     monkeypatch.setattr(settling, "sleep", waited.append)
-    shop = Path(any_store.root) / SHOPS[any_store.kind]
-    shop.mkdir(exist_ok=True)
-    with FileLock(os.fsencode(shop / "lock")):
+    staging = Path(any_store.root) / SHOPS[any_store.kind]
+    staging.mkdir(exist_ok=True)
+    with FileLock(os.fsencode(staging / "lock")):
         assert len(found(any_store)[0]) == 1
     assert len(waited) >= settling.PAUSES
 
@@ -439,15 +439,15 @@ def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, mo
 
 def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its private directory has no lock for a moment; one that a killed run has left is said."""
-    shop = Path(any_store.root) / SHOPS[any_store.kind]
-    (shop / "run").mkdir(parents=True)
+    staging = Path(any_store.root) / SHOPS[any_store.kind]
+    (staging / "run").mkdir(parents=True)
     with monkeypatch.context() as patch:
-        patch.setattr(settling, "sleep", lambda _seconds: (shop / "run").rmdir())
+        patch.setattr(settling, "sleep", lambda _seconds: (staging / "run").rmdir())
         assert found(any_store) == ([], 1)
-    (shop / "run").mkdir()
+    (staging / "run").mkdir()
     assert found(any_store) == (["leftover"], 1)
-    (shop / "run" / "object").write_bytes(b"")
-    (shop / "run" / "lock").write_bytes(b"")
+    (staging / "run" / "object").write_bytes(b"")
+    (staging / "run" / "lock").write_bytes(b"")
     assert found(any_store) == (["leftover"], 1)
 
 
@@ -455,9 +455,9 @@ def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_no_lock(any_store: Store) -> None:
     """A named pipe under the lock's name does not hold a check up."""
     between(any_store)
-    shop = Path(any_store.root) / SHOPS[any_store.kind]
-    shop.mkdir(exist_ok=True)
-    os.mkfifo(shop / "lock")
+    staging = Path(any_store.root) / SHOPS[any_store.kind]
+    staging.mkdir(exist_ok=True)
+    os.mkfifo(staging / "lock")
     assert {"files-several", "unfinished"} & set(found(any_store)[0])
 
 

@@ -16,10 +16,10 @@ from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
-from pressmark.stores.store import StoreObject, leads_out
+from pressmark.stores.store import StoreObject
 from support.trees import write
 
 
@@ -63,15 +63,15 @@ def test_layouts_by_name(tmp_path: Path) -> None:
 
 
 def test_no_sign(tmp_path: Path) -> None:
-    """What is no store, or several at once, is refused in a line that names it."""
+    """What is not a store, or several at once, is refused in a line that names it."""
     write(tmp_path, {"file": b"", "both/pairtree_root/": None, "both/0=ocfl_1.1": b"", "object/0=ocfl_object_1.1": b""})
     (tmp_path / "empty").mkdir()
     for name, reason in {
         "file": "not a directory",
-        "missing": "not there",
-        "empty": "no store",
-        "object": "no store",
-        "both": r"several kinds of store \(pairtree, ocfl\)",
+        "missing": "not found",
+        "empty": "not a store",
+        "object": "not a store",
+        "both": r"several kinds of store detected \(pairtree, ocfl\)",
     }.items():
         with pytest.raises(StoreError, match=reason) as caught:
             stores.open(tmp_path / name)
@@ -90,7 +90,7 @@ def test_kinds(tmp_path: Path) -> None:
 def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
     """It is named, with the way out, and stays."""
     write(tmp_path, {"file": b"x"})
-    with pytest.raises(StoreError, match="file': it is not a directory; name a directory") as caught:
+    with pytest.raises(StoreError, match="file': not a directory; specify a directory") as caught:
         stores.create(kind, tmp_path / "file", pressmark.layout("0004") if kind == "ocfl" else None)
     assert caught.value.__cause__ is None
     assert (tmp_path / "file").read_bytes() == b"x"
@@ -98,7 +98,7 @@ def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """That is not said to be no store."""
+    """That is not said to be not a store."""
     stores.create(kind, tmp_path / "store")
 
     def refused(path: Any, **_options: Any) -> os.stat_result:
@@ -109,7 +109,7 @@ def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.M
     look = os.stat
     monkeypatch.setattr(os, "stat", refused)
     monkeypatch.setattr(os, "lstat", refused)
-    with pytest.raises(StoreError, match="run it as somebody who may"):
+    with pytest.raises(StoreError, match="run as a user with access"):
         stores.open(tmp_path / "store", kind)
 
 
@@ -125,8 +125,8 @@ def test_records() -> None:
 @pytest.mark.parametrize(
     ("number", "kind", "way_out"),
     [
-        (errno.ENOSPC, "no-space", "make room"),
-        (errno.EROFS, "permission", "for writing"),
+        (errno.ENOSPC, "no-space", "free disk space"),
+        (errno.EROFS, "permission", "read-write"),
         (errno.ENAMETOOLONG, "bad-name", "shorter"),
         (errno.EEXIST, "collision", "case"),
         (errno.EIO, "io-error", "It says no"),
@@ -160,11 +160,11 @@ def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
     store = stores.create("pairtree", tmp_path / "store")
     store.put("a", {"f": tmp_path / "f"})
     if os.name == "posix":
-        assert leads_out(name.encode()) == ("../" in name)
-    monkeypatch.setattr("pressmark.stores.store._LEADING_OUT", (b"\0", b"\\", b":"))
-    with pytest.raises(ObjectError, match="no name of a file"):
+        assert is_unsafe_name(name.encode()) == ("../" in name)
+    monkeypatch.setattr("pressmark.stores.exceptions._UNSAFE", (b"\0", b"\\", b":"))
+    with pytest.raises(ObjectError, match="not a valid file name"):
         store.put("b", {name: tmp_path / "f"})
-    with pytest.raises(ObjectError, match="no file"):
+    with pytest.raises(ObjectError, match="not found"):
         store.get("a").open(name)
 
 
@@ -191,7 +191,7 @@ def test_what_could_not_be_opened_is_not_stored(kind: str, tmp_path: Path, monke
 def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is removed, and put again by another run, is replaced all the same."""
     (tmp_path / "file").write_bytes(b"1")
-    store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), flush=False)
+    store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), durable=False)
     other = stores.open(tmp_path / "store")
     steps = iter([lambda: other.put("a", tmp_path / "file")])
     check_place_free = OcflRoot.check_place_free
@@ -225,14 +225,14 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("kind", stores.KINDS)
 @pytest.mark.parametrize("path", ["a\0b", b"a\0b", *(["\ud800"] if os.name == "posix" else [])])
 def test_paths_that_no_file_has(kind: str, path: str | bytes) -> None:
-    """They are refused as any other path at which there is no store."""
+    """They are refused as any other path at which there is not a store."""
     for call in (
         lambda: stores.kind_of(path),
         lambda: stores.open(path),
         lambda: stores.open(path, kind),
         lambda: stores.create(kind, path, pressmark.layout("0002") if kind == "ocfl" else None),
     ):
-        with pytest.raises(StoreError, match="name another"):
+        with pytest.raises(StoreError, match="choose another"):
             call()
 
 

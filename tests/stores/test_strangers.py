@@ -35,10 +35,10 @@ def made(folder: Path, kind: str) -> Any:
 
 def kill_in(folder: str) -> None:
     """Leave what a killed run leaves."""
-    shop = RunDirectory(os.fsencode(folder))
-    shop.__enter__()
-    Path(os.fsdecode(shop / b"bag")).mkdir()
-    (Path(os.fsdecode(shop / b"bag")) / "file").write_bytes(b"theirs")
+    staging = RunDirectory(os.fsencode(folder))
+    staging.__enter__()
+    Path(os.fsdecode(staging / b"bag")).mkdir()
+    (Path(os.fsdecode(staging / b"bag")) / "file").write_bytes(b"theirs")
 
 
 def put(store: Any, source: Path) -> None:
@@ -103,30 +103,30 @@ def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None
 def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
     """Each of them works in the directory that another has made, beside what that one left."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
-    as_user(OTHER, shared, lambda: kill_in("shop"), group=TEAM, umask=0o002)
-    assert stat.S_IMODE((shared / "shop").stat().st_mode) == 0o2775
+    as_user(OTHER, shared, lambda: kill_in("staging"), group=TEAM, umask=0o002)
+    assert stat.S_IMODE((shared / "staging").stat().st_mode) == 0o2775
 
     def work() -> None:
-        with RunDirectory(b"shop") as shop, shop.lock():
-            assert len(os.listdir("shop")) == 3
+        with RunDirectory(b"staging") as staging, staging.lock():
+            assert len(os.listdir("staging")) == 3
             # Of another's, no more than whether it is held can be seen.
-            (left,) = leftovers(b"shop")
+            (left,) = leftovers(b"staging")
             with pytest.raises(PermissionError):
                 os.listdir(left)
 
     as_user(THIRD, shared, work, group=TEAM, umask=0o002)
-    assert len(os.listdir(shared / "shop")) == 1
+    assert len(os.listdir(shared / "staging")) == 1
 
 
 @needs_users
 def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
     """Whoever may write to the store may not be everybody who may write there."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
-    as_user(OTHER, shared, lambda: os.mkdir("shop", 0o777), group=TEAM)
-    with pytest.raises(UntrustedError, match="writable by everybody"), RunDirectory(os.fsencode(shared / "shop")):
+    as_user(OTHER, shared, lambda: os.mkdir("staging", 0o777), group=TEAM)
+    with pytest.raises(UntrustedError, match="writable by everybody"), RunDirectory(os.fsencode(shared / "staging")):
         pass
-    os.chmod(shared / "shop", 0o775)
-    with RunDirectory(os.fsencode(shared / "shop")):
+    os.chmod(shared / "staging", 0o775)
+    with RunDirectory(os.fsencode(shared / "staging")):
         pass
 
 

@@ -256,10 +256,10 @@ def _opened(
             options = "--column, --format, --delimiter, --crlf and -0"
             raise CallError(f"{file}: a directory is opened as a store; {options} are for files")
         # Imported here: most runs do not open a store.
-        from pressmark.cli.store.options import opened, store_endings
+        from pressmark.cli.store.options import command_errors, open_store
 
-        with store_endings():
-            yield _of_store(opened(os.fsencode(file), None, None, None), skipped)
+        with command_errors():
+            yield _of_store(open_store(os.fsencode(file), None, None, None), skipped)
         return
     kind, gunzip = chosen_source(file, format_name, column, header, delimiter, crlf)
     if null and column is not None:

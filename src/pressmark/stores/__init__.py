@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.stores.problems import KINDS as PROBLEM_KINDS
 from pressmark.stores.registry import CLASSES, KINDS, create, kind_of, open, store_class
-from pressmark.stores.store import Changed, CopyMode, Path, Progress, Source, Store, StoreObject
+from pressmark.stores.store import CheckProgress, CopyMode, ObjectSource, Path, RepairStep, Store, StoreObject
 from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ __all__ = [
     "KINDS",
     "PROBLEM_KINDS",
     "BagFolder",
-    "Changed",
+    "CheckProgress",
     "CheckStore",
     "CopyMode",
+    "ObjectSource",
     "OcflRoot",
     "PairtreeStore",
     "Path",
-    "Progress",
-    "Source",
+    "RepairStep",
     "Store",
     "StoreObject",
     "StoredObject",

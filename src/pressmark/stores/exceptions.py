@@ -1,4 +1,4 @@
-"""What the operating system or a source refuses, as errors of objects and stores."""
+"""Refusals of the operating system and of sources, as errors of objects and stores."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
 
-__all__ = ["SourceError", "object_errors", "refusal", "store_errors", "unrepaired"]
+__all__ = ["SourceError", "is_unsafe_name", "object_errors", "refusal", "store_errors", "unrepaired"]
+
+
+# Bytes that a file name in an object cannot contain.
+_UNSAFE = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
 
 
 class SourceError(PressmarkError):
-    """A source that cannot be stored, before it is known for which object: see :class:`object_errors`.
+    """A source that cannot be stored; :class:`object_errors` adds the object.
 
     :ivar kind: of the :class:`~pressmark.errors.ObjectError`, such as ``source`` or ``bad-name``
-    :ivar reason: one line that says why, and the way out
+    :ivar reason: the reason and what to do, on one line
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -28,21 +32,21 @@ class SourceError(PressmarkError):
         self.reason = reason
 
 
-# What the operating system's number means for an object, and the way out.
+# The meaning of an error number for an object, and what to do.
 _REFUSALS = {
-    errno.ENOSPC: ("no-space", "make room, and run it again"),
-    errno.EDQUOT: ("no-space", "make room, and run it again"),
-    errno.EROFS: ("permission", "mount the file system for writing"),
-    errno.EACCES: ("permission", "run it as somebody who may"),
-    errno.EPERM: ("permission", "run it as somebody who may"),
+    errno.ENOSPC: ("no-space", "free disk space and run the command again"),
+    errno.EDQUOT: ("no-space", "free disk space and run the command again"),
+    errno.EROFS: ("permission", "mount the file system read-write"),
+    errno.EACCES: ("permission", "run as a user with access"),
+    errno.EPERM: ("permission", "run as a user with access"),
     errno.ENAMETOOLONG: ("bad-name", "use a shorter name"),
-    errno.EEXIST: ("collision", "two names are the same, or are one here that differ in case: rename one of them"),
-    errno.EILSEQ: ("bad-name", "the file system takes no such names"),
+    errno.EEXIST: ("collision", "name collision (this file system may ignore case); rename one of the files"),
+    errno.EILSEQ: ("bad-name", "rename the file; the file system does not allow this name"),
 }
 
 
 def refusal(error: OSError) -> tuple[str, str]:
-    """Return the kind of :class:`ObjectError` for what the operating system refuses, and a line with the way out."""
+    """Return the kind of :class:`ObjectError` for an error of the operating system, and its message with what to do."""
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     named = error.filename if isinstance(error.filename, (str, bytes)) else ""
     name = decode_fs(os.path.basename(encode_fs(named)))
@@ -50,24 +54,32 @@ def refusal(error: OSError) -> tuple[str, str]:
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 
-# What the system refuses because of one object, and not of all.
+# Errors that concern one object, not the whole store.
 _OF_ONE = (errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENAMETOOLONG)
 
 
 def unrepaired(path: bytes, error: OSError) -> Problem:
-    """Return the problem of one object or directory that a repair has to leave as it is.
+    """Return the problem of one object or directory that a repair cannot change.
 
-    :raises OSError: what was refused would stop every other, too
+    :raises OSError: the error would stop every other change, too
     """
     if error.errno not in _OF_ONE:
         raise error
     return problem("unrepaired", path, refusal(error)[1])
 
 
-class object_errors:
-    """Turn what the operating system or Python's stack refuses into an :class:`ObjectError`; a context manager.
+def is_unsafe_name(name: bytes) -> bool:
+    """Return whether a name, with ``/`` between directories, could point out of an object.
 
-    No generator: of many small objects that would cost more than most of what it surrounds.
+    On Windows, a backslash is a separator, and a colon follows a drive or precedes a stream of the file.
+    """
+    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _UNSAFE)
+
+
+class object_errors:
+    """Turn errors of the operating system, of sources and of Python's stack into an :class:`ObjectError`.
+
+    A context manager, but not a generator: with many small objects that would cost more than the work inside.
     """
 
     __slots__ = ("_identifier", "_store")
@@ -84,20 +96,20 @@ class object_errors:
             raise ObjectError(self._store, self._identifier, *refusal(error)) from error
         if isinstance(error, SourceError):
             raise ObjectError(self._store, self._identifier, error.kind, error.reason) from error
-        if isinstance(error, RecursionError):  # what goes through a tree calls itself for each level
-            reason = "directories lie too deep below each other; leave them out, or pack them into one file"
+        if isinstance(error, RecursionError):  # walking a tree is recursive
+            reason = "directories are nested too deeply; remove them, or pack them into one file"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
-        if isinstance(error, BagError):  # from copying, which bags share
+        if isinstance(error, BagError):  # raised by copying
             reason = f"{decode_fs(encode_fs(error.path))}: {error.reason}"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
 
 
 @contextmanager
 def store_errors(store: str | bytes) -> Iterator[None]:
-    """Turn what the operating system refuses inside into a :class:`StoreError`."""
+    """Turn errors of the operating system inside into a :class:`StoreError`."""
     try:
         yield
     except BrokenPipeError:
-        raise  # no disk says that: whoever is told of problems has left
+        raise  # not a disk error: the reader of the problems closed the pipe
     except OSError as error:
         raise StoreError(store, refusal(error)[1]) from error

@@ -1,4 +1,4 @@
-"""Checking a store, object by object, in chunks."""
+"""The job of checking a store in chunks of objects."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ OnProblem = Callable[[Problem], object]
 
 @dataclass(frozen=True)
 class CheckStore:
-    """All that is wrong with a store: for each chunk the problems of its objects, a line each.
+    """Check a store: each chunk writes the problems of its objects, one per line.
 
-    The plan walks the directories, and finds what belongs to no object; that is in the output as well. The chunks open
-    inventories, bags and files, and read their content. Statuses are of objects: ``ok``, ``wrong``, ``gone`` for those
-    that another run removed after the walk, and ``beside`` for each problem that belongs to none.
+    The plan walks the directories; problems outside of objects are part of the output. The chunks open inventories,
+    bags and files, and read their content. Statuses count objects: ``ok``, ``wrong``, ``gone`` for objects that another
+    run removed after the walk, and ``beside`` for each problem outside of objects.
 
     :ivar root: the store's directory, absolute
-    :ivar kind: one of :data:`pressmark.stores.KINDS`; an empty one is found out when the job is made
-    :ivar digests: verify the content, where the store holds digests
-    :ivar layout: an OCFL ``config.json`` mapping, where the store does not say its own
+    :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
+    :ivar digests: verify the content, if the store contains digests
+    :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
     :ivar options: for opening the store
-    :ivar ignore: globs of names that are passed over
+    :ivar ignore: globs of names to ignore
     """
 
     root: str
@@ -56,16 +56,16 @@ class CheckStore:
             object.__setattr__(self, "kind", registry.kind_of(self.root))
 
     def parameters(self) -> dict[str, Any]:
-        """Return what decides its output, as in JSON."""
+        """Return the parameters that determine the output, as in JSON."""
         parameters = asdict(self)
-        # A later parameter counts where it is given: runs that were begun without it can be resumed.
+        # Omitted if empty, so that runs of earlier versions can be resumed.
         if not self.ignore:
             del parameters["ignore"]
         return parameters
 
     @property
     def key(self) -> str:
-        """What it does."""
+        """The key of the job."""
         return job_key("check-store", self.parameters())
 
     def roots(self) -> tuple[str, ...]:
@@ -73,18 +73,18 @@ class CheckStore:
         return (self.root,)
 
     def plan(self, folder: str | os.PathLike[str], objects: int = FILES) -> Iterator[Chunk]:
-        """Walk the store, and give chunks of its objects.
+        """Walk the store, and yield chunks of its objects.
 
-        :param folder: the work folder, where the listing is written
-        :param objects: how many make a chunk
-        :raises StoreError: it is no store, or cannot be read
-        :raises JobError: its objects cannot be checked one by one, or the work folder is in it
+        :param folder: the work folder for the listing
+        :param objects: number of objects in a chunk
+        :raises StoreError: not a store, or not readable
+        :raises JobError: the objects cannot be checked one by one, or the work folder is inside the store
         """
         require_outside(folder, self.root)
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
-            # Two objects of the same identifier would not be seen.
-            raise JobError(self.root, "its layout is unknown; name a layout, or check the store without workers")
+            # Duplicate identifiers would not be detected.
+            raise JobError(self.root, "unknown layout; specify a layout, or check the store without workers")
         return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES)
 
     def _open(self) -> Store:
@@ -126,15 +126,15 @@ class CheckStore:
 
 
 _Record = Mapping[str, Any]
-# Counts, and advice by code, as it stands in JSON.
+# Counts, and advice by code, as in JSON.
 _Checked = tuple[dict[str, int], dict[str, tuple[str, int, str, str]]]
-# What a walk tells of an object: its place, the object it is in, its problems, its identifier, whether
-# it is proper.
+# The result of a walk: path, surrounding object, problems, identifier, and whether the object
+# is proper.
 _Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None, bool]
 
 
 def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
-    """Give what a store's walk finds, as cheaply as it can be had."""
+    """Yield the results of a store's walk, without opening objects where possible."""
     if store.kind == "ocfl":
         yield from _walked_ocfl(store, ignore)
         return
@@ -154,13 +154,13 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
 
 def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     from pressmark.stores.ocfl.check import extension_problems, root_problems
-    from pressmark.stores.ocfl.walk import Found, Walk
+    from pressmark.stores.ocfl.walk import FoundObject, Walk
 
     storage = store.storage  # type: ignore[attr-defined]
     yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
     yield from extension_problems(storage)
     for item in Walk(storage, lambda _place, _entries: None, clashes=True, ignore=ignore):
-        if isinstance(item, Found):
+        if isinstance(item, FoundObject):
             yield item.place, item.inside, (), None, True
         else:
             yield item
@@ -196,7 +196,7 @@ def _check_ocfl(
         if not os.path.lexists(os.path.join(store.root, path)):
             receipt.count("gone")
             continue
-        receipt.fail("wrong", path=path, message="it was there when the store was walked, and cannot be read now")
+        receipt.fail("wrong", path=path, message="found by the walk, but no longer readable")
     if not digests:
         del report.counts["bytes"]
     return report.counts, {code: (kind, n, decode_fs(at), words) for code, (kind, n, at, words) in check.advice.items()}
@@ -240,7 +240,7 @@ def _check_others(
 
 
 def _beside(record: _Record, receipt: ReceiptBuilder) -> list[Problem]:
-    """Count the problems of a walk that belong to no object, and return them."""
+    """Count the problems outside of objects, and return them."""
     problems = [Problem.from_record(one) for one in record["problems"]]
     for one in problems:
         if one.severity == "error":
@@ -251,14 +251,14 @@ def _beside(record: _Record, receipt: ReceiptBuilder) -> list[Problem]:
 
 
 def _nothing(kind: str, digests: bool) -> dict[str, int]:
-    """Return the counts of a check that has found nothing."""
+    """Return the counts of an empty check."""
     if kind == "ocfl":
         return {"objects": 0, "files": 0, **({"bytes": 0} if digests else {})}
     return {"objects": 0, "proper": 0, **({"files": 0, "bytes": 0} if kind == "bags" else {})}
 
 
 def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> Report:
-    """Return the report of a whole run, as one check of the store gives it; of its problems it keeps the numbers.
+    """Return the report of a whole run; it counts the problems without keeping them.
 
     :param on_problem: called with each problem, in the order of the store
     """
@@ -281,7 +281,7 @@ def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> R
             advice[code] = (*before[:1], before[1] + number, *before[2:])
         with open(work.output_path(receipt.output), "rb") as lines:
             found = list(map(json.loads, lines))
-        # Advice is the last that a chunk says, once for each code.
+        # Advice is at the end of a chunk's output, one line per code.
         for record in found[: len(found) - len(beside["advice"])]:
             tell(Problem.from_record(record))
     for one in advice_problems(advice):
@@ -291,7 +291,7 @@ def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> R
 
 
 def _counts_name(stem: str) -> str:
-    """Return the name of the file beside a chunk's output that has what the whole report is made of."""
+    """Return the name of the file with the counts and advice of a chunk."""
     return f"{stem}.counts.json"
 
 

@@ -1,4 +1,4 @@
-"""What an object is made of: files and directories, gone through and copied into a new directory."""
+"""Sources of objects: files and directories, walked and copied into a new directory."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.exceptions import SourceError
-from pressmark.stores.store import Path, Source, leads_out
+from pressmark.stores.exceptions import SourceError, is_unsafe_name
+from pressmark.stores.store import ObjectSource, Path
 
 __all__ = ["UnreadableSourceError", "copy_source", "refuse_within", "source_tree"]
 
-# Copying always computes a digest; this one costs next to nothing.
+# Copying always computes a digest; this is the cheapest one.
 _CHEAPEST = ("xxh3-64",)
 
 
 class UnreadableSourceError(SourceError):
     """A file of a source that could not be copied.
 
-    :ivar outcome: what became of it
+    :ivar outcome: of copying it
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -33,7 +33,7 @@ class UnreadableSourceError(SourceError):
 
 
 def copy_source(
-    source: Source,
+    source: ObjectSource,
     target: bytes,
     *,
     mode: str = "auto",
@@ -43,15 +43,16 @@ def copy_source(
     on_file: Callable[[bytes, Outcome], object] | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> int:
-    """Copy what a source is made of into the new directory ``target``.
+    """Copy a source into the new directory ``target``.
 
-    :param source: a file, a directory, or names and the files or directories that are copied there
-    :param mode: as in :func:`pressmark.fixity.copying.copy_files`
-    :param links: symbolic links: ``"refuse"`` or ``"follow"``; what the source itself names is followed
-    :param algorithms: of the digests that ``on_file`` gets
+    :param source: a file, a directory, or a mapping of names to the files or directories to copy
+    :param mode: as for :func:`pressmark.fixity.copying.copy_files`
+    :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source; a link that is the source itself is
+        followed
+    :param algorithms: of the digests that ``on_file`` receives
     :param on_file: called with each file's name below ``target``, and its outcome
     :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
-    :return: how many files there are
+    :return: the number of files
     :raises SourceError: the source cannot be stored
     :raises OSError: the copy cannot be written
     """
@@ -77,14 +78,14 @@ def copy_source(
     return count
 
 
-def _files(source: Source, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Give names and files of a source, and make the directories for them below ``target``."""
+def _files(source: ObjectSource, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
+    """Yield names and paths of the files of a source, and create their directories below ``target``."""
     tops: Iterator[tuple[bytes, bytes, bytes]]
     if isinstance(source, Mapping):
         tops = ((os.path.realpath(_given(path)), _checked(encode_fs(name)), b"") for name, path in source.items())
     else:
         given = _given(source)
-        # Whoever names a link means what it leads to, under the link's name.
+        # A source that is a link stands for its target, under the link's name.
         tops = iter([(os.path.realpath(given), b"", os.path.basename(given))])
     for top, inside, alone in tops:
         for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
@@ -105,24 +106,24 @@ def source_tree(
     deepest: int | None = None,
     above: tuple[tuple[int, int], ...] = (),
 ) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
-    """Go through a file or directory of a source, a directory before what is in it, by the octets of the names.
+    """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
 
-    :param path: of it; if that is a link, it is followed
-    :param name: that it has in the object; empty where what is in it is all of the object
-    :param target: where it is copied to
-    :param follow: symbolic links below it
-    :param alone: the name of a file that is all of the object
-    :param deepest: how many directories may lie below each other; :data:`None` for as many as Python's stack takes
-    :param above: devices and numbers of the directories above
-    :return: names, paths, and of directories what is in them; :data:`None` of files, and of whatever else ``path`` is
-    :raises SourceError: it cannot be stored
+    :param path: the file or directory; a link is followed
+    :param name: its name in the object; empty if its content is the whole object
+    :param target: the destination of the copy
+    :param follow: symbolic links below ``path``
+    :param alone: the name of a file that is the whole object
+    :param deepest: maximal depth of directories; :data:`None` for the limit of Python's stack
+    :param above: devices and inodes of the directories above
+    :return: names, paths, and the entries of directories; :data:`None` for files and special files
+    :raises SourceError: the source cannot be stored
     """
     if not above:
         refuse_within(path, target)
     try:
         status = os.stat(path)
         if not above and not stat.S_ISDIR(status.st_mode):
-            yield name or alone, path, None  # what it is, the copying finds out
+            yield name or alone, path, None  # copying detects special files
             return
         entries = scan(path, follow=follow)
     except OSError as error:
@@ -130,10 +131,10 @@ def source_tree(
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; leave it out")
+        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; remove it from the source")
     if len(above) == deepest:
-        what = f"{decode_fs(path)}: more than {deepest} directories lie below each other there"
-        raise SourceError("source", f"{what}; leave it out, or pack it into one file")
+        what = f"{decode_fs(path)}: directories are nested more than {deepest} levels deep"
+        raise SourceError("source", f"{what}; remove it from the source, or pack it into one file")
     yield name, path, entries
     for entry in entries:
         inside = name + b"/" + entry.name if name else entry.name
@@ -150,36 +151,39 @@ def source_tree(
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     if entry.kind == "link":
-        return f"{message_of('link')}; follow links, or leave it out"
+        return f"{message_of('link')}; follow links, or remove it from the source"
     try:
         kind = kind_of_mode(os.stat(path).st_mode)
-        why = message_of(kind) if kind else "it is no file"
+        why = message_of(kind) if kind else "not a regular file"
     except OSError as error:
         number = error.errno or 0
         why = message_of(kind_of_error(number, path), number)
-    return f"{why}; leave it out"
+    return f"{why}; remove it from the source"
 
 
 def refuse_within(path: bytes, target: bytes) -> None:
-    """Refuse to copy a directory to a place inside of it: the copy would be copied, too.
+    """Refuse to copy a directory into itself.
 
-    :raises SourceError: ``target`` is inside of ``path``
+    :raises SourceError: ``target`` is inside ``path``
     """
     if os.path.isdir(path) and _is_within(os.path.dirname(target), path):
-        raise SourceError("source", f"{os.fsdecode(path)}: it would be copied into itself; name what is in it")
+        raise SourceError(
+            "source", f"{os.fsdecode(path)}: cannot copy a directory into itself; specify its content instead"
+        )
 
 
 def _is_within(place: bytes, top: bytes) -> bool:
-    """Return whether the directory ``place`` is ``top`` or below it, by whatever names.
+    """Return whether the directory ``place`` is ``top`` or below it, by any name.
 
-    Asked of the directories above: of small objects, real paths of both would cost a tenth of all that is done.
+    The directories above ``place`` are compared: for small objects, resolving both paths would take a tenth of the
+    time.
     """
-    with contextlib.suppress(OSError):  # where nobody may look
+    with contextlib.suppress(OSError):  # no permission to look
         wanted, here = os.stat(top), os.stat(place)
         while not os.path.samestat(here, wanted):
             place += b"/.."
             below, here = here, os.stat(place)
-            if os.path.samestat(here, below):  # the uppermost
+            if os.path.samestat(here, below):  # the root directory
                 return False
         return True
     return False
@@ -190,8 +194,8 @@ def _given(path: Path) -> bytes:
 
 
 def _checked(name: bytes) -> bytes:
-    if leads_out(name):
-        raise SourceError("bad-name", f"{os.fsdecode(name)!r} is no name of a file within an object")
+    if is_unsafe_name(name):
+        raise SourceError("bad-name", f"{os.fsdecode(name)!r} is not a valid file name in an object")
     return name
 
 

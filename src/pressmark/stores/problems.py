@@ -1,6 +1,6 @@
-"""Every kind of problem that a store can have: a stable word, how grave it is, and where its specification says so.
+"""Every kind of problem that a store can have: a stable word, its severity, and the section of the specification.
 
-Pairtree: draft-kunze-pairtree-01. OCFL: the specification 1.1. Vitro: the file storage subsystem's design.
+Pairtree: draft-kunze-pairtree-01. OCFL: the specification 1.1. Vitro: the design of its file storage subsystem.
 """
 
 from __future__ import annotations
@@ -41,97 +41,101 @@ _ADVICE = ("W001", "W003", "W004", "W005", "W007", "W008", "W009", "W010", "W011
 
 
 def _ocfl(severity: str, meaning: str, *codes: str) -> Kind:
-    """Return a kind of problem for which OCFL has validation codes, the usual one first."""
+    """Return a kind of problem with OCFL validation codes, the most frequent first."""
     return Kind(severity, SECTIONS[codes[0]], meaning, codes)
 
 
 KINDS = Kinds(
     {
         # --- all stores
-        "beside": Kind(WARNING, "", "it lies beside the store's own files and belongs to no object"),
-        "object-changing": Kind(ERROR, "", "the object changed whenever it was checked; check it again"),
-        "leftover": Kind(WARNING, "", "an interrupted run of pressmark left it behind; the next change removes it"),
+        "beside": Kind(WARNING, "", "a file or directory beside the store's own files that belongs to no object"),
+        "object-changing": Kind(ERROR, "", "the object kept changing during the check; check it again"),
+        "leftover": Kind(WARNING, "", "a temporary directory of an interrupted run; the next change removes it"),
         "leftover-foreign": Kind(
             WARNING,
             "",
-            "an interrupted run of another user left it behind; that user's next change removes it",
+            "a temporary directory of another user's interrupted run; that user's next change removes it",
         ),
-        "unrepaired": Kind(ERROR, "", "the system refuses what a repair would do here; nothing is lost"),
+        "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
         # --- Pairtree: the tree as a whole
-        "version-missing": Kind(WARNING, "4", "there is no pairtree_version0_1"),
-        "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not say that this is Pairtree 0.1"),
+        "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
+        "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),
         # --- Pairtree: objects
-        "ambiguous": Kind(ERROR, "3", "the dialect's path can be read as more than one identifier"),
+        "ambiguous": Kind(ERROR, "3", "the dialect's path stands for more than one identifier"),
         "bare-file": Kind(ERROR, "2", "the object is a single file without an encapsulating directory"),
-        "duplicate-id": Kind(ERROR, "3", "another ppath stands for the same identifier"),
-        "empty-id": Kind(ERROR, "2", "what lies right in pairtree_root belongs to no identifier"),
-        "link": Kind(ERROR, "", "a symbolic link, and links are refused; it was not followed"),
-        "link-dangling": Kind(ERROR, "", "a symbolic link that leads nowhere"),
-        "link-loop": Kind(ERROR, "", "a symbolic link to a directory that holds it; it was not followed"),
-        "not-canonical": Kind(WARNING, "3", "the ppath is not the one that its identifier maps to"),
+        "duplicate-id": Kind(ERROR, "3", "another path has the same identifier"),
+        "empty-id": Kind(ERROR, "2", "files in pairtree_root itself have no identifier"),
+        "link": Kind(ERROR, "", "a symbolic link, not followed because links are refused"),
+        "link-dangling": Kind(ERROR, "", "a symbolic link whose target does not exist"),
+        "link-loop": Kind(ERROR, "", "a symbolic link to a directory above it, not followed"),
+        "not-canonical": Kind(WARNING, "3", "the ppath differs from the one that its identifier maps to"),
         "not-utf8": Kind(WARNING, "3", "the identifier is not UTF-8"),
-        "post-morty": Kind(ERROR, "2", "short directories below a directory of one character, where every ppath ends"),
-        "split-end": Kind(ERROR, "2", "the object is not in one encapsulating directory but in several names"),
-        "undecodable": Kind(ERROR, "3", "the ppath stands for no identifier"),
-        "unfinished": Kind(ERROR, "", "a change of the object was interrupted; a repair finishes it"),
-        # --- Pairtree: names that belong to no object
-        "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory; it holds no object"),
-        "reserved": Kind(WARNING, "2", "a name that begins with pairtree is reserved; it belongs to no object"),
-        "link-unmoved": Kind(WARNING, "", "a relative link in the object would lead elsewhere after the repair"),
+        "post-morty": Kind(ERROR, "2", "short directories below a directory of one character, which ends every ppath"),
+        "split-end": Kind(ERROR, "2", "the object consists of several names instead of one encapsulating directory"),
+        "undecodable": Kind(ERROR, "3", "the ppath cannot be decoded to an identifier"),
+        "unfinished": Kind(ERROR, "", "an interrupted change of the object; a repair completes it"),
+        # --- Pairtree: names outside of objects
+        "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory"),
+        "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and belongs to no object"),
+        "link-unmoved": Kind(WARNING, "", "a relative link in the object would have another target after the repair"),
         # --- Vitro
-        "bad-file-name": Kind(ERROR, "Filename encoding", "Vitro looks for the object's file under another name"),
-        "file-in-root": Kind(ERROR, "Directory structure", "a file right in file_storage_root is no identifier's"),
+        "bad-file-name": Kind(ERROR, "Filename encoding", "the object's file has a name that Vitro does not find"),
+        "file-in-root": Kind(ERROR, "Directory structure", "a file in file_storage_root itself has no identifier"),
         "files-several": Kind(ERROR, "Directory structure", "the object has more than one file"),
-        "hidden": Kind(ERROR, "Namespaces", "the object was stored before its namespace was declared"),
-        "namespaces-blank": Kind(WARNING, "Namespaces", "a namespace ends with a blank"),
-        "namespaces-malformed": Kind(
-            ERROR, "Namespaces", "Vitro reads a line of the namespaces file otherwise, or fails"
+        "hidden": Kind(
+            ERROR, "Namespaces", "the object was stored before its namespace was declared, and Vitro does not find it"
         ),
-        "namespaces-order": Kind(WARNING, "Namespaces", "which of two namespaces wins depends on the version of Java"),
+        "namespaces-blank": Kind(WARNING, "Namespaces", "a namespace ends with a blank"),
+        "namespaces-malformed": Kind(ERROR, "Namespaces", "Vitro misreads or rejects a line of the namespaces file"),
+        "namespaces-order": Kind(
+            WARNING, "Namespaces", "the choice between two namespaces depends on the version of Java"
+        ),
         "namespaces-repeated": Kind(WARNING, "Namespaces", "a prefix is repeated, or two stand for one namespace"),
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
-        "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not say what the prefix stands for"),
+        "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not define the prefix"),
         # --- folders of bags
-        "archive-unchecked": Kind(WARNING, "", "a serialised bag: its checksums are verified on request only"),
-        "identifier-missing": Kind(WARNING, "", "nothing says the bag's identifier"),
-        "identifier-several": Kind(WARNING, "", "the bag has several External-Identifiers"),
+        "archive-unchecked": Kind(WARNING, "", "a serialised bag, which is only validated with digests"),
+        "identifier-missing": Kind(WARNING, "", "the bag has no identifier"),
+        "identifier-several": Kind(WARNING, "", "the bag has more than one External-Identifier"),
         # --- OCFL: the storage root
-        "declaration-malformed": _ocfl(ERROR, "a declaration's content is not its name's", "E007", "E080"),
-        "declaration-missing": _ocfl(ERROR, "there is no declaration of the storage root", "E069"),
-        "declaration-several": _ocfl(ERROR, "there is more than one declaration", "E003", "E076"),
-        "declaration-unknown": _ocfl(ERROR, "a declaration of no version that is known", "E006", "E079"),
-        "extensions-file": _ocfl(ERROR, "what is no directory right in the directory of extensions", "E067", "E112"),
+        "declaration-malformed": _ocfl(ERROR, "a declaration's content does not match its name", "E007", "E080"),
+        "declaration-missing": _ocfl(ERROR, "the storage root has no declaration", "E069"),
+        "declaration-several": _ocfl(ERROR, "more than one declaration", "E003", "E076"),
+        "declaration-unknown": _ocfl(ERROR, "a declaration of an unknown version", "E006", "E079"),
+        "extensions-file": _ocfl(ERROR, "a file in the extensions directory itself", "E067", "E112"),
         "extension-unregistered": _ocfl(WARNING, "a directory not named after a registered extension", "W013", "W016"),
-        "layout-malformed": _ocfl(ERROR, "ocfl_layout.json is not as required", "E070"),
-        "layout-missing": Kind(WARNING, "4.1", "nothing says which layout places the objects: that is not checked"),
-        "layout-unknown": _ocfl(ERROR, "the layout is unknown or refused: where objects belong is not checked", "E071"),
-        "version-later": _ocfl(ERROR, "an object declares a later OCFL version than its root", "E081"),
+        "layout-malformed": _ocfl(ERROR, "ocfl_layout.json is malformed", "E070"),
+        "layout-missing": Kind(WARNING, "4.1", "ocfl_layout.json is missing; the paths of objects are not checked"),
+        "layout-unknown": _ocfl(
+            ERROR, "the layout is unknown or unsuitable; the paths of objects are not checked", "E071"
+        ),
+        "version-later": _ocfl(ERROR, "an object declares a later OCFL version than its storage root", "E081"),
         # --- OCFL: the hierarchy
         "case-clash": Kind(WARNING, "4.6", "names that differ only in case or Unicode normalization"),
         "directory-empty": _ocfl(ERROR, "an empty directory", "E073"),
         "file-stray": _ocfl(ERROR, "a file in the hierarchy that belongs to no object", "E003", "E072"),
-        "hard-link": _ocfl(ERROR, "a file that has more than one name", "E090"),
-        "identifier-unplaced": Kind(ERROR, "4.3", "the layout has no place for the object's identifier"),
-        "misplaced": _ocfl(ERROR, "the object is not where the layout places it", "E083"),
-        "object-inside": _ocfl(ERROR, "an object inside of another object", "E082"),
-        "path-ocfl-java": Kind(ERROR, "4.3", "the object is where ocfl-java's spelling of layout 0003 places it"),
-        "special-file": _ocfl(ERROR, "a named pipe, socket or device; it was not opened", "E089"),
-        "symbolic-link": _ocfl(ERROR, "a symbolic link; it was not followed", "E090"),
+        "hard-link": _ocfl(ERROR, "a file with more than one hard link", "E090"),
+        "identifier-unplaced": Kind(ERROR, "4.3", "the layout cannot map the object's identifier"),
+        "misplaced": _ocfl(ERROR, "the object is not at the path that the layout gives", "E083"),
+        "object-inside": _ocfl(ERROR, "an object inside another object", "E082"),
+        "path-ocfl-java": Kind(ERROR, "4.3", "the object is at ocfl-java's variant of the path of layout 0003"),
+        "special-file": _ocfl(ERROR, "a named pipe, socket or device, not opened", "E089"),
+        "symbolic-link": _ocfl(ERROR, "a symbolic link, not followed", "E090"),
         # --- OCFL: objects
         "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
         "content-directory-empty": _ocfl(ERROR, "an empty directory in the content", "E024"),
         "content-extra": _ocfl(ERROR, "a content file that no manifest lists", "E023"),
-        "content-mismatch": _ocfl(ERROR, "a content file has not the digest of the manifest", "E092"),
-        "content-missing": _ocfl(ERROR, "a content file of the manifest is not there", "E092"),
+        "content-mismatch": _ocfl(ERROR, "a content file does not match its digest in the manifest", "E092"),
+        "content-missing": _ocfl(ERROR, "a content file listed in the manifest is missing", "E092"),
         "content-unreadable": Kind(ERROR, "3.5.2", "a content file cannot be read"),
         "digest-algorithm": _ocfl(ERROR, "the digest algorithm is neither sha512 nor sha256", "E025"),
-        "digest-malformed": _ocfl(ERROR, "a digest has not its algorithm's form", "E025", "E050", "E057"),
-        "digest-repeated": _ocfl(ERROR, "a digest is there in upper and in lower case", "E050", "E096", "E097"),
-        "digest-unknown": _ocfl(ERROR, "a state has a digest that is not in the manifest", "E050"),
-        "digest-unused": _ocfl(ERROR, "the manifest has a digest that no state uses", "E107"),
-        "fixity-algorithm": _ocfl(WARNING, "fixity has an algorithm that is not known", "E056"),
-        "fixity-mismatch": _ocfl(ERROR, "a content file has not the digest that fixity says", "E093"),
+        "digest-malformed": _ocfl(ERROR, "a digest does not have its algorithm's form", "E025", "E050", "E057"),
+        "digest-repeated": _ocfl(ERROR, "a digest occurs in upper and in lower case", "E050", "E096", "E097"),
+        "digest-unknown": _ocfl(ERROR, "a state uses a digest that is not in the manifest", "E050"),
+        "digest-unused": _ocfl(ERROR, "the manifest contains a digest that no state uses", "E107"),
+        "fixity-algorithm": _ocfl(WARNING, "the fixity block uses an unknown algorithm", "E056"),
+        "fixity-mismatch": _ocfl(ERROR, "a content file does not match its digest in the fixity block", "E093"),
         "history-differs": _ocfl(
             ERROR,
             "an earlier inventory contradicts a later one",
@@ -144,16 +148,16 @@ KINDS = Kinds(
             "E103",
             "E110",
         ),
-        "inventory-advice": _ocfl(WARNING, "what an object should have, and does not", *_ADVICE),
-        "inventory-differs": _ocfl(ERROR, "the newest version's inventory is not that of the object", "E064"),
-        "inventory-key-missing": _ocfl(ERROR, "a key that inventories must have is missing", "E036", "E041", "E048"),
-        "inventory-key-repeated": _ocfl(ERROR, "a JSON object has a key more than once", "E033"),
-        "inventory-key-unknown": _ocfl(ERROR, "an inventory has a key that OCFL does not know", "E102"),
-        "inventory-malformed": _ocfl(ERROR, "an inventory is no JSON object", "E033"),
+        "inventory-advice": _ocfl(WARNING, "the object lacks something that OCFL recommends", *_ADVICE),
+        "inventory-differs": _ocfl(ERROR, "the newest version's inventory differs from the object's", "E064"),
+        "inventory-key-missing": _ocfl(ERROR, "a required key is missing", "E036", "E041", "E048"),
+        "inventory-key-repeated": _ocfl(ERROR, "a JSON object contains a key more than once", "E033"),
+        "inventory-key-unknown": _ocfl(ERROR, "an inventory contains an unknown key", "E102"),
+        "inventory-malformed": _ocfl(ERROR, "an inventory is not a JSON object", "E033"),
         "inventory-missing": _ocfl(ERROR, "the object has no inventory", "E063"),
         "inventory-value": _ocfl(
             ERROR,
-            "a value in an inventory is not what it must be",
+            "an inventory contains an invalid value",
             "E017",
             "E018",
             "E037",
@@ -171,22 +175,22 @@ KINDS = Kinds(
             "E106",
             "E111",
         ),
-        "object-extra": _ocfl(ERROR, "a name in an object's root that OCFL does not know", "E001"),
-        "path-conflict": _ocfl(ERROR, "a path is a file and a directory", "E095", "E101"),
-        "path-malformed": _ocfl(ERROR, "a path has a forbidden form", "E042", "E052", "E053", "E099", "E100"),
-        "path-repeated": _ocfl(ERROR, "a path is in a manifest or state more than once", "E095", "E101"),
-        "path-unknown": _ocfl(ERROR, "fixity has a path that is not in the manifest", "E057"),
-        "sidecar-malformed": _ocfl(ERROR, "an inventory's sidecar has not its form", "E061"),
-        "sidecar-mismatch": _ocfl(ERROR, "an inventory has not the digest of its sidecar", "E060"),
-        "sidecar-missing": _ocfl(ERROR, "an inventory has no sidecar with its digest", "E058"),
-        "unversioned": Kind(WARNING, "3.1", "logs or an extension's files: they are in no version of the object"),
+        "object-extra": _ocfl(ERROR, "an unknown name in an object's root", "E001"),
+        "path-conflict": _ocfl(ERROR, "a path is used for a file and for a directory", "E095", "E101"),
+        "path-malformed": _ocfl(ERROR, "a path has an invalid form", "E042", "E052", "E053", "E099", "E100"),
+        "path-repeated": _ocfl(ERROR, "a path occurs more than once in a manifest or state", "E095", "E101"),
+        "path-unknown": _ocfl(ERROR, "the fixity block contains a path that is not in the manifest", "E057"),
+        "sidecar-malformed": _ocfl(ERROR, "an inventory's sidecar is malformed", "E061"),
+        "sidecar-mismatch": _ocfl(ERROR, "an inventory does not match the digest in its sidecar", "E060"),
+        "sidecar-missing": _ocfl(ERROR, "an inventory has no sidecar", "E058"),
+        "unversioned": Kind(WARNING, "3.1", "logs or an extension's files, which are in no version of the object"),
         "version-absent": _ocfl(
-            ERROR, "a version is missing in the inventory or on the disk", "E008", "E009", "E010", "E046"
+            ERROR, "a version is missing in the inventory or on disk", "E008", "E009", "E010", "E046"
         ),
-        "version-directory": _ocfl(WARNING, "a directory beside a version's content; it is ignored", "W002"),
-        "version-extra": _ocfl(ERROR, "a version directory that the inventory has not", "E046"),
+        "version-directory": _ocfl(WARNING, "a directory beside a version's content, ignored", "W002"),
+        "version-extra": _ocfl(ERROR, "a version directory that the inventory does not list", "E046"),
         "version-file": _ocfl(ERROR, "a file beside a version's content and inventory", "E015"),
-        "version-name": _ocfl(ERROR, "a version's name is not as it must be", "E012", "E104"),
+        "version-name": _ocfl(ERROR, "an invalid version name", "E012", "E104"),
     },
     SECTIONS,
 )

@@ -1,4 +1,4 @@
-"""What in an object cannot be read: found without reading it."""
+"""Unreadable files and directories in an object, found without reading content."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _KINDS = {
 
 
 def unreadable_file(error: OSError | None, place: bytes, kind: str = "unreadable") -> list[Problem]:
-    """Return the problem of a regular file that cannot be read; none where it is gone.
+    """Return the problem of a regular file that cannot be read; none if the file is gone.
 
-    :param error: of opening it, as of :func:`pressmark.fs.durable.why_unreadable`
+    :param error: of opening it, as returned by :func:`pressmark.fs.durable.why_unreadable`
     :param place: its path, relative to the store's root
     """
     if error is None or isinstance(error, FileNotFoundError):
@@ -41,12 +41,12 @@ def find_unreadable(
 ) -> Iterator[Problem]:
     """Yield a problem for each file and directory at and below ``top`` that cannot be read.
 
-    What is removed meanwhile is passed over.
+    Files that disappear meanwhile are skipped.
 
     :param top: a file or directory
     :param place: the same, relative to the store's root
-    :param links: as of :func:`pressmark.fixity.walk`
-    :param ignored: tells of a name below ``top`` whether it is passed over
+    :param links: as for :func:`pressmark.fixity.walk`
+    :param ignored: returns whether a name below ``top`` is ignored
     """
     if _is_plain(top):
         return
@@ -68,9 +68,9 @@ def find_unreadable(
 
 
 def _is_plain(top: bytes) -> bool:
-    """Return whether a tree holds nothing but directories and files that can be read.
+    """Return whether a tree contains nothing but directories and readable files.
 
-    This is most objects, and takes half the time of :func:`pressmark.fixity.walk`.
+    Most objects are like that, and this takes half the time of :func:`pressmark.fixity.walk`.
     """
     waiting = [top]
     try:

@@ -1,8 +1,7 @@
-"""A second look at what is wrong: another run may have been changing it while it was looked at the first time.
+"""A second look at problems: another run may have been changing the object during the first.
 
-An object that is put, replaced or removed is between two states for a moment, and a look at it goes from name to name
-while that happens. So nothing is said of a fault that is seen once: when no run moves anything, it is looked for again,
-until two looks agree. What is really wrong is still there then.
+An object that is put, replaced or removed is between two states for a moment. So no problem is reported that was seen
+once: the check waits until no run moves anything and looks again, until two looks agree. Real problems remain.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ Item = StoreObject | Problem
 T = TypeVar("T")
 
 LOOKS = 10
-# A run moves something in or out in a moment. Of one that was stopped in its turn nobody knows how long it takes.
+# Moving something takes a moment, unless the run is suspended while it holds the lock.
 PAUSE = 0.01  # seconds
 PAUSES = 500
-# Whatever lies there under the lock's name, opening it waits for nothing and follows nothing.
+# Neither follow a link nor wait for a named pipe in place of the lock.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
 
@@ -41,10 +40,10 @@ def agreed(
     *,
     is_same: Callable[[T, T], bool] = operator.eq,
 ) -> tuple[T, bool]:
-    """Look again until two looks agree, or one of them finds no fault; return the last look.
+    """Look again until two looks agree, or one of them finds no problem.
 
     :param found: the first look
-    :param folder: the workshop of the runs that may be changing what is looked at
+    :param folder: the work directory of the runs that may be changing the object
     :return: the last look, and False if no two looks agree
     """
     for _ in range(LOOKS):
@@ -58,10 +57,10 @@ def agreed(
 
 
 def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
-    """Check an item with a fault again, and return what is there now; an empty list if it is gone.
+    """Check an item with a problem again, and return the items in its place; an empty list if it is gone.
 
-    :param again: looks again: returns what a walk finds there
-    :param folder: the workshop of the runs that change it
+    :param again: looks again and returns what a walk finds there
+    :param folder: the work directory of the runs that may be changing it
     """
 
     def is_fine(items: list[Item]) -> bool:
@@ -74,9 +73,9 @@ def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[
 def settled_objects(
     walk: Iterable[Item], second_look: Callable[[Item], list[Item]], on_problem: OnProblem | None
 ) -> Iterator[StoreObject]:
-    """Yield the objects that a walk finds; the problems that belong to none go to ``on_problem``.
+    """Yield the objects that a walk finds; problems outside of objects are passed to ``on_problem``.
 
-    :param second_look: returns what is in the place of something with a fault
+    :param second_look: returns what is in the place of an item with a problem
     """
     for found in walk:
         if isinstance(found, StoreObject) and not found.problems:
@@ -90,7 +89,7 @@ def settled_objects(
 
 
 def changing(item: Item) -> Item:
-    """Return what is to be said of something that was never twice the same."""
+    """Return an item with the problem ``object-changing``."""
     found = problem("object-changing", encode_fs(item.path))
     return item._replace(proper=False, problems=(found,)) if isinstance(item, StoreObject) else found
 
@@ -98,7 +97,7 @@ def changing(item: Item) -> Item:
 def await_turn(folder: bytes) -> None:
     """Wait until no run moves anything in or out.
 
-    :param folder: its workshop; where there is none, nobody changes the store
+    :param folder: its work directory; without one, no run is changing the store
     """
     for _ in range(PAUSES):
         try:
@@ -111,17 +110,17 @@ def await_turn(folder: bytes) -> None:
         except BlockingIOError:
             pass
         except OSError:
-            return  # no locks there: nobody can say
+            return  # the file system has no locks
         finally:
             os.close(descriptor)
         sleep(PAUSE)
 
 
 def abandoned(folder: bytes) -> Sequence[bytes]:
-    """Return the private directories that killed runs have left in a workshop.
+    """Return the private directories that killed runs have left in a work directory.
 
-    A run that begins or ends has for a moment one that is empty, or whose lock it does not hold: none that is seen
-    once is taken for left.
+    A run that begins or ends has an empty directory, or one without a locked lock, for a moment; so only directories
+    seen twice count.
     """
     found = leftovers(folder)
     for _ in range(LOOKS):

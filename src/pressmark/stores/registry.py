@@ -1,4 +1,4 @@
-"""The kinds of stores: their classes, how a directory shows its kind, and how one is opened or made."""
+"""The kinds of stores: their classes, detection, opening and creation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pressmark.stores.store import Path, Store, encode_path
 
 __all__ = ["CLASSES", "KINDS", "create", "kind_of", "open", "store_class"]
 
-# Loaded when a store of the kind is opened, or the class asked for.
+# Imported when a store of the kind is opened or the class is used.
 CLASSES = {
     "pairtree": ("pressmark.stores.pairtree.pairtree_store", "PairtreeStore"),
     "vitro": ("pressmark.stores.vitro.vitro_store", "VitroStore"),
@@ -29,7 +29,7 @@ KINDS = tuple(CLASSES)
 def store_class(kind: str) -> type[Any]:
     """Return the class of the stores of a kind.
 
-    :raises ValueError: there is no such kind
+    :raises ValueError: unknown kind
     """
     if kind not in CLASSES:
         raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
@@ -39,22 +39,22 @@ def store_class(kind: str) -> type[Any]:
 
 
 def kind_of(path: Path) -> str:
-    """Find out which kind of store a directory is.
+    """Detect the kind of store in a directory.
 
-    A Pairtree has ``pairtree_root`` (or is it), a Vitro store ``file_storage_root``, an OCFL storage root the
-    declaration ``0=ocfl_…``; a folder of bags has a bag in it, or was made as one.
+    A Pairtree contains ``pairtree_root`` (or is it), a Vitro store ``file_storage_root``, an OCFL storage root the
+    declaration ``0=ocfl_…``; a folder of bags contains a bag, or was created as one.
 
-    :raises StoreError: it is none of them, or several at once
+    :raises StoreError: no kind was detected, or several
     """
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if os.path.lexists(given) else "it is not there"
-            raise StoreError(given, f"{what}; name a store's directory")
+            what = "not a directory" if os.path.lexists(given) else "not found"
+            raise StoreError(given, f"{what}; specify the directory of a store")
         names = os.listdir(given)
     found = list(_signs(given, names))
     if len(found) > 1:
-        raise StoreError(given, f"it has the signs of several kinds of store ({', '.join(found)}); say which is meant")
+        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind")
     if found:
         return found[0]
     for name in sorted(names):
@@ -62,8 +62,8 @@ def kind_of(path: Path) -> str:
             return "bags"
     raise StoreError(
         given,
-        "it is no store: there is no pairtree_root, no file_storage_root, no 0=ocfl_1.x and no bag in it; "
-        "create one, or say which kind it is",
+        "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
+        "create a store, or specify the kind",
     )
 
 
@@ -78,10 +78,10 @@ def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
     for kind, sign in (("pairtree", b"pairtree_root"), ("vitro", b"file_storage_root")):
         if sign in names or at_itself == sign:
             yield kind
-    # A directory of an object has a declaration too, 0=ocfl_object_…
+    # The declaration of an object is 0=ocfl_object_…
     if any(name.startswith(b"0=ocfl_") and not name.startswith(b"0=ocfl_object") for name in names):
         yield "ocfl"
-    # An empty folder of bags says so, where it was made for that.
+    # Marks a folder of bags that was created as one.
     if b".pressmark-bags.json" in names:
         yield "bags"
 
@@ -90,11 +90,11 @@ def open(path: Path, kind: str | None = None, **options: Any) -> Store:
     """Open a store.
 
     :param path: its directory
-    :param kind: one of :data:`KINDS`; :data:`None` to find out
+    :param kind: one of :data:`KINDS`; :data:`None` to detect it
     :param options: of the kind's class; ``layout`` may be a name
-    :raises StoreError: it is no store, or none of that kind, or cannot be read
-    :raises ValueError: there is no such kind
-    :raises LayoutConfigError: there is no layout of that name
+    :raises StoreError: not a store, not one of that kind, or not readable
+    :raises ValueError: unknown kind
+    :raises LayoutConfigError: unknown layout
     """
     if isinstance(options.get("layout"), str):
         options["layout"] = layout_by_name(options["layout"])
@@ -103,22 +103,21 @@ def open(path: Path, kind: str | None = None, **options: Any) -> Store:
 
 
 def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store:
-    """Make an empty store, and open it.
+    """Create an empty store, and open it.
 
     :param kind: one of :data:`KINDS`
-    :param path: a directory that is empty or not there
-    :param layout: how identifiers are mapped, where the kind leaves a choice: a layout, or the name of one; an OCFL
-        storage root needs one
+    :param path: a directory that is empty or does not exist
+    :param layout: a layout or the name of one, where the kind supports several; required for an OCFL storage root
     :param options: of the kind's class
-    :raises StoreError: there is something in the directory, or it cannot be written, or a layout is missing
-    :raises ValueError: there is no such kind
-    :raises LayoutConfigError: there is no layout of that name
+    :raises StoreError: the directory is not empty or not writable, or a layout is missing
+    :raises ValueError: unknown kind
+    :raises LayoutConfigError: unknown layout
     """
     if isinstance(layout, str):
         layout = layout_by_name(layout)
     kind_class = store_class(kind)
     given = encode_path(path)
     if os.path.lexists(given) and not os.path.isdir(given):
-        raise StoreError(given, "it is not a directory; name a directory that is empty or not there")
+        raise StoreError(given, "not a directory; specify a directory that is empty or does not exist")
     made: Store = kind_class.create(path, layout, **options)
     return made

@@ -1,4 +1,4 @@
-"""The report of a check while it runs: what is found is reported at once, and how far it is every now and then."""
+"""The report of a running check: problems are reported at once, progress at intervals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pressmark.reports import Problem, Report
 from pressmark.stores.recheck import Item
-from pressmark.stores.store import OnEvent, OnProblem, Progress
+from pressmark.stores.store import CheckProgress, OnEvent, OnProblem
 
 __all__ = ["RunningReport"]
 
@@ -14,8 +14,8 @@ __all__ = ["RunningReport"]
 class RunningReport:
     """The report of one check.
 
-    :param every: how many objects lie between two events
-    :ivar report: what was found so far
+    :param every: number of objects between two progress events
+    :ivar report: the problems found so far
     """
 
     def __init__(self, on_event: OnEvent | None, on_problem: OnProblem | None, every: int) -> None:
@@ -25,14 +25,14 @@ class RunningReport:
         self._every = every
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Add problems, and pass them on."""
+        """Add problems, and report them."""
         for problem in problems:
             self.report.problems.append(problem)
             if self._on_problem is not None:
                 self._on_problem(problem)
 
     def add_item(self, item: Item) -> None:
-        """Count an object and add its problems, or add a problem that belongs to none."""
+        """Count an object and add its problems, or add a problem outside of objects."""
         if isinstance(item, Problem):
             self.add([item])
             return
@@ -45,10 +45,10 @@ class RunningReport:
             self._tell_progress()
 
     def finish(self) -> Report:
-        """Report the progress for the last time, and return the report."""
+        """Report the final progress, and return the report."""
         self._tell_progress()
         return self.report
 
     def _tell_progress(self) -> None:
         if self._on_event is not None:
-            self._on_event(Progress(self.report.counts["objects"], len(self.report.problems)))
+            self._on_event(CheckProgress(self.report.counts["objects"], len(self.report.problems)))

@@ -1,4 +1,4 @@
-"""What every store is: objects by identifier, walked, checked, repaired, put, given and removed."""
+"""The interface of every store: list, check, repair, put, get and remove objects by identifier."""
 
 from __future__ import annotations
 
@@ -15,45 +15,42 @@ if TYPE_CHECKING:
     from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
-    "Changed",
+    "CheckProgress",
     "CopyMode",
     "Event",
+    "ObjectSource",
     "OnEvent",
     "OnProblem",
-    "Progress",
-    "Source",
+    "RepairStep",
     "Store",
     "StoreObject",
     "encode_path",
-    "leads_out",
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-#: What an object is made of: a file, a directory, or names within the object and the files they are copied from.
-Source = Path | Mapping[str, Path]
+#: The source of an object: a file, a directory, or a mapping of names in the object to the files to copy.
+ObjectSource = Path | Mapping[str, Path]
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
-# In no name of a file within an object.
-_LEADING_OUT = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
 
 
-class Progress(NamedTuple):
-    """An event: so much is done, given every now and then.
+class CheckProgress(NamedTuple):
+    """An event: the progress of a check.
 
-    :ivar objects: that were looked at
-    :ivar problems: that were found
+    :ivar objects: objects checked so far
+    :ivar problems: problems found so far
     """
 
     objects: int
     problems: int
 
 
-class Changed(NamedTuple):
-    """An event of a repair: one thing that was done, or would be done.
+class RepairStep(NamedTuple):
+    """An event: one change that a repair made, or would make.
 
     :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
-    :ivar path: what it is done to, relative to the store's root
-    :ivar names: what is moved or removed there, where there is more to say
+    :ivar path: the changed path, relative to the store's root
+    :ivar names: names moved or removed there
     """
 
     action: str
@@ -61,41 +58,34 @@ class Changed(NamedTuple):
     names: tuple[bytes, ...] = ()
 
 
-Event = Progress | Changed
+Event = CheckProgress | RepairStep
 OnEvent = Callable[[Event], object]
 
 
-def leads_out(name: bytes) -> bool:
-    """Return whether a name, with ``/`` between directories, is none of a file within an object.
-
-    On Windows a backslash separates too, and a colon stands behind a drive or before a stream of the file.
-    """
-    return bool({b"", b".", b".."} & set(name.split(b"/"))) or any(one in name for one in _LEADING_OUT)
-
-
 def encode_path(path: Path) -> bytes:
-    """Return the bytes of the path of a store.
+    """Return the path of a store as bytes.
 
     :raises StoreError: no file can have this path
     """
     try:
         given = os.fsencode(path)
     except UnicodeEncodeError as error:
-        raise StoreError(str(error.object), "the path is not text that a file name can be; name another") from None
+        raise StoreError(str(error.object), "the path cannot be encoded as a file name; choose another path") from None
     if b"\0" in given:
-        raise StoreError(given, "there is a NUL in the path; name another")
+        raise StoreError(given, "the path contains a NUL character; choose another path")
     return given
 
 
 class StoreObject(NamedTuple):
-    """One object, as a walk finds it.
+    """One object in the listing of a store.
 
-    :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for octets that are not UTF-8, and :data:`None`
-        for an identifier that cannot be read
-    :ivar path: of the object's place, relative to the store's root and with ``/``; surrogates likewise
-    :ivar proper: whether it is stored as its specification says
-    :ivar encapsulation: of a Pairtree the encapsulating directory's name; :data:`None` elsewhere, and without one
-    :ivar problems: what is wrong with it; an object may be proper and still have some
+    :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for bytes that are not UTF-8; :data:`None` if the
+        identifier cannot be read
+    :ivar path: the object's path, relative to the store's root, with ``/``; surrogates as in ``id``
+    :ivar proper: whether the object is stored as the specification requires
+    :ivar encapsulation: the name of a Pairtree object's encapsulating directory; :data:`None` without one and in other
+        stores
+    :ivar problems: the object's problems; a proper object may have some
     """
 
     id: str | None
@@ -105,7 +95,7 @@ class StoreObject(NamedTuple):
     problems: tuple[Problem, ...]
 
     def record(self) -> dict[str, Any]:
-        """Return it as it stands in JSON."""
+        """Return the object as a JSON-compatible dictionary."""
         return {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
 
 
@@ -113,10 +103,10 @@ class Store(ABC):
     """Objects by identifier, in a directory.
 
     :ivar root: the store's directory
-    :ivar layout: what maps identifiers to places; :data:`None` where none is known
+    :ivar layout: maps identifiers to paths; :data:`None` if unknown
     """
 
-    #: The kind's word, as :func:`pressmark.stores.open` and the commands know it.
+    #: The name of the kind, as for :func:`pressmark.stores.open` and ``--kind``.
     kind: ClassVar[str]
     root: str
     layout: Layout | None
@@ -128,62 +118,64 @@ class Store(ABC):
     def objects(
         self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
     ) -> Iterator[StoreObject]:
-        """Give every object, lazily, in an order that does not depend on the file system.
+        """Yield every object lazily, in an order that does not depend on the file system.
 
-        Whatever belongs to no object goes to ``on_problem``, so that every file is accounted for.
+        Files and directories outside of all objects are passed to ``on_problem``, so that every file is accounted for.
 
-        :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
-        :param ignore: globs of names that are passed over, such as ``.DS_Store``
+        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
+        :param on_problem: called with each problem outside of objects
+        :param ignore: globs of names to ignore, such as ``.DS_Store``
+        :raises StoreError: the store cannot be read
         """
 
     @abstractmethod
     def get(self, identifier: str | bytes) -> StoredObject:
         """Return an object.
 
-        :raises ObjectError: of kind ``missing``: it is not there
-        :raises IdentifierError: the identifier has no place in this store
+        :raises ObjectError: of kind ``missing``: the store has no such object
+        :raises IdentifierError: the identifier has no path in this store
         """
 
     @abstractmethod
     def locate(self, record: StoreObject) -> StoredObject:
-        """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs.
+        """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.
 
-        :raises ObjectError: of kind ``missing``: it is no longer there
+        :raises ObjectError: of kind ``missing``: the object was removed
         """
 
-    def refuse_changes(self) -> None:  # noqa: B027 (a store may be changed unless its kind knows better)
-        """Return where the store may be changed, as far as it knows without trying.
+    def refuse_changes(self) -> None:  # noqa: B027 (most stores can be changed)
+        """Raise an error if the store is known to be read-only.
 
-        :raises StoreError: it is only read
+        :raises StoreError: the store is read-only
         """
 
     @abstractmethod
     def put(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         *,
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
     ) -> StoreObject:
-        """Store an object: whole or not at all.
+        """Store an object, completely or not at all.
 
-        :param source: a file, a directory, or names within the object and the files that are copied there
-        :param replace: in the place of the object that is there, if one is
+        :param source: a file, a directory, or a mapping of names in the object to the files to copy
+        :param replace: replace an existing object
         :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink where the file
-            system can, else copy
-        :param links: symbolic links in the source: ``"refuse"`` them, or ``"follow"`` them and copy what they lead to
-        :raises ObjectError: nothing was stored; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this store
+            system can, copy otherwise
+        :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
+        :raises ObjectError: nothing was stored; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this store
         """
 
     @abstractmethod
     def delete(self, identifier: str | bytes) -> None:
-        """Remove one object, and directories above it that are empty then; nothing else.
+        """Remove one object, and the directories above it that become empty.
 
-        :raises ObjectError: nothing was removed; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this store
+        :raises ObjectError: nothing was removed; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this store
         """
 
     @abstractmethod
@@ -196,18 +188,22 @@ class Store(ABC):
         on_problem: OnProblem | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Look at everything in the store and return what is wrong.
+        """Check the whole store and return a report of all problems.
 
-        :param digests: read the files too, where the store holds their digests
-        :param on_event: called with :class:`Progress`
-        :param on_problem: called with each problem as it is found; the report has them all the same
+        :param digests: also read the files and compare them with the digests in the store
+        :param threads: as for :meth:`objects`
+        :param on_event: called with :class:`CheckProgress`
+        :param on_problem: called with each problem when it is found; the report contains them as well
+        :param ignore: globs of names to ignore
+        :raises StoreError: the store cannot be read
         """
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Mend what can be mended without losing a byte; the report has what remains.
+        """Repair unambiguous problems without losing data, and return a report of the remaining problems.
 
-        :param dry_run: only say what would be done
-        :param on_event: called with :class:`Changed` for each thing done
+        :param dry_run: report the changes without making them
+        :param on_event: called with :class:`RepairStep` for each change
+        :param ignore: globs of names to ignore
         :raises StoreError: stores of this kind cannot be repaired
         """
-        raise StoreError(self.root, f"stores of kind {self.kind} cannot be repaired; restore what is damaged")
+        raise StoreError(self.root, f"stores of kind {self.kind} cannot be repaired; restore the damaged files")

@@ -1,4 +1,4 @@
-"""The files of one object that is in a store."""
+"""The files of one object in a store."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from pressmark.errors import ObjectError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.exceptions import object_errors
-from pressmark.stores.store import leads_out
+from pressmark.stores.exceptions import is_unsafe_name, object_errors
 
 __all__ = ["StoredObject", "is_same_version", "status_of"]
 
 
 class StoredObject:
-    """The files of one object that is in a store.
+    """The files of one object in a store.
 
-    What is read through it is of the version that it was got of. Where another process has put another version in its
-    place meanwhile, or removed it, :meth:`open`, :meth:`files` and :meth:`confirm` say so: to be got again.
+    All reads are of the version that was returned by ``get``. If another process replaces or removes the object,
+    :meth:`open`, :meth:`files` and :meth:`confirm` raise an error of kind ``changed``; get the object again.
 
     :param store: the store's root, for messages
-    :param identifier: the object's
-    :param path: the directory that its files' names are relative to, absolute
-    :param members: the names in it that are the object's; :data:`None` for all
-    :param links: ``"follow"`` symbolic links, or ``"refuse"`` them
-
+    :param identifier: the object's identifier
+    :param path: the directory that file names are relative to, absolute
+    :param members: the names in it that belong to the object; :data:`None` for all
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :ivar id: the identifier
     :ivar path: the directory, absolute
     """
@@ -47,7 +45,7 @@ class StoredObject:
         self._store = store
         self._members = members
         self._links = links
-        # Of a directory that is the object's alone it is that which is replaced; of others, what is the object's in it.
+        # A directory that holds nothing but the object is replaced as a whole; in others, each member is.
         if members is None:
             self._seen = {path: status_of(path)}
         else:
@@ -57,12 +55,12 @@ class StoredObject:
         return f"<StoredObject {self.id!r} in {decode_fs(self.path)!r}>"
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Give each file's name within the object and its path, in the order of their octets.
+        """Yield the name of each file in the object and its path, in the order of the names' bytes.
 
-        Whoever reads the paths asks :meth:`confirm` afterwards.
+        Call :meth:`confirm` after reading the paths.
 
-        :raises ObjectError: a directory cannot be read, or holds what is no file; or of kind ``changed``, at the latest
-            at the end
+        :raises ObjectError: a directory cannot be read, or contains a special file; or of kind ``changed``, at the end
+            at the latest
         """
         for top in self._seen:
             for found in walk(top, links=self._links):
@@ -75,9 +73,9 @@ class StoredObject:
         self.confirm()
 
     def empty_directories(self) -> Iterator[tuple[str, bytes]]:
-        """Give name within the object and path of each directory with nothing in it: :meth:`files` names none of them.
+        """Yield name and path of each empty directory, which :meth:`files` does not list.
 
-        :raises ObjectError: a directory cannot be read; or as :meth:`files`
+        :raises ObjectError: a directory cannot be read; or as for :meth:`files`
         """
         with object_errors(self._store, self.id):
             for top in self._seen:
@@ -87,9 +85,10 @@ class StoredObject:
         self.confirm()
 
     def confirm(self) -> None:
-        """Make sure that the object is still the one that was got.
+        """Check that the object is still the version that was returned by ``get``.
 
-        :raises ObjectError: of kind ``changed``: it was replaced, moved or removed, or nobody can say
+        :raises ObjectError: of kind ``changed``: the object was replaced, moved or removed, or this cannot be
+            determined
         """
         for top in self._seen:
             self._confirm(top)
@@ -99,11 +98,11 @@ class StoredObject:
             raise self._changed()
 
     def _changed(self) -> ObjectError:
-        what = "another process has replaced, moved or removed it since it was looked up; get it again"
+        what = "another process has replaced, moved or removed the object since it was looked up; get it again"
         return ObjectError(self._store, self.id, "changed", what)
 
     def _is_refused(self, parts: Sequence[bytes]) -> bool:
-        """Return whether a name leads over a symbolic link, where links are refused."""
+        """Return whether a name contains a symbolic link, if links are refused."""
         paths = (os.path.join(self.path, *parts[:depth]) for depth in range(1, len(parts) + 1))
         return self._links == "refuse" and any(map(os.path.islink, paths))
 
@@ -111,14 +110,15 @@ class StoredObject:
         return os.path.relpath(path, self.path).replace(os.sep.encode(), b"/")
 
     def open(self, name: str) -> BinaryIO:
-        """Open the file ``name`` of the object for reading.
+        """Open a file of the object for reading.
 
-        :raises ObjectError: of kind ``missing``: there is no such file in it; of kind ``changed``: it is no longer the
-            object that was got; or it cannot be read
+        :param name: its name in the object
+        :raises ObjectError: of kind ``missing``: the object has no such file; of kind ``changed``: the object was
+            replaced; or the file cannot be read
         """
         parts = encode_fs(name).split(b"/")
-        # A name is looked up, never followed out of the object.
-        if leads_out(encode_fs(name)) or not (self._members is None or parts[0] in self._members):
+        # No name leads out of the object.
+        if is_unsafe_name(encode_fs(name)) or not (self._members is None or parts[0] in self._members):
             raise self._no_file(name)
         path = os.path.join(self.path, *parts)
         top = self.path if self._members is None else os.path.join(self.path, parts[0])
@@ -128,7 +128,7 @@ class StoredObject:
         return file
 
     def _opened(self, path: bytes, top: bytes) -> BinaryIO | None:
-        """Open a file of the version that was got; :data:`None` where there is none."""
+        """Open a file of this version; return :data:`None` if it does not exist."""
         with object_errors(self._store, self.id):
             file = _opened(path)
         try:
@@ -140,14 +140,11 @@ class StoredObject:
         return file
 
     def _no_file(self, name: str) -> ObjectError:
-        return ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it")
+        return ObjectError(self._store, self.id, "missing", f"file {name!r} not found in the object")
 
 
 def status_of(path: bytes) -> os.stat_result | None:
-    """Return the status of a file or directory; :data:`None` where there is none to be had.
-
-    Why that is so, says whoever reads it.
-    """
+    """Return the status of a file or directory, or :data:`None` if it cannot be determined."""
     try:
         return os.stat(path)
     except OSError:
@@ -155,40 +152,36 @@ def status_of(path: bytes) -> os.stat_result | None:
 
 
 def is_same_version(one: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Return whether two looks at a path have found the same file, or the same directory with the same names.
+    """Return whether two looks at a path found the same file, or the same directory with the same names.
 
-    The times tell versions from each other where the number of one that is gone is given to the next. The time of
-    modification alone does not: a copy has that of its source.
+    Inode numbers are reused, so times are compared as well. The modification time is not enough: a copy keeps that of
+    its source.
     """
     if one is None or other is None:
         return one is other
     if not os.path.samestat(one, other) or one.st_mtime_ns != other.st_mtime_ns:
         return False
-    # A hard link to a file, such as a migration makes, changes its status and not the file.
+    # A new hard link, as made by a migration, changes the status and not the file.
     is_linked = stat.S_ISREG(one.st_mode) and one.st_nlink != other.st_nlink and one.st_size == other.st_size
     return is_linked or one.st_ctime_ns == other.st_ctime_ns
 
 
 def _opened(path: bytes) -> BinaryIO | None:
-    """Open a file for reading; :data:`None` where there is none.
-
-    :raises OSError: it cannot be read
-    """
+    """Open a file for reading; return :data:`None` if it does not exist."""
     try:
         return open(path, "rb") if stat.S_ISREG(os.stat(path).st_mode) else None
     except OSError as error:
-        # Of a longer name than any no file can be there.
+        # No file has a name that is too long.
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
             return None
         raise
 
 
 def _empty_directories(top: bytes, follow: bool, above: tuple[tuple[int, int], ...] = ()) -> Iterator[bytes]:
-    """Give the directories with nothing in them at and below a path, in the order of their octets.
+    """Yield the empty directories at and below a path, in the order of bytes.
 
-    :param follow: symbolic links to directories; what ``top`` itself leads to is looked at in any case
-    :param above: devices and numbers of the directories above
-    :raises OSError: a directory cannot be read
+    :param follow: symbolic links to directories below ``top``; ``top`` itself is always followed
+    :param above: devices and inodes of the directories above, to detect loops
     """
     if not os.path.isdir(top):
         return

@@ -415,7 +415,7 @@ def test_too_few_inodes(source: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     ("how", "match"),
     [
         ({"to": "ocfl"}, "needs a layout"),
-        ({"to": "ocfl", "layout": "pairtree"}, "no layout of OCFL"),
+        ({"to": "ocfl", "layout": "pairtree"}, "not an OCFL layout"),
         ({"to": "ocfl", "layout": "0002", "copy_mode": "hardlink"}, "E090"),
         ({"to": "ocfl", "layout": "0002", "copy_mode": "rename", "move": True}, "rename cannot convert"),
         ({"to": "pairtree", "copy_mode": "rename"}, "add move"),
@@ -709,7 +709,7 @@ def test_a_destination_that_is_only_read(there: Path, tmp_path: Path) -> None:
     """A Vitro store whose namespaces are in doubt is refused before anything is planned."""
     store = stores.create("vitro", tmp_path / "uploads", namespaces=["urn:"])
     Path(store.root, "file_storage_namespaces.properties").write_bytes(b"a = urn:\nb =\n")
-    with pytest.raises(StoreError, match="the store is only read: the namespace of 'b' is empty"):
+    with pytest.raises(StoreError, match="the store is read-only: the namespace of 'b' is empty"):
         migrate.plan(there, tmp_path / "uploads", to="vitro")
 
 

@@ -88,7 +88,7 @@ def test_create(tmp_path: Path, manner: str) -> None:
     assert (again.kind, again.identifiers, again.layout) == ("bags", made.identifiers, made.layout)
     assert list(again.objects()) == []
     assert again.check(digests=True).problems == []
-    with pytest.raises(StoreError, match="name a directory that is empty"):
+    with pytest.raises(StoreError, match="specify an empty"):
         stores.create("bags", tmp_path / "store")
 
 
@@ -109,21 +109,21 @@ def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
     with pytest.raises(StoreError) as caught:
         BagFolder(folder.root)
     assert "\n" not in str(caught.value)
-    assert "mend it" in str(caught.value)
+    assert "correct the file" in str(caught.value)
 
 
 def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
     """A bag is no folder of bags; options must fit together."""
     bagit.create(tmp_path / "given", tmp_path / "bag")
-    with pytest.raises(StoreError, match="it is a bag itself"):
+    with pytest.raises(StoreError, match="the directory is a bag"):
         BagFolder(tmp_path / "bag")
-    with pytest.raises(StoreError, match="not there"):
+    with pytest.raises(StoreError, match="not found"):
         BagFolder(tmp_path / "none")
     with pytest.raises(StoreError, match="not a directory"):
         BagFolder(tmp_path / "f.txt")
-    with pytest.raises(StoreError, match="needs a layout"):
+    with pytest.raises(StoreError, match="specify a layout"):
         BagFolder(folder.root, identifiers="layout")
-    with pytest.raises(StoreError, match="no use for the layout"):
+    with pytest.raises(StoreError, match="omit the layout"):
         BagFolder(folder.root, identifiers="name", layout=pressmark.layout("0004"))
     with pytest.raises(ValueError, match="identifiers='x'"):
         BagFolder(folder.root, identifiers="x")  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_replace(tmp_path: Path, manner: str) -> None:
     store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
     store.put("abc", tmp_path / "f.txt")
     assert data(store, "abc") == {"f.txt": b"data"}
-    with pytest.raises(ObjectError, match="replace it, or delete it first") as caught:
+    with pytest.raises(ObjectError, match="replace it, or remove it first") as caught:
         store.put("abc", tmp_path / "given")
     assert caught.value.kind == "exists"
     store.put("abc", tmp_path / "given", replace=True)
@@ -224,13 +224,13 @@ def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
     ]  # fmt: skip
     assert kinds(folder) == ["identifier-several"]
     assert data(folder, "second") == data(folder, "x:1") == {"a": b"a", "b/c": b"c"}
-    with pytest.raises(ObjectError, match="there is one at first"):
+    with pytest.raises(ObjectError, match="bag exists at first"):
         folder.put("x:1", tmp_path / "f.txt")
     folder.put("x:1", tmp_path / "f.txt", replace=True)
     assert data(folder, "x:1") == {"f.txt": b"data"}
     folder.delete("second")
     assert sorted(os.listdir(folder.root)) == [os.fsdecode(CONFIG), "first", "third"]
-    with pytest.raises(ObjectError, match="no bag in this folder"):
+    with pytest.raises(ObjectError, match="no bag with this identifier"):
         folder.get("second")
 
 
@@ -249,14 +249,14 @@ def test_duplicates_and_misplaced(tmp_path: Path, folder: BagFolder) -> None:
 def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is stored in a bag, over something else, or under a name that another has in the other case."""
     write(Path(folder.root), {"abc": b"a file"})
-    with pytest.raises(ObjectError, match="move it away") as caught:
+    with pytest.raises(ObjectError, match="move that object first") as caught:
         folder.put("abc", tmp_path / "f.txt")
     assert caught.value.kind == "collision"
     store = BagFolder.create(tmp_path / "other", pressmark.layout("0002"))
     store.put("ab", tmp_path / "f.txt")
-    with pytest.raises(ObjectError, match="no directory of bags"):
+    with pytest.raises(ObjectError, match="not a directory of bags"):
         store.put("ab/cd", tmp_path / "f.txt")
-    with pytest.raises(ObjectError, match="a name of the folder itself"):
+    with pytest.raises(ObjectError, match="reserved for the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
     monkeypatch.setattr("pressmark.stores.bags.bag_folder.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.bags.bag_folder.existing_spelling", lambda _base, _relative: b"ab")
@@ -280,7 +280,7 @@ def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
     assert store.check().ok
     report = store.check(digests=True)
     assert (report.problems, report.counts["files"] > 0) == ([], True)
-    with pytest.raises(ObjectError, match="serialised one"):
+    with pytest.raises(ObjectError, match="serialised bag exists"):
         store.put("x:1", tmp_path / "f.txt", replace=True)
     (tmp_path / "moved").mkdir()
     shutil.move(path, tmp_path / "moved" / archive)
@@ -445,9 +445,9 @@ def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str)
     for digests in (False, True):
         problems = folder.check(digests=digests).problems
         assert [one.kind for one in problems if one.severity == "error"] == ["archive-malformed"]
-        assert "it is no bag" in problems[0].message
+        assert "not a bag" in problems[0].message
     (Path(folder.root) / ".pressmark-bags.json").unlink()
-    with pytest.raises(StoreError, match="no store"):
+    with pytest.raises(StoreError, match="not a store"):
         stores.kind_of(folder.root)
 
 
@@ -686,7 +686,7 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
     (bags / "deeper").mkdir()
     bagit.create([tmp_path / "file"], bags / "deeper" / "foreign", info={"External-Identifier": "id:foreign"})
     assert b"/deeper/foreign/" in folders[0].get("id:foreign").path
-    with pytest.raises(ObjectError, match="there is one at"):
+    with pytest.raises(ObjectError, match="bag exists at"):
         folders[1].put("id:foreign", tmp_path / "file")
     (bags / "deeper" / "foreign").rename(bags / "elsewhere")
     assert b"/elsewhere/" in folders[0].get("id:foreign").path
@@ -695,14 +695,14 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
     (bags / "elsewhere").rename(place)
     for folder in folders:
         assert Path(os.fsdecode(folder.get("id:foreign").path)).parent == place
-        with pytest.raises(ObjectError, match="no bag in this folder"):
+        with pytest.raises(ObjectError, match="no bag with this identifier"):
             folder.get("id:7")
 
 
 def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
     """File systems tell times in steps, some of them of two seconds."""
     folder = BagFolder.create(tmp_path / "bags")
-    with pytest.raises(ObjectError, match="no bag in this folder"):
+    with pytest.raises(ObjectError, match="no bag with this identifier"):
         folder.get("id:foreign")
     before = (tmp_path / "bags").stat().st_mtime_ns
     (tmp_path / "file").write_bytes(b"data")
@@ -798,7 +798,7 @@ def test_a_serialised_bag_that_cannot_be_read(
         assert kinds(folder) == ["archive-malformed", "archive-unchecked"]
     assert snapshot(tmp_path) == before
     path.write_bytes(b"no archive")
-    with pytest.raises(ObjectError, match="no bag in this folder"):
+    with pytest.raises(ObjectError, match="no bag with this identifier"):
         folder.get("abc")
 
 
@@ -835,7 +835,7 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
     os.rename(Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old")
     os.rename(Path(folder.root) / "b", Path(folder.root) / "abc")
     before = snapshot(tmp_path)
-    with pytest.raises(ObjectError, match="abc is there, and is another's") as caught:
+    with pytest.raises(ObjectError, match="path abc is occupied by another object") as caught:
         folder.put("abc", tmp_path / "given", replace=True)
     assert caught.value.kind == "collision"
     assert snapshot(tmp_path) == before
@@ -844,7 +844,7 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])
 def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, name: str) -> None:
     """What bears them in a source is refused, and not removed as something that our own run has left."""
-    with pytest.raises(ObjectError, match="leave it out") as caught:
+    with pytest.raises(ObjectError, match="rename the file") as caught:
         folder.put("abc", {name: tmp_path / "f.txt", "f": tmp_path / "f.txt"})
     assert caught.value.kind == "bad-name"
     assert not list(folder.objects())

@@ -28,7 +28,7 @@ LAYOUTS: dict[str, Layout] = {
 def create(folder: Path, word: str = "0003", **options: Any) -> OcflRoot:
     """Make a storage root that does not wait for the disk."""
     OcflRoot.create(folder, LAYOUTS[word], **{key: options.pop(key) for key in ("version",) if key in options})
-    return OcflRoot(folder, user=USER, flush=False, **options)
+    return OcflRoot(folder, user=USER, durable=False, **options)
 
 
 def source(folder: Path, files: Mapping[str, bytes] | None = None) -> Path:

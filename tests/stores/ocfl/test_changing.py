@@ -88,7 +88,7 @@ def test_an_object_that_changes_while_it_is_checked(
     change: Callable[[OcflRoot], object],
 ) -> None:
     """Its inventory is read before and its sidecar after, or its files are listed before and read after."""
-    once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, flush=False)), after)
+    once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, durable=False)), after)
     report = root.check(digests=True, threads=1)
     assert report.errors == []
     assert report.counts["objects"] in (2, 3)
@@ -131,13 +131,13 @@ def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypat
 def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory that is made for an object is empty for a moment, and so is one that an object has left."""
     top = Path(root.root)
-    with root.workshop() as workshop:
+    with root.staging() as staging:
         (top / "new/x").mkdir(parents=True)
         (top / "old").mkdir()
         place = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
-        aside = Path(os.fsdecode(workshop.path)) / "object"
+        aside = Path(os.fsdecode(staging.path)) / "object"
         shutil.copytree(place, aside)
-        turn = workshop.lock()
+        turn = staging.lock()
         events = iter([lambda: (top / "old").rmdir(), lambda: aside.rename(top / "new/x/object"), turn.release])
         monkeypatch.setattr(recheck, "sleep", lambda _seconds: next(events)())
         report = root.check(threads=1)
@@ -216,7 +216,7 @@ def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
 
     def change(number: int) -> None:
         try:
-            own = OcflRoot(root.root, flush=False)
+            own = OcflRoot(root.root, durable=False)
             while not done.is_set():
                 for identifier in (f"info:c/{number}", f"info:d/{number}"):
                     own.put(identifier, Path(root.root).parent / "in")

@@ -320,13 +320,13 @@ def test_what_is_written_reads_back(identifier: str, others: dict[str, Any], bef
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "it is not JSON"),
-        (b"[]", "it is not a JSON object"),
+        (b"", "not valid JSON"),
+        (b"[]", "not a JSON object"),
         (b'{"id": NaN}', "NaN is not JSON"),
-        (b'\xef\xbb\xbf{"id": "a"}', "it is not JSON"),
-        (b'{"id": "\xff"}', "it is not JSON"),
-        (b'{"id": "\\ud800"}', "half of a surrogate pair"),
-        (b"[" * 100_000, "it is not JSON"),
+        (b'\xef\xbb\xbf{"id": "a"}', "not valid JSON"),
+        (b'{"id": "\xff"}', "not valid JSON"),
+        (b'{"id": "\\ud800"}', "unpaired surrogate"),
+        (b"[" * 100_000, "not valid JSON"),
     ],
 )
 def test_what_is_no_inventory(data: bytes, reason: str) -> None:

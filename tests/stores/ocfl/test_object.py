@@ -190,7 +190,7 @@ BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
     ),
     ("E066 history", earlier(lambda d: swap(d)), ["history-differs"], "E066"),
     ("E110 history", earlier(lambda d: d.update(id="other")), ["history-differs"], "E110"),
-    ("E103 history", version_between, ["history-differs"], "'v4' is of OCFL 1.1, the next of 1.0"),
+    ("E103 history", version_between, ["history-differs"], "'v4' has OCFL version 1.1, the next"),
     ("E067 extensions", add("extensions/notes.txt"), ["extensions-file"], "E067"),
     ("W013 extensions", add("extensions/of-our-own/config.json"), [], "W013"),
     ("E089 pipe", fifo, ["special-file"], "E089"),
@@ -436,7 +436,7 @@ def test_a_source_that_is_too_deep_is_refused(tmp_path: Path, root: OcflRoot) ->
         names.append("d")
         (folder / "/".join(names)).mkdir()
     try:
-        with pytest.raises(ObjectError, match="below each other") as caught:
+        with pytest.raises(ObjectError, match="nested more than") as caught:
             root.put("info:deep", folder)
         assert caught.value.kind == "source"
         assert root.check().ok

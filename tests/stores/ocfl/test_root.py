@@ -105,7 +105,7 @@ def test_files_of_an_object(tmp_path: Path) -> None:
     with found.open("same.txt") as file:
         assert file.read() == b"one"
     for name in ("", "none", "deep", "../a.txt", "v1/content/a.txt"):
-        with pytest.raises(ObjectError, match="there is no file") as caught:
+        with pytest.raises(ObjectError, match="not found in the object") as caught:
             found.open(name)
         assert caught.value.kind == "missing"
     assert kinds(root.check(digests=True)) == []
@@ -143,7 +143,7 @@ def test_empty_directories_of_a_source_are_told_of(tmp_path: Path) -> None:
     record = create(tmp_path / "root").put("x", folder)
     [problem] = record.problems
     assert (problem.kind, problem.severity) == ("directory-empty", "warning")
-    assert "'deep/none' was not stored" in problem.message
+    assert "'deep/none' not stored" in problem.message
 
 
 def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> ObjectError:
@@ -164,7 +164,7 @@ def test_sources_that_are_refused(tmp_path: Path) -> None:
     cases: list[tuple[str, Callable[[Path], object], str]] = [
         ("source", lambda path: path.symlink_to("/etc/hostname"), "symbolic link not followed; follow links"),
         ("source", lambda path: path.symlink_to("/nowhere"), "symbolic link"),
-        ("source", os.mkfifo, "leave it out"),
+        ("source", os.mkfifo, "remove it from the source"),
         ("bad-name", lambda path: (path.parent / "\udcff").write_bytes(b""), "is not UTF-8"),
     ]
     for number, (kind, make, words) in enumerate(cases):
@@ -203,8 +203,8 @@ def test_links_are_followed_on_request(tmp_path: Path) -> None:
     assert "symbolic link to a parent directory" in str(refusal(root, "y", folder, links="follow"))
     (folder / "deep/loop").unlink()
     (folder / "deep/loop").symlink_to(tmp_path / "root")
-    assert "copied into itself" in str(refusal(root, "y", folder, links="follow"))
-    assert "copied into itself" in str(refusal(root, "y", {"deep": folder / "deep"}, links="follow"))
+    assert "cannot copy a directory into itself" in str(refusal(root, "y", folder, links="follow"))
+    assert "cannot copy a directory into itself" in str(refusal(root, "y", {"deep": folder / "deep"}, links="follow"))
 
 
 def test_places_that_are_refused(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
     assert refusal(flat, "a/b/v1/c", file).kind == "object-inside"
     assert refusal(flat, "a/b", file).kind == "exists"
     assert refusal(flat, "x" * 256, file).kind == "bad-name"
-    assert "take another layout" in str(refusal(flat, "x" * 256, file))
+    assert "use another layout" in str(refusal(flat, "x" * 256, file))
     assert refusal(flat, "/".join(["x" * 200] * 30), file).kind == "bad-name"
     flat.put("x" * 255, file)
     with pytest.raises(IdentifierError, match="empty path segment"):
@@ -235,9 +235,9 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
     short.put("one:x", file)
     error = refusal(short, "two:x", file)
     assert error.kind == "collision"
-    assert "held by the object 'one:x'" in str(error)
+    assert "already used by object 'one:x'" in str(error)
     for call in (short.get, short.delete):
-        with pytest.raises(ObjectError, match="held by the object") as caught:
+        with pytest.raises(ObjectError, match="already used by object") as caught:
             call("two:x")
         assert caught.value.kind == "collision"
     assert refusal(short, "two:x", file, replace=True).kind == "collision"
@@ -266,7 +266,7 @@ def test_removing_leaves_no_trace(tmp_path: Path) -> None:
     root.delete("a/b/c")
     assert tree(tmp_path / "root") == empty
     for call in (root.get, root.delete):
-        with pytest.raises(ObjectError, match="there is no object") as caught:
+        with pytest.raises(ObjectError, match="object not found") as caught:
             call("a/b/c")
         assert caught.value.kind == "missing"
 
@@ -277,7 +277,7 @@ def test_an_object_with_another_inside_is_not_removed(tmp_path: Path) -> None:
     root.put("b", source(tmp_path / "in"))
     (tmp_path / "root/b").rename(tmp_path / "root/a/b")
     before = tree(tmp_path / "root")
-    with pytest.raises(ObjectError, match="other objects inside") as caught:
+    with pytest.raises(ObjectError, match="possibly other objects") as caught:
         root.delete("a")
     assert caught.value.kind == "object-inside"
     assert tree(tmp_path / "root") == before
@@ -376,7 +376,7 @@ def test_extension_0011_inside_objects(tmp_path: Path) -> None:
     error = refusal(root, "y", {"a:b": given["tab\tnew\nline"], "a*b": tmp_path / "in/9"})
     assert error.kind == "collision"
     assert "encodeUTF" in str(error)
-    with pytest.raises(StoreError, match="maps no content paths"):
+    with pytest.raises(StoreError, match="does not map content paths"):
         OcflRoot(tmp_path / "root", content_paths=layout("0003"))
 
 
@@ -385,7 +385,7 @@ def test_extension_0011_inside_objects(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("chosen", "words"),
-    [(Pairtree(), "pairtree is no layout of OCFL"), (Vitro(), "vitro is no layout of OCFL")],
+    [(Pairtree(), "pairtree is not an OCFL layout"), (Vitro(), "vitro is not an OCFL layout")],
 )
 def test_other_layouts_are_refused(tmp_path: Path, chosen: Any, words: str) -> None:
     with pytest.raises(StoreError, match=words):
@@ -396,13 +396,13 @@ def test_other_layouts_are_refused(tmp_path: Path, chosen: Any, words: str) -> N
 def test_roots_are_not_made_over_something(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_bytes(b"x")
-    with pytest.raises(StoreError, match="holds 'file'"):
+    with pytest.raises(StoreError, match="contains 'file'"):
         create(tmp_path / "full")
-    with pytest.raises(StoreError, match=r"holds '0=ocfl_1\.1'"):
+    with pytest.raises(StoreError, match=r"contains '0=ocfl_1\.1'"):
         create(create(tmp_path / "root").root and tmp_path / "root")
-    with pytest.raises(StoreError, match="no directory"):
+    with pytest.raises(StoreError, match="not a directory"):
         create(tmp_path / "full/file")
-    with pytest.raises(StoreError, match="not known; take one of"):
+    with pytest.raises(StoreError, match="not supported; use one of"):
         create(tmp_path / "new", version="2.0")
     # What a killed creation has left is no obstacle.
     (tmp_path / "root/0=ocfl_1.1").unlink()
@@ -416,18 +416,18 @@ LAYOUT_FILES: list[tuple[str, bytes, str, str]] = [
         "unknown layout '0099-new-layout'",
         "layout-unknown",
     ),
-    ("pairtree", b'{"extension": "pairtree", "description": "x"}', "pairtree is no layout of OCFL", "layout-unknown"),
-    ("no JSON", b"{", "is not JSON", "layout-malformed"),
+    ("pairtree", b'{"extension": "pairtree", "description": "x"}', "pairtree is not an OCFL layout", "layout-unknown"),
+    ("no JSON", b"{", "is not valid JSON", "layout-malformed"),
     ("a list", b"[]", "is not a JSON object", "layout-malformed"),
-    ("no extension", b'{"description": "x"}', "names no extension", "layout-malformed"),
-    ("upward", b'{"extension": "../x", "description": "x"}', "no extension", "layout-unknown"),
+    ("extension", b'{"description": "x"}', "names no extension", "layout-malformed"),
+    ("upward", b'{"extension": "../x", "description": "x"}', "extension", "layout-unknown"),
     (
         "required",
         b'{"extension": "0006-flat-omit-prefix-storage-layout", "description": "x"}',
         "delimiter: required",
         "layout-unknown",
     ),
-    ("absent", b"", "it has no ocfl_layout.json", "layout-missing"),
+    ("absent", b"", "no ocfl_layout.json", "layout-missing"),
 ]
 
 
@@ -448,7 +448,7 @@ def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, k
     report = opened.check()
     assert kind in [problem.kind for problem in report.problems]
     for call in (opened.get, opened.delete, lambda identifier: opened.put(identifier, tmp_path / "in")):
-        with pytest.raises(StoreError, match="layout that is known") as caught:
+        with pytest.raises(StoreError, match="specify a known layout") as caught:
             call("x:1")
         assert words in str(caught.value)
     given = OcflRoot(tmp_path / "root", layout=LAYOUTS["0003"])
@@ -476,15 +476,15 @@ def test_a_configuration_that_is_refused(tmp_path: Path) -> None:
 def test_directories_that_are_no_roots(tmp_path: Path) -> None:
     for path, words in [
         (tmp_path / "none", "No such file"),
-        (tmp_path, "it is no OCFL storage root: there is no 0=ocfl_1.1 or 0=ocfl_1.0"),
+        (tmp_path, "not an OCFL storage root: no 0=ocfl_1.1 or 0=ocfl_1.0"),
         (Path("/etc/hostname"), "Not a directory"),
     ]:
         with pytest.raises(StoreError, match=words):
             OcflRoot(path)
     (tmp_path / "0=ocfl_2.0").write_text("ocfl_2.0\n")
-    with pytest.raises(StoreError, match=r"it declares 0=ocfl_2\.0, there is no"):
+    with pytest.raises(StoreError, match=r"unsupported declaration 0=ocfl_2\.0: no"):
         OcflRoot(tmp_path)
-    with pytest.raises(StoreError, match="take sha512 or sha256"):
+    with pytest.raises(StoreError, match="use sha512 or sha256"):
         create(tmp_path / "root", algorithm="md5")
 
 
@@ -502,7 +502,7 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
         undeclared.repair,
         lambda: undeclared.bulk_writer().__enter__(),
     ):
-        with pytest.raises(StoreError, match="it is no OCFL storage root"):
+        with pytest.raises(StoreError, match="not an OCFL storage root"):
             change()
     assert tree(tmp_path / "root") == before
     assert OcflRoot(create(tmp_path / "other").root, undeclared=True).put("info:x/1", tmp_path / "in").proper
@@ -524,7 +524,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "write", write)
     error = refusal(root, "x", folder)
     assert error.kind == "no-space"
-    assert "make room" in str(error)
+    assert "free disk space" in str(error)
     monkeypatch.undo()
     root.put("x", folder)
     assert kinds(root.check(digests=True)) == []

@@ -59,7 +59,7 @@ def test_create(tmp_path: Path) -> None:
     assert [record.id for record in again.objects()] == ["http://n2t.info/ark:/13030/xt2aacd"]
     assert stores.open(base).check().ok
     assert stores.open(base).kind == stores.kind_of(base) == "pairtree"
-    with pytest.raises(StoreError, match="name a directory that is empty"):
+    with pytest.raises(StoreError, match="specify an empty"):
         stores.create("pairtree", base)
 
 
@@ -201,7 +201,7 @@ def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: st
     write(tmp_path, {"given/f": b"x"})
     before = snapshot(tmp_path)
     for call in (store.put, store.adopt):
-        with pytest.raises(ObjectError, match="three characters or more") as caught:
+        with pytest.raises(ObjectError, match="at least three characters") as caught:
             call("abcd", os.fsencode(tmp_path / "given"), encapsulation=name)
         assert caught.value.kind == "bad-name"
     assert snapshot(tmp_path) == before
@@ -231,7 +231,7 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
 def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
     """The message does not blame the file system's case for names that the caller gave twice."""
     write(tmp_path, {"one": b"1"})
-    with pytest.raises(ObjectError, match="two names are the same") as caught:
+    with pytest.raises(ObjectError, match="name collision") as caught:
         store.put("x", {"a": tmp_path / "one", "a/b": tmp_path / "one"})
     assert caught.value.kind == "collision"
 
@@ -243,7 +243,7 @@ def test_a_source_that_is_too_deep(store: PairtreeStore, tmp_path: Path) -> None
         (top / "/".join("d" * depth)).mkdir(parents=depth == 1)
     (top / "/".join("d" * depth) / "file").write_bytes(b"x")
     try:
-        with pytest.raises(ObjectError, match="too deep below each other") as caught:
+        with pytest.raises(ObjectError, match="nested too deeply") as caught:
             store.put("x", top)
         assert caught.value.kind == "source"
         assert sorted(os.listdir(store.root)) == ["pairtree_root", "pairtree_version0_1"]
@@ -255,7 +255,7 @@ def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
     """An object is not replaced unless that is asked for, and keeps the name of its directory then."""
     write(tmp_path, {"f": b"1", "g": b"2"})
     store.put("ab", tmp_path / "f")
-    with pytest.raises(ObjectError, match="replace it, or delete it first") as caught:
+    with pytest.raises(ObjectError, match="replace it, or remove it first") as caught:
         store.put("ab", tmp_path / "g")
     assert caught.value.kind == "exists"
     other = PairtreeStore(store.root, encapsulation="fixed:thingy", durable=False)
@@ -273,7 +273,7 @@ def test_deleting(store: PairtreeStore, tmp_path: Path) -> None:
     write(root, {"xy/pairtree_x": b""})
     for identifier in ("abcd", "ab", "xy"):
         store.delete(identifier)
-        with pytest.raises(ObjectError, match="there is no object at") as caught:
+        with pytest.raises(ObjectError, match="object not found at") as caught:
             store.delete(identifier)
         assert caught.value.kind == "missing"
         with pytest.raises(ObjectError):
@@ -307,7 +307,7 @@ def test_reading_what_is_not_encapsulated(tree: Tree) -> None:
     with stored.open("sub/x") as file:
         assert file.read() == b"x"
     for name in ("ef/foo/y", "pairtree_z", "../nt/README.txt", "", "/etc/passwd", "sub", "sub/../README.txt", "x\0"):
-        with pytest.raises(ObjectError, match="there is no file"):
+        with pytest.raises(ObjectError, match="not found in the object"):
             stored.open(name)
 
 
@@ -356,7 +356,7 @@ def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
         with pytest.raises(ObjectError, match="pairtree_root/ab/cd is a symbolic link") as caught:
             store.put(identifier, tmp_path / "elsewhere")
         assert caught.value.kind == "collision"
-    with pytest.raises(ObjectError, match="no file"):
+    with pytest.raises(ObjectError, match="not found in the object"):
         store.get("ab").open("foo/link")
     with PairtreeStore(base).get("ab").open("foo/link") as file:
         assert file.read() == b"x"
@@ -388,7 +388,7 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     real = os.path.lexists
     monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"AB", b"ab")))
-    with pytest.raises(ObjectError, match="'AB' is there in the other case") as caught:
+    with pytest.raises(ObjectError, match="'AB' differs only in case") as caught:
         store.put("ABcd", tmp_path / "f")
     assert caught.value.kind == "collision"
     store.put("abce", tmp_path / "f")
@@ -486,9 +486,7 @@ def test_a_branch_that_is_not_mounted(tree: Tree, tmp_path: Path, beside: list[s
     store = PairtreeStore(base, durable=False)
     before = snapshot(base)
     for change in (lambda: store.delete("ab"), lambda: store.put("ab", tmp_path / "in", replace=True)):
-        with pytest.raises(
-            ObjectError, match="pairtree_root/ab/cd is a symbolic link that leads nowhere now"
-        ) as caught:
+        with pytest.raises(ObjectError, match="pairtree_root/ab/cd is a symbolic link without a target") as caught:
             change()
         assert caught.value.kind == "unreadable"
         assert snapshot(base) == before

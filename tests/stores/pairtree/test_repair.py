@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
-from pressmark.stores import Changed
+from pressmark.stores import RepairStep
 from pressmark.stores.pairtree import pairtree_reader
 from pressmark.stores.pairtree import pairtree_store as pairtree
 from pressmark.stores.pairtree import repair as pairtree_repair
@@ -46,7 +46,7 @@ def test_the_specification(tree: Tree) -> None:
     assert sorted(snapshot(base / "pairtree_root" / "be" / "nt")) == [
         *(b"ef", b"ef/foo", b"ef/foo/x", b"obj", b"obj/README.txt", b"obj/report.pdf"),
     ]
-    assert events == [Changed("encapsulate", b"pairtree_root/be/nt", (b"README.txt", b"report.pdf"))]
+    assert events == [RepairStep("encapsulate", b"pairtree_root/be/nt", (b"README.txt", b"report.pdf"))]
     assert report.counts == {"objects": 2, "repaired": 1}
     assert report.ok
     assert kinds(PairtreeStore(base)) == []
@@ -188,7 +188,10 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pairtree_repair, "prune_empty_parents", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
-    assert [event.path for event in events if isinstance(event, Changed)] == [b"pairtree_root/cd", b"pairtree_root/gh"]
+    assert [event.path for event in events if isinstance(event, RepairStep)] == [
+        b"pairtree_root/cd",
+        b"pairtree_root/gh",
+    ]
     assert (report.ok, report.counts) == (False, {"objects": 3, "repaired": 2})
     assert [(problem.kind, problem.path) for problem in report.problems] == [
         ("unrepaired", b"pairtree_root/ab"),
@@ -197,8 +200,8 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
         ("empty", b"pairtree_root/ef"),
     ]
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        "File exists (one); two names are the same, or are one here that differ in case: rename one of them",
-        "Permission denied (ef); run it as somebody who may",
+        "File exists (one); name collision (this file system may ignore case); rename one of the files",
+        "Permission denied (ef); run as a user with access",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
 
@@ -216,7 +219,7 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
     monkeypatch.setattr("os.rmdir", refused)
     events: list[object] = []
     report = store.repair(on_event=events.append)
-    assert events == [Changed("prune", b"pairtree_root/ab/cd/ef")]
+    assert events == [RepairStep("prune", b"pairtree_root/ab/cd/ef")]
     assert [(problem.kind, problem.path) for problem in report.problems] == [("unrepaired", b"pairtree_root/ab/cd")]
 
 
@@ -242,7 +245,7 @@ def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch
         raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
 
     monkeypatch.setattr(pairtree_repair, "RunDirectory", refused)
-    with pytest.raises(StoreError, match="somebody who may"):
+    with pytest.raises(StoreError, match="user with access"):
         PairtreeStore(tree("ab/one", "cd/one")).repair()
 
 
@@ -272,7 +275,7 @@ def test_interrupted_changes(tree: Tree) -> None:
         assert file.read() == b"x"
     events: list[object] = []
     store.repair(on_event=events.append)
-    assert [event.action for event in events if isinstance(event, Changed)] == ["remove", *["finish"] * 7]
+    assert [event.action for event in events if isinstance(event, RepairStep)] == ["remove", *["finish"] * 7]
     assert {place: sorted(names) for place, names in files(store).items()} == before
     assert kinds(store) == []
     assert sorted(os.listdir(base)) == ["pairtree_root"]
@@ -339,7 +342,7 @@ def test_other_dialects_are_not_changed(tree: Tree) -> None:
     store = PairtreeStore(tree("ab/x"), dialect="unt")
     assert store.repair(dry_run=True).counts["repaired"] == 1
     for action in (store.repair, lambda: store.put("a", "x"), lambda: store.delete("ab")):
-        with pytest.raises(StoreError, match="only read"):
+        with pytest.raises(StoreError, match="read-only"):
             action()
 
 
@@ -347,4 +350,4 @@ def test_texts_of_events(tree: Tree) -> None:
     """Paths in events are octets, as in problems."""
     events: list[object] = []
     PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
-    assert [decode_fs(event.path) for event in events if isinstance(event, Changed)] == ["pairtree_root/\udcff"]
+    assert [decode_fs(event.path) for event in events if isinstance(event, RepairStep)] == ["pairtree_root/\udcff"]

@@ -377,10 +377,10 @@ def test_no_pairtree(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "odd", {"pairtree_root": b"a file"})
     for name, reason in {
-        "missing": "it is not there",
-        "file": "it is not a directory",
-        "empty": "no pairtree_root",
-        "odd": "is no directory",
+        "missing": "not found",
+        "file": "not a directory",
+        "empty": "pairtree_root is missing",
+        "odd": "is not a directory",
     }.items():
         with pytest.raises(StoreError, match=reason) as caught:
             stores.open(tmp_path / name, "pairtree")

@@ -20,7 +20,7 @@ from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import leftovers
-from pressmark.stores import Changed
+from pressmark.stores import RepairStep
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
@@ -62,7 +62,7 @@ def test_create(tmp_path: Path) -> None:
         assert isinstance(again, VitroStore)
         assert again.kind == "vitro"
         assert again.layout == Vitro({"a": "http://x/", "b": "urn:"})
-    with pytest.raises(StoreError, match="name a directory that is empty"):
+    with pytest.raises(StoreError, match="specify an empty"):
         stores.create("vitro", tmp_path / "a" / "b")
 
 
@@ -111,20 +111,20 @@ def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, 
 @pytest.mark.parametrize(
     ("content", "namespaces", "kind", "reason"),
     [
-        (b"ab = x\n", {"a": "x"}, "namespaces-malformed", "line 1: the prefix 'ab' is longer"),
-        (b"a = y\nab = x\n", {"a": "y"}, "namespaces-malformed", "line 2: the prefix 'ab' is longer"),
+        (b"ab = x\n", {"a": "x"}, "namespaces-malformed", "line 1: prefix 'ab' is longer"),
+        (b"a = y\nab = x\n", {"a": "y"}, "namespaces-malformed", "line 2: prefix 'ab' is longer"),
         (
             "a = y\né = x\n".encode(),
             {"a": "y"},
             "namespaces-malformed",
-            "line 2: the prefix 'é' is not an ASCII letter",
+            "line 2: prefix 'é' is not an ASCII letter",
         ),
         (b"a = y\n= x\n", {"a": "y"}, "namespaces-malformed", "line 2: no prefix"),
         (b"a = y\nb = \\u00zz\n", {"a": "y"}, "namespaces-malformed", "line 2: .* four hex digits"),
-        (b"a = y\nb = \\ud800\n", {"a": "y"}, "namespaces-malformed", "line 2: .* half a character"),
+        (b"a = y\nb = \\ud800\n", {"a": "y"}, "namespaces-malformed", "line 2: .* unpaired surrogate"),
         (b"a = y\nb = \xff\n", {"a": "y"}, "namespaces-malformed", "line 2: not utf-8"),
         (b"\xef\xbb\xbfa = y\n", {"a": "y"}, "namespaces-malformed", "byte order mark"),
-        (b"a = y\nb =\n", {"a": "y", "b": ""}, "namespaces-value", "every identifier begins with it"),
+        (b"a = y\nb =\n", {"a": "y", "b": ""}, "namespaces-value", "is empty"),
         (b"a = y\nb = C\\:\\\\data\n", {"a": "y", "b": "C:\\data"}, "namespaces-value", "changes when Vitro writes"),
         (b"a = C:\\data\\new\n", {"a": "C:data\new"}, "namespaces-value", "changes when Vitro writes"),
         (b"a = \\ x\n", {"a": " x"}, "namespaces-value", "changes when Vitro writes"),
@@ -153,7 +153,7 @@ def test_namespaces_in_doubt(
         lambda: store.repair(dry_run=True),
     ]
     for change in changes:
-        with pytest.raises(StoreError, match=f"the store is only read: .*{reason}") as caught:
+        with pytest.raises(StoreError, match=f"the store is read-only: .*{reason}") as caught:
             change()
         assert os.fsencode(caught.value.path).endswith(NAMES.encode())
         assert "\n" not in str(caught.value)
@@ -205,14 +205,14 @@ def test_another_encoding(vitro: VitroStore) -> None:
 
 def test_stores_that_are_none(tmp_path: Path, vitro: VitroStore) -> None:
     """What is missing, or no directory, is named, with the way out."""
-    with pytest.raises(StoreError, match="not there"):
+    with pytest.raises(StoreError, match="not found"):
         VitroStore(tmp_path / "no")
-    with pytest.raises(StoreError, match="no Vitro store"):
+    with pytest.raises(StoreError, match="not a Vitro store"):
         VitroStore(tmp_path)
     names = Path(vitro.root, NAMES)
     content = names.read_bytes()
     names.unlink()
-    with pytest.raises(StoreError, match="restore it, or make it empty"):
+    with pytest.raises(StoreError, match="restore it, or create an empty file"):
         VitroStore(vitro.root)
     names.write_bytes(content)
     Path(vitro.root, "file_storage_root").rmdir()
@@ -288,7 +288,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("http://x/123", {name: tmp_path / "f.txt"})
     write(tmp_path, {name: b"new"})
-    with pytest.raises(ObjectError, match="replace it, or delete it first"):
+    with pytest.raises(ObjectError, match="replace it, or remove it first"):
         vitro.put("http://x/1", tmp_path / name)
     assert vitro.put("http://x/1", tmp_path / name, replace=True).proper
     assert data(vitro, "http://x/1") == (name, b"new")
@@ -369,7 +369,7 @@ def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> 
     assert snapshot(tmp_path) == before
     vitro.delete("abc")
     vitro.put("abcdef", tmp_path / "f.txt")
-    with pytest.raises(ObjectError, match="give the file another name") as caught:
+    with pytest.raises(ObjectError, match="rename the file") as caught:
         vitro.put("abc", {"def": tmp_path / "f.txt"})
     assert caught.value.kind == "collision"
 
@@ -402,7 +402,7 @@ def test_ambiguous(tmp_path: Path, vitro: VitroStore) -> None:
     vitro.put("abc", tmp_path / "f.txt")
     write(Path(vitro.root), {"file_storage_root/abc/.DS_Store": b""})
     for action in (vitro.get, vitro.delete, lambda one: vitro.put(one, tmp_path / "f.txt", replace=True)):
-        with pytest.raises(ObjectError, match="leave the one that is meant") as caught:
+        with pytest.raises(ObjectError, match="remove the others") as caught:
             action("abc")
         assert caught.value.kind == "ambiguous"
     assert [one.kind for one in vitro.check().problems] == ["files-several"]
@@ -421,7 +421,7 @@ def test_delete(tmp_path: Path, vitro: VitroStore) -> None:
     assert tree(vitro) == ["abc/def/f.txt", "x/f.txt"]
     vitro.delete("abcdef")
     assert sorted(os.listdir(Path(vitro.root, "file_storage_root"))) == ["x"]
-    with pytest.raises(ObjectError, match="no object at file_storage_root/abc"):
+    with pytest.raises(ObjectError, match="object not found at file_storage_root/abc"):
         vitro.delete("abc")
     write(Path(vitro.root), {"file_storage_root/yyy/a b.txt": b"1"})
     vitro.delete("yyy")
@@ -537,7 +537,7 @@ def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroSto
     done: list[object] = []
     assert vitro.repair(on_event=done.append).problems == []
     assert told == done
-    assert [event.action for event in done if isinstance(event, Changed)] == ["rename", "move", *["prune"] * 3]
+    assert [event.action for event in done if isinstance(event, RepairStep)] == ["rename", "move", *["prune"] * 3]
 
 
 def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -610,7 +610,7 @@ def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatc
     vitro.put("abc", tmp_path / "f.txt")
     monkeypatch.setattr("pressmark.stores.vitro.vitro_store.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.vitro.vitro_store.existing_spelling", lambda _base, _relative: b"abc")
-    with pytest.raises(ObjectError, match="distinguishes case") as caught:
+    with pytest.raises(ObjectError, match="case-sensitive") as caught:
         vitro.put("ABC", tmp_path / "f.txt")
     assert caught.value.kind == "collision"
 

@@ -14,7 +14,7 @@ from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
-from pressmark.cli.store.options import store_endings
+from pressmark.cli.store.options import command_errors
 from pressmark.errors import JobError
 
 __all__ = ["migrate_command"]
@@ -54,7 +54,7 @@ def migrate_command(context: click.Context, /, **call: Any) -> int:
     """
     invocation = MigrateCall(call, given_options(context, call))
     with (
-        store_endings(),
+        command_errors(),
         open_sink(None, None) as sink,
         ProgressReporter(progress_mode(call["progress"], sink)) as reporter,
     ):

@@ -19,7 +19,7 @@ COMMANDS = {
 }
 
 EPILOG = """\
-Exit status: 0 all well, 1 an object failed or an error was found (each is listed), 2 usage error, 130
+Exit status: 0 success, 1 an object failed or an error was found (each is listed), 2 usage error, 130
 interrupted.
 
 \b
@@ -36,5 +36,5 @@ Examples:
 def store() -> None:
     """Walk, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
 
-    The kind of a store is found out by what is in it.
+    The kind of a store is detected from its content.
     """

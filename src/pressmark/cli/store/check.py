@@ -1,4 +1,4 @@
-"""``pressmark store check``: is a store as its specification says?"""
+"""``pressmark store check``: check a store against its specification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.cli.store.options import JSON, as_files, layout_of, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, command_errors, file_progress, layout_of, open_store, store_options
 from pressmark.fixity import Progress
 from pressmark.reports import Report
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 __all__ = ["check_command", "verdict"]
 
 EPILOG = """\
-Each problem is a line on standard output: "error" or "warning", the kind, the path in STORE, and what is the matter.
+Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message.
 The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
 changed.
 
-Exit status: 0 no error was found (warnings or not), 1 one was, 2 usage error, 130 interrupted.
+Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error, 130 interrupted.
 
 \b
 Examples:
   pressmark store check books
   pressmark store check root --digests --json
-  pressmark store check root --kind ocfl        # also a root whose declaration is gone
+  pressmark store check root --kind ocfl        # also a root without its declaration
 """
 
 
-@click.command("check", epilog=EPILOG, short_help="List everything that is wrong.")
+@click.command("check", epilog=EPILOG, short_help="List all problems of a store.")
 @store_options
 @click.option(
     "--digests",
     is_flag=True,
-    help="Read all files, too, and compare them with the digests that the store holds: OCFL and bags, serialised"
-    " ones without unpacking them.",
+    help="Also read all files and compare them with the digests in the store (OCFL and bags; serialised bags"
+    " are not unpacked).",
 )
 @JSON
 @THREADS
@@ -63,19 +63,19 @@ def check_command(
     threads: int,
     workers: Workers | None,
 ) -> int:
-    """Look at everything in STORE, and list what is not as its specification says.
+    """Check everything in STORE, and list each violation of its specification.
 
-    Every file is accounted for: it belongs to an object, or is listed.
+    Every file is accounted for: it belongs to an object, or it is listed.
     """
-    with store_endings():
-        store = opened(path, kind, layout, identifiers, undeclared=True)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json)
             reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
             try:
                 with reporter:
                     if workers is not None:
-                        workers.refuse((threads, "--threads: each worker has one thread;"))
+                        workers.refuse((threads, "--threads: each worker uses one thread;"))
                         chosen = layout_of(layout)
                         report = _shared(
                             workers,
@@ -97,7 +97,7 @@ def check_command(
                         report = store.check(
                             digests=digests,
                             threads=threads or None,
-                            on_event=lambda event: reporter.on_event(as_files(event)),
+                            on_event=lambda event: reporter.on_event(file_progress(event)),
                             on_problem=problems.write,
                             ignore=ignore,
                         )
@@ -115,7 +115,7 @@ def check_command(
 def _shared(
     workers: Workers, path: bytes, options: dict[str, Any], problems: Problems, reporter: FileProgress
 ) -> Report:
-    """Have the store checked by workers, write its problems, and return the report."""
+    """Check the store on several workers, write its problems, and return the report."""
     from pressmark.stores.job import CheckStore, joined_report
 
     job = CheckStore(os.fsdecode(path), **options)
@@ -130,12 +130,12 @@ def _shared(
 
 
 def verdict(report: Report) -> str:
-    """Return what is said of a store in the end."""
+    """Return the summary of a check in one line."""
     summary = report.summary()
     pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
     if improper:
-        pieces.append(f"{improper:,} of them not proper")
+        pieces.append(f"{improper:,} not proper")
     pieces += [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     if not report.problems:
         pieces.append("no problem")

@@ -1,4 +1,4 @@
-"""``pressmark store get``: an object's files, copied out."""
+"""``pressmark store get``: copy an object's files out of a store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
@@ -24,10 +24,10 @@ from pressmark.stores.object_sources import copy_source
 __all__ = ["get_command"]
 
 EPILOG = """\
-DESTINATION appears whole or not at all. Of an OCFL object the newest version's files are copied, of a bag its payload,
-of a serialised bag the one file that it is. Empty directories are made as well.
+DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version; those of
+a bag are its payload; a serialised bag is one file. Empty directories are created as well.
 
-Exit status: 0 all well, 1 the object is not there, or reading or writing failed; 2 usage error, 130 interrupted.
+Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -44,7 +44,7 @@ Examples:
     type=click.Choice(["auto", "copy", "reflink"]),
     default="auto",
     show_default=True,
-    help="Copy; share the blocks on the disk (reflink); or reflink where it goes and else copy (auto).",
+    help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
 )
 @JSON
 def get_command(
@@ -61,13 +61,13 @@ def get_command(
 ) -> int:
     """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
     if os.path.lexists(destination):
-        raise CallError(f"{os.fsdecode(destination)}: it exists already; choose another name")
+        raise CallError(f"{os.fsdecode(destination)}: already exists; choose another name")
     target = os.path.abspath(destination)
     hidden_path = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
-    with store_endings():
-        store = opened(path, kind, layout, identifiers, ignore)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers, ignore)
         if is_inside(destination, store.root):
-            what = "it would lie in the store, which cannot account for it; choose a place outside"
+            what = "inside the store; choose a directory outside"
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with (
             open_sink(None, None) as sink,
@@ -92,7 +92,7 @@ def get_command(
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))
             except KeyboardInterrupt:
-                raise Interrupted("interrupted; nothing was made") from None
+                raise Interrupted("interrupted; nothing was created") from None
             except (PressmarkError, OSError) as error:
                 if as_json:
                     objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})

@@ -1,4 +1,4 @@
-"""``pressmark store init``: make an empty store."""
+"""``pressmark store init``: create an empty store."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
-from pressmark.cli.store.options import IDENTIFIERS, layout_of, store_endings
+from pressmark.cli.store.options import IDENTIFIERS, command_errors, layout_of
 
 __all__ = ["init_command"]
 
-# The layout that a kind has of itself.
+# Kinds with a fixed layout.
 OWN = {"pairtree": "pairtree", "vitro": "vitro"}
 
 EPILOG = """\
-KIND is one of pairtree, vitro, ocfl, bags. Identifiers are placed by the layout of that name in a Pairtree and a Vitro
-store; an OCFL storage root needs --layout; a folder of bags can have one, else each bag is called by its cleaned
-identifier.
+KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
+root needs --layout; a folder of bags may have a layout, otherwise each bag is named after its identifier, cleaned as
+in a Pairtree.
 
-Exit status: 0 all well, 1 writing failed, 2 usage error (nothing was made).
+Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 
 \b
 Examples:
@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@click.command("init", epilog=EPILOG, short_help="Make an empty store.")
+@click.command("init", epilog=EPILOG, short_help="Create an empty store.")
 @click.argument("kind", metavar="KIND", type=click.Choice(stores.KINDS))
 @click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 @click.option(
@@ -40,13 +40,13 @@ Examples:
     metavar="NAME[:KEY=VALUE,...]",
     help='How identifiers become paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
 )
-@click.option("--prefix", metavar="PREFIX", help="Pairtree: what every identifier begins with and no path shows.")
+@click.option("--prefix", metavar="PREFIX", help="Pairtree: common prefix of all identifiers, omitted from paths.")
 @click.option(
     "--namespace",
     "namespaces",
     metavar="NAMESPACE",
     multiple=True,
-    help="Vitro: a beginning of identifiers that one letter stands for in paths; repeatable.",
+    help="Vitro: a namespace, shortened to one letter in paths; repeatable.",
 )
 @IDENTIFIERS
 def init_command(
@@ -57,7 +57,7 @@ def init_command(
     namespaces: tuple[str, ...],
     identifiers: str | None,
 ) -> int:
-    """Make an empty store of a KIND in the directory STORE, which is not there yet or is empty."""
+    """Create an empty store of KIND in the directory STORE, which must be empty or not exist."""
     chosen = layout_of(layout)
     options: dict[str, Any] = {}
     for value, name, of, option in (
@@ -67,13 +67,13 @@ def init_command(
     ):
         if value is not None:
             if kind != of:
-                raise CallError(f"{option}: for stores of kind {of} only")
+                raise CallError(f"{option}: only for stores of kind {of}")
             options[name] = value
     if chosen is not None and chosen.name != OWN.get(kind, chosen.name):
-        raise CallError(f"--layout: a store of kind {kind} has the layout {OWN[kind]}, not {chosen.name}")
+        raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")
     if kind == "ocfl" and chosen is None:
-        raise CallError("an OCFL storage root needs --layout, such as --layout 0003")
-    with store_endings():
+        raise CallError("an OCFL storage root needs a layout; add --layout, for example --layout 0003")
+    with command_errors():
         store = stores.create(kind, path, chosen, **options)
-    say(f"{os.fsdecode(path)}: an empty store of kind {store.kind}")
+    say(f"{os.fsdecode(path)}: created an empty store of kind {store.kind}")
     return 0

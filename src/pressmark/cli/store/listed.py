@@ -1,4 +1,4 @@
-"""The lists of ``--from``: one object a line, its identifier and, after a TAB, a path."""
+"""The lists of ``--from``: one object per line, its identifier and, after a TAB, a path."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from pressmark.cli.common.console import Failure
 from pressmark.cli.common.files import open_lines
-from pressmark.stores import Source
+from pressmark.stores import ObjectSource
 from pressmark.tabular.detection import Crlf, ListStream
 
 __all__ = ["listed_identifiers", "listed_sources"]
 
 
-def listed_sources(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[bytes, Source | Failure]]:
-    """Yield the identifier and the source of each object to store; of a line without a TAB, the failure."""
+def listed_sources(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[bytes, ObjectSource | Failure]]:
+    """Yield identifier and source of each object to store; for a line without a TAB, the failure."""
     with open_lines(path, null, crlf) as source:
         for number, identifier, found in _pairs(source, null):
             if found:
@@ -23,17 +23,17 @@ def listed_sources(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[b
 
 
 def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
-    """Yield the identifiers of a list; a TAB is part of the identifier."""
+    """Yield the identifiers of a list. A TAB is part of the identifier."""
     with open_lines(path, null, crlf) as source:
         for _number, identifier, more in _pairs(source, null):
             yield identifier if more is None else identifier + b"\t" + more
 
 
 def _pairs(source: ListStream, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Give number, identifier and path of each line of a list; no path where there is no TAB."""
+    """Yield number, identifier and path of each line of a list; the path is :data:`None` without a TAB."""
     end = b"\0" if null else b"\n"
     number = 0
-    held: list[bytes] = []  # of a line that has not ended yet
+    held: list[bytes] = []  # the beginning of an incomplete line
     while data := source.read(1 << 16):
         held.append(data)
         if end in data:

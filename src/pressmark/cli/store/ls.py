@@ -1,4 +1,4 @@
-"""``pressmark store ls``: every object of a store."""
+"""``pressmark store ls``: list the objects of a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.fixity import Progress
 from pressmark.reports import Problem, Report
@@ -24,11 +24,11 @@ TELL_EVERY = 10_000  # objects
 
 EPILOG = """\
 Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
-{"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; what belongs to no object is a line of
-its own, {"kind": ..., "severity": ..., "path": ...}, and last comes {"summary": {...}}. An object can be listed and not
-be proper: "pressmark store check" says what is wrong.
+{"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; a file or directory outside of all
+objects is a line {"kind": ..., "severity": ..., "path": ...}; the last line is {"summary": {...}}. A listed object may
+have problems: "pressmark store check" lists them.
 
-Exit status: 0 all well, 1 an object's identifier cannot be read, or does not go on a line, or a directory cannot be
+Exit status: 0 success, 1 an identifier cannot be read or contains a line break, or a directory cannot be
 read; 2 usage error, 130 interrupted.
 
 \b
@@ -57,8 +57,8 @@ def ls_command(
     """List every object in STORE, in an order that does not depend on the file system."""
     counts = {"objects": 0, "proper": 0}
     beside = Report()
-    with store_endings():
-        store = opened(path, kind, layout, identifiers)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, reporter, as_json, null)
@@ -94,10 +94,10 @@ def ls_command(
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
-        text += f", {improper:,} of them not proper"
+        text += f", {improper:,} not proper"
     if beside.problems:
-        text += f", {format_count(len(beside.problems), 'problem')} besides"
+        text += f", {format_count(len(beside.problems), 'problem')} outside of objects"
     if improper or beside.problems:
-        text += '; "pressmark store check" tells'
+        text += '; run "pressmark store check" for details'
     say(text)
     return Failure.exit_code if failed else 0

@@ -1,4 +1,4 @@
-"""What the commands on stores have in common: options, opening, and how they end."""
+"""Options, opening and error handling that the ``store`` commands share."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = [
     "IDENTIFIERS",
     "JSON",
     "LAYOUT",
-    "as_files",
+    "command_errors",
+    "file_progress",
     "layout_of",
-    "opened",
-    "store_endings",
+    "open_store",
     "store_options",
 ]
 
@@ -33,30 +33,30 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: one obj
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
-    help="Place objects by this layout, whatever the store says: OCFL storage roots and folders of bags only."
+    help="Place objects by this layout instead of the store's own (OCFL storage roots and folders of bags)."
     ' Parameters by their keys in the specification; "pressmark layouts NAME" lists them.',
 )
 IDENTIFIERS = click.option(
     "--identifiers",
     type=click.Choice(["external", "name", "layout"]),
-    help="Folders of bags: take a bag's identifier from its External-Identifier (without one, from its directory's"
-    " name), from the name, or from the layout.",
+    help="Folders of bags: where a bag's identifier comes from: its External-Identifier (or, without one, the name of"
+    " its directory), its directory's name, or the layout.",
 )
 _KIND = click.option(
     "--kind",
     type=click.Choice(stores.KINDS),
-    help="The kind of STORE, where its signs do not tell.",
+    help="Kind of STORE (default: detected).",
 )
 _IGNORE = click.option(
     "--ignore",
     metavar="GLOB",
     multiple=True,
-    help="Pass over what is called so anywhere in the store, such as .DS_Store; repeatable.",
+    help="Ignore files and directories with matching names, such as .DS_Store; repeatable.",
 )
 
 
 def store_options(function: Function) -> Function:
-    """Add STORE and the options that say how it is opened; :func:`opened` takes what they give."""
+    """Add STORE and the options for opening it; :func:`open_store` takes their values."""
     for decorator in (
         PROGRESS,
         _IGNORE,
@@ -78,7 +78,7 @@ def layout_of(text: str | None) -> Layout | None:
     return named_layout(text)
 
 
-def opened(
+def open_store(
     path: bytes,
     kind: str | None,
     layout: str | None,
@@ -89,20 +89,20 @@ def opened(
 ) -> Store:
     """Open the store of a call.
 
-    :param ignore: what is passed over by operations on one object, which do not take that themselves
-    :param undeclared: open what is OCFL by ``kind`` alone, and has no declaration
+    :param ignore: globs of names that commands on a single object ignore
+    :param undeclared: open an OCFL storage root without its declaration, if ``kind`` is given
     """
     found = kind or stores.kind_of(path)
     options: dict[str, Any] = {}
     if layout is not None:
         if found not in ("ocfl", "bags"):
-            raise CallError(f"--layout: a store of kind {found} has one layout")
+            raise CallError(f"--layout: the layout of a store of kind {found} is fixed; omit the option")
         options["layout"] = layout_of(layout)
     if identifiers is not None:
         if found != "bags":
-            raise CallError("--identifiers: for folders of bags only")
+            raise CallError("--identifiers: only for folders of bags")
         options["identifiers"] = identifiers
-    # An OCFL object is a directory with a declaration: nothing else in the root can be taken for it.
+    # Operations on one object of an OCFL root ignore nothing: its declaration marks it.
     if ignore and found != "ocfl":
         options["ignore"] = ignore
     if kind == "ocfl" and undeclared:
@@ -111,17 +111,17 @@ def opened(
 
 
 @contextmanager
-def store_endings() -> Iterator[None]:
-    """Tell what could not be read or written from what the call got wrong."""
+def command_errors() -> Iterator[None]:
+    """End the command with status 1 where reading or writing failed, and with status 2 for a usage error."""
     try:
         yield
     except ObjectError as error:
         raise Failure(str(error)) from None
     except StoreError as error:
-        # Where the operating system refused, it is the cause.
+        # An error of the operating system is the cause.
         raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
 
 
-def as_files(event: object) -> object:
-    """Return a store's progress as a reporter takes it."""
-    return Progress(event.objects, 0, event.problems) if isinstance(event, stores.Progress) else event
+def file_progress(event: object) -> object:
+    """Return a store's progress event as the progress display of files expects it."""
+    return Progress(event.objects, 0, event.problems) if isinstance(event, stores.CheckProgress) else event

@@ -1,4 +1,4 @@
-"""Objects on standard output: a line for people and pipes, or a JSON object for programs."""
+"""Objects on standard output, as text lines or JSON."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ __all__ = ["Objects"]
 
 
 class Objects:
-    """Writes objects, some of them at a time.
+    """Write objects, several at a time.
 
     :param null: end items with NUL instead of a line feed
-    :param go_on: a reader who leaves does not end what is done to a store
-    :param done: what has become of an object that cannot be written, to be said of it
-
-    :ivar unwritten: how many could not be written on one line
+    :param go_on: continue when the reader closes the pipe, because the store is being changed
+    :param done: what happened to an object that cannot be written, for the error message
+    :ivar unwritten: number of objects that do not fit on one line
     """
 
     def __init__(
@@ -38,20 +37,20 @@ class Objects:
         self._lines = BufferedLines(sink, go_on=go_on)
         self._reporter = reporter
         self._as_json = as_json
-        self._done = f"it is {done}, but " if done else ""
+        self._done = f"{done}, but " if done else ""
         self._end = b"\0" if null else b"\n"
 
     def write(self, record: StoreObject) -> None:
-        """Write one object, soon: identifier, TAB and path."""
+        """Write one object: identifier, TAB and path."""
         if self._as_json:
             self.write_json(record.record())
             return
         identifier = _octets(record.id or "")
         path = _octets(record.path)
         if record.id is None:
-            self._fail(f"{quoted(record.path)}: it has no identifier that can be read")
+            self._fail(f"{quoted(record.path)}: identifier cannot be read")
         elif self._end in identifier + path or b"\t" in identifier:
-            self._fail(f"{quoted(record.id)}: {self._done}it does not go on a line; use --json")
+            self._fail(f"{quoted(record.id)}: {self._done}contains a separator; use --json")
         else:
             self._lines.add(identifier + b"\t" + path + self._end)
 
@@ -60,7 +59,7 @@ class Objects:
         self._lines.add(json.dumps(record).encode() + b"\n")
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write all buffered lines."""
         self._lines.flush()
 
     def _fail(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""``pressmark store put``: files become objects."""
+"""``pressmark store put``: store files as objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fixity import Progress
-from pressmark.stores import Source
+from pressmark.stores import ObjectSource
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["put_command"]
 
 EPILOG = """\
-An object appears whole or not at all, however the command is ended. Each that was stored is a line on standard output:
-identifier, TAB, and the path in STORE; with --json as "pressmark store ls" lists it. Each that was not is named on
-standard error, and the others are stored all the same. So is what STORE has no place for, such as empty directories
-in an OCFL storage root: a warning.
+An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
+output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. A failed object is reported
+on standard error, and the command continues with the next. Content that STORE cannot hold, such as empty directories
+in an OCFL storage root, is reported as a warning.
 
-Exit status: 0 all were stored, 1 one was not, 2 usage error (nothing was done), 130 interrupted.
+Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -49,25 +49,24 @@ Examples:
     "listed",
     metavar="FILE",
     type=click.Path(readable=False),
-    help='Store the objects that FILE lists, "-" for standard input: identifier, TAB and source, one object a line.',
+    help='Store the objects listed in FILE ("-" for standard input), one per line: identifier, TAB, source.',
 )
-@click.option("--null", "-0", is_flag=True, help="Items of FILE, and of the output, end with NUL, not a line feed.")
+@click.option("--null", "-0", is_flag=True, help="Items of FILE and of the output end with NUL instead of a line feed.")
 @CRLF_OPTION
-@click.option("--replace", is_flag=True, help="Put it in the place of the object that is there, if one is.")
+@click.option("--replace", is_flag=True, help="Replace an existing object.")
 @click.option(
     "--mode",
     type=click.Choice(["auto", "copy", "reflink", "hardlink"]),
     default="auto",
     show_default=True,
-    help="Copy; share the blocks on the disk (reflink); make hard links; or reflink where it goes and else copy"
-    " (auto).",
+    help="Copy, share disk blocks (reflink), create hard links, or reflink where possible and copy otherwise (auto).",
 )
 @click.option(
     "--links",
     type=click.Choice(["refuse", "follow"]),
     default="refuse",
     show_default=True,
-    help="Refuse symbolic links in SOURCE, or take what they lead to.",
+    help="Refuse symbolic links in SOURCE, or copy their targets.",
 )
 @JSON
 def put_command(
@@ -87,25 +86,25 @@ def put_command(
     links: str,
     as_json: bool,
 ) -> int:
-    """Store an object under IDENTIFIER: the file SOURCE, or what is in the directory SOURCE, or several of them.
+    """Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
 
-    Of several SOURCE, each lies in the object under its own name. Or store all objects that --from lists.
+    Each of several SOURCE keeps its name in the object. With --from, store all listed objects.
     """
     if (identifier is None) == (listed is None):
-        raise CallError("give IDENTIFIER and SOURCE, or --from FILE")
+        raise CallError("missing argument; give IDENTIFIER and SOURCE, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf goes with --from only")
+        raise CallError("--crlf: only with --from")
     if identifier is not None:
         if not sources:
-            raise CallError("give SOURCE, a file or directory")
+            raise CallError("missing argument; give SOURCE, a file or directory")
         _refuse_missing(sources)
     stored = failed = warned = 0
-    with store_endings():
-        store = opened(path, kind, layout, identifiers, ignore)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
-            items: Iterable[tuple[str | bytes, Source | Failure]] = [(identifier or "", _source(sources))]
+            items: Iterable[tuple[str | bytes, ObjectSource | Failure]] = [(identifier or "", _source(sources))]
             if listed is not None:
                 from pressmark.cli.store.listed import listed_sources
 
@@ -151,13 +150,13 @@ def _refuse_missing(sources: tuple[bytes, ...]) -> None:
             raise CallError(f"{os.fsdecode(source)}: {cause(error)}") from None
 
 
-def _source(sources: tuple[bytes, ...]) -> Source:
+def _source(sources: tuple[bytes, ...]) -> ObjectSource:
     if len(sources) == 1:
         return sources[0]
     named: dict[str, bytes] = {}
     for source in sources:
         name = os.fsdecode(os.path.basename(os.path.abspath(source)))
         if name in named:
-            raise CallError(f"two SOURCE are called {name}; put them into a directory")
+            raise CallError(f"two SOURCE have the name {name}; rename one of them")
         named[name] = source
     return named

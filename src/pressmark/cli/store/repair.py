@@ -1,4 +1,4 @@
-"""``pressmark store repair``: mend what can be mended without losing a byte."""
+"""``pressmark store repair``: repair a store without losing data."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import click
 
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import FileProgress
+from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
-from pressmark.cli.store.options import JSON, as_files, opened, store_endings, store_options
-from pressmark.stores import Changed
+from pressmark.cli.store.options import JSON, command_errors, file_progress, open_store, store_options
+from pressmark.stores import RepairStep
 
 __all__ = ["repair_command"]
 
 EPILOG = """\
-Each thing that is done is a line on standard output: the action, the path in STORE, and names where there is more to
-say; with --json {"action": ..., "path": ..., "names": [...]}. What remains to be mended by others follows, as from
+Each change is a line on standard output: the action, the path in STORE, and names where applicable; with --json
+{"action": ..., "path": ..., "names": [...]}. The remaining problems follow, as listed by
 "pressmark store check".
 
 \b
-  encapsulate   Pairtree: everything of an object is moved into one directory, obj
-  finish        a change that was interrupted is finished
-  move          Vitro: an object that a namespace hides is moved to where Vitro looks for it
-  prune         empty directories are removed
-  remove        what killed runs have left is removed
-  rename        Vitro: a file gets the name that Vitro looks for
-  write         OCFL: a file of the root's own that says what is known otherwise is written
+  encapsulate   Pairtree: move all files of an object into one directory, obj
+  finish        complete an interrupted change
+  move          Vitro: move an object hidden by a namespace to its current path
+  prune         remove empty directories
+  remove        remove temporary files of interrupted runs
+  rename        Vitro: rename a file as Vitro encodes its name
+  write         OCFL: restore a layout file, declaration or sidecar
 
-Identifiers stay, and every byte. Done twice, it changes nothing. An interrupted repair is finished by the next.
+Identifiers and file contents do not change. A second repair changes nothing; an interrupted one can be run again.
 
-Exit status: 0 no error remains, 1 one does, 2 usage error, 130 interrupted.
+Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted.
 
 \b
 Examples:
@@ -43,9 +43,9 @@ Examples:
 """
 
 
-@click.command("repair", epilog=EPILOG, short_help="Mend what can be mended.")
+@click.command("repair", epilog=EPILOG, short_help="Repair what can be repaired.")
 @store_options
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @JSON
 def repair_command(
     path: bytes,
@@ -57,18 +57,18 @@ def repair_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Mend in STORE what has one answer and costs no byte, and list what remains."""
+    """Repair unambiguous problems in STORE without losing data, and list the problems that remain."""
     done = 0
-    with store_endings():
-        store = opened(path, kind, layout, identifiers)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json, go_on=True)
             reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
 
             def told(event: object) -> None:
                 nonlocal done
-                if not isinstance(event, Changed):
-                    reporter.on_event(as_files(event))
+                if not isinstance(event, RepairStep):
+                    reporter.on_event(file_progress(event))
                     return
                 done += 1
                 names = [os.fsdecode(name) for name in event.names]
@@ -84,11 +84,11 @@ def repair_command(
                     report = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
             except KeyboardInterrupt:
                 problems.flush()
-                raise Interrupted("interrupted; the same call goes on") from None
+                raise Interrupted("interrupted; run the same command to continue") from None
             for problem in report.problems:
                 problems.write(problem)
             problems.summarize(report, dry_run=dry_run)
             problems.flush()
-    what = "would be done" if dry_run else "done"
-    say(f"{os.fsdecode(path)}: {done:,} {what}; remains: {verdict(report)}")
+    what = "would be made" if dry_run else "made"
+    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; remaining: {verdict(report)}")
     return 0 if report.ok else Failure.exit_code

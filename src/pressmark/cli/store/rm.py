@@ -12,7 +12,7 @@ from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, opened, store_endings, store_options
+from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fixity import Progress
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["rm_command"]
 
 EPILOG = """\
-An object goes whole or not at all, and after it the directories above it that are empty then. Each that could not be
-removed is named on standard error, and the others are removed all the same. There is no way back.
+An object is removed completely or not at all, with the directories above it that become empty. A failed object is
+reported on standard error, and the command continues with the next. Removal cannot be undone.
 
-Exit status: 0 all were removed, 1 one was not, 2 usage error (nothing was done), 130 interrupted.
+Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 
 \b
 Examples:
@@ -43,9 +43,9 @@ Examples:
     "listed",
     metavar="FILE",
     type=click.Path(readable=False),
-    help='Remove the objects that FILE lists, "-" for standard input: one identifier a line.',
+    help='Remove the objects listed in FILE ("-" for standard input), one identifier per line.',
 )
-@click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL, not a line feed.")
+@click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL instead of a line feed.")
 @CRLF_OPTION
 @JSON
 def rm_command(
@@ -61,14 +61,14 @@ def rm_command(
     crlf: Crlf | None,
     as_json: bool,
 ) -> int:
-    """Remove the objects with these identifiers, or all that --from lists."""
+    """Remove the objects with these identifiers, or all listed with --from."""
     if bool(removed) == (listed is not None):
-        raise CallError("give IDENTIFIER, or --from FILE")
+        raise CallError("missing argument; give IDENTIFIER, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf goes with --from only")
+        raise CallError("--crlf: only with --from")
     done = failed = 0
-    with store_endings():
-        store = opened(path, kind, layout, identifiers, ignore)
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             items: Iterable[str | bytes] = removed

@@ -8,14 +8,14 @@ from pressmark.bagit.paths import normal_key
 from pressmark.errors import quoted
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, WORKSHOP, can_be_said
+from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, WORK_DIRECTORY, is_writable_identifier
 
 __all__ = ["is_bag", "is_reserved", "same_in_manifest", "unstorable_identifier"]
 
 
 def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> str | None:
     """Return why a new bag cannot record its identifier; :data:`None` if it can, or if its path does."""
-    if can_be_said(identifier):
+    if is_writable_identifier(identifier):
         return None
     if layout is not None and layout.reversible and layout.unmap_path(path) == identifier:
         return None
@@ -24,7 +24,7 @@ def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> 
 
 def is_reserved(path: bytes) -> bool:
     """Return whether the folder reserves a path for itself."""
-    return any(name in (CONFIG, WORKSHOP) or name.endswith(REPLACED) for name in path.split(b"/"))
+    return any(name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED) for name in path.split(b"/"))
 
 
 def is_bag(names: Sequence[str]) -> bool:

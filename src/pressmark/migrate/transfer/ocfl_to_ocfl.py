@@ -65,7 +65,7 @@ class OcflToOcfl(BulkDirection):
     def __enter__(self) -> OcflToOcfl:
         self._stack.enter_context(self.bulk_writer)
         if self._renames:
-            self._workshop = self._stack.enter_context(self.source.workshop())
+            self._staging = self._stack.enter_context(self.source.staging())
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -214,14 +214,14 @@ class OcflToOcfl(BulkDirection):
     def _try_lock(self) -> bool:
         """Lock the source without waiting: this run has locked the destination, and another run may lock both."""
         try:
-            self._lock.enter_context(self._workshop.lock(wait=False))
+            self._lock.enter_context(self._staging.lock(wait=False))
         except OSError:
             return False
         return True
 
     def prune(self, entries: Iterator[PlanEntry]) -> None:
         """Remove empty directories above objects that are no longer in the source."""
-        with self._workshop.lock():
+        with self._staging.lock():
             for above in sorted({os.path.dirname(encode_fs(entry.source)) for entry in entries}):
                 # The objects were moved: an empty directory that must stay is no error.
                 with suppress(OSError):

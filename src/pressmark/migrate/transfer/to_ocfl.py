@@ -30,7 +30,7 @@ class BulkDirection(Direction):
 
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
-        self.bulk_writer = destination.bulk_writer(flush_places=not can_flush_filesystem())
+        self.bulk_writer = destination.bulk_writer(durable_places=not can_flush_filesystem())
         self.items: list[InFlight] = []
         self.places: dict[str, bytes | None] = {}
         self._base = os.fsencode(destination.root)

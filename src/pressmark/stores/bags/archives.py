@@ -1,4 +1,4 @@
-"""Serialised bags in a folder of bags: their names, and what their tag files say of them."""
+"""Serialised bags in a folder of bags: their names, and the content of their tag files."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["Described", "describe", "endings", "stem"]
 
 _ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz")
 _NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, _ENDINGS)), re.DOTALL | re.IGNORECASE)
-# Where so many members, or so many bytes of a compressed archive, show nothing that is a bag's, it holds none: a bag of
-# any size has its data/ or its tag files among them.
+# An archive whose first members, or first bytes if compressed, contain nothing of a bag is not a bag: a bag of
+# any size has its payload or tag files among them.
 FIRST_MEMBERS = 1000
-# A serialised bag has one directory at its top; macOS packs a file beside it, for what it knows of the directory.
+# A serialised bag has one top-level directory; macOS adds an AppleDouble file beside it.
 _APPLE_DOUBLE = b"._"
 FIRST_BYTES = 64 << 20  # 64 MiB
 
 
 class Described(NamedTuple):
-    """What the tag files in an archive say.
+    """The content of the tag files in an archive.
 
-    :ivar info: of bag-info.txt; empty where there is none
-    :ivar problems: why it could not be read, with ``path`` empty
-    :ivar refused: what the system said where that is the reason: nothing is known of the archive then
+    :ivar info: of bag-info.txt; empty without one
+    :ivar problems: why the archive could not be read, with an empty ``path``
+    :ivar refused: the error of the operating system, if that is the reason; the archive's content is unknown then
     """
 
     info: BagInfo
@@ -44,22 +44,22 @@ class Described(NamedTuple):
 
 
 def stem(name: bytes) -> bytes | None:
-    """Return a serialised bag's name without what says how it is serialised; :data:`None` if it is called otherwise."""
+    """Return a serialised bag's name without its ending; :data:`None` for other names."""
     found = _NAME.fullmatch(name)
     return found[1] if found else None
 
 
 @cache
 def endings() -> tuple[bytes, ...]:
-    """Return how the names of serialised bags end, in every mixture of cases, the usual ones first."""
+    """Return the endings of serialised bags in every mixture of cases, the usual ones first."""
     mixed = {bytes(one) for ending in _ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
     return (*_ENDINGS, *sorted(mixed - set(_ENDINGS)))
 
 
 def describe(path: bytes) -> Described:
-    """Read the bag-info.txt of a serialised bag; nothing is unpacked to the disk.
+    """Read the bag-info.txt of a serialised bag, without unpacking it.
 
-    Whether it is one at all its first members show: no other archive is decompressed to its end.
+    Only the first members are read to find out whether the archive is a bag at all.
     """
     try:
         with open_archive(path) as archive:
@@ -70,7 +70,7 @@ def describe(path: bytes) -> Described:
         refused = error.__cause__ if isinstance(error.__cause__, OSError) else None
         return Described(BagInfo(), [problem("archive-malformed", b"", error.reason)], refused)
     if declarations.NAME not in found:
-        message = "it is no bag: its first members show no bagit.txt in the one directory at its top"
+        message = "not a bag: no bagit.txt in a single top-level directory among its first members"
         return Described(BagInfo(), [problem("archive-malformed", b"", message)])
     declaration, _ = declarations.read_declaration(found[declarations.NAME])
     info, _ = BagInfo.parse(found.get(infos.NAME, b""), declaration.encoding, declaration.version)
@@ -78,7 +78,7 @@ def describe(path: bytes) -> Described:
 
 
 def _tag_files(archive: Archive) -> dict[bytes, bytes]:
-    """Return the content of bagit.txt and bag-info.txt; without them where the archive holds no bag."""
+    """Return the content of bagit.txt and bag-info.txt; empty if the archive is not a bag."""
     wanted = {declarations.NAME: declarations.DECLARATION_LIMIT, infos.NAME: infos.INFO_LIMIT}
     found: dict[bytes, bytes] = {}
     tops: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""Folders of bags: bags put, adopted, replaced and deleted; see :mod:`pressmark.stores.bags.bag_folder_reader`."""
+"""Changes of a folder of bags: bags stored, adopted, replaced and removed."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from pressmark.stores.bags.bag_folder_reader import (
     CONFIG,
     IDENTIFIER,
     REPLACED,
-    WORKSHOP,
+    WORK_DIRECTORY,
     BagFolderReader,
-    can_be_said,
     check_identifiers,
     is_bag,
+    is_writable_identifier,
     record_of,
 )
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import copy_source, refuse_within
-from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Path, Source, StoreObject, encode_path
+from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
 
 __all__ = ["BagFolder"]
 
-# Problems for which no bag is made of a source: of what is called so that no manifest can list it.
+# Problems of file names that no manifest can contain.
 _OF_NAMES = frozenset({"name-clash", "path-unsafe"})
 
 
 class BagFolder(BagFolderReader):
-    """A folder of bags that is there, and can be changed; :meth:`create` makes one; see :class:`BagFolderReader`."""
+    """An existing folder of bags that can be changed; :meth:`create` creates one; see :class:`BagFolderReader`."""
 
     @classmethod
     def create(
@@ -58,12 +58,11 @@ class BagFolder(BagFolderReader):
         identifiers: Literal["external", "name", "layout"] | None = None,
         **options: Any,
     ) -> BagFolder:
-        """Make an empty folder in a directory that is empty or not there, and open it.
+        """Create an empty folder in a directory that is empty or does not exist, and open it.
 
         :param layout: places the bags
         :param options: as for opening
-        :raises StoreError: there is something in the directory, it cannot be written, or ``identifiers`` and the layout
-            do not go together
+        :raises StoreError: the directory is not empty or cannot be written, or ``identifiers`` does not fit the layout
         """
         base = encode_path(path)
         wanted = identifiers or ("layout" if layout is not None else "external")
@@ -74,7 +73,7 @@ class BagFolder(BagFolderReader):
             strangers = sorted(set(os.listdir(base)) - {CONFIG + b".new"})
             if strangers:
                 raise StoreError(
-                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
                 )
             new = os.path.join(base, CONFIG)
             replace_file(new, json.dumps(config, indent=2).encode() + b"\n", part=new + b".new")
@@ -83,7 +82,7 @@ class BagFolder(BagFolderReader):
     def put(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         *,
         replace: bool = False,
         mode: CopyMode = "auto",
@@ -92,15 +91,15 @@ class BagFolder(BagFolderReader):
         check: Callable[[bytes], object] | None = None,
         on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
-        """Make a bag of a source, with the identifier as its ``External-Identifier``: whole or not at all.
+        """Create a bag of a source, with the identifier as its ``External-Identifier``, completely or not at all.
 
         A bag is replaced in one step where the system can exchange two names (Linux).
 
         :param info: more elements for this bag's bag-info.txt
-        :param check: called with the path of the bag before it appears; what it raises ends this
-        :param on_event: called with events of the copying
-        :raises ObjectError: nothing was stored; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this folder
+        :param check: called with the path of the bag before it appears; an exception discards the bag
+        :param on_event: called with the events of copying
+        :raises ObjectError: nothing was stored; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this folder
         """
         place = encode_fs(self._place(identifier))
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
@@ -124,16 +123,17 @@ class BagFolder(BagFolderReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
-        """Store a bag as it is, a directory or a serialised one: copied, or with ``rename`` moved in.
+        """Store an existing bag, a directory or a serialised one, without changing it: copied, or with ``rename``
+        moved.
 
-        :param bag: its base directory or file; or all of its files, by their names in it
-        :param mode: as of :meth:`put`; or ``rename``: it lies on the same file system
-        :param check: called with the path of the bag before it appears; what it raises ends this
-        :param on_event: called with events of the copying
-        :param algorithms: of the digests that ``on_file`` gets
-        :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
-        :raises ObjectError: nothing was stored; of kind ``improper``: this folder would not find the identifier in it
-        :raises IdentifierError: the identifier has no place in this folder
+        :param bag: its base directory or file; or a mapping of all names in it to files
+        :param mode: as for :meth:`put`; or ``rename``: the bag is on the same file system
+        :param check: called with the path of the bag before it appears; an exception discards the bag
+        :param on_event: called with the events of copying
+        :param algorithms: of the digests that ``on_file`` receives
+        :param on_file: called with name and outcome of each copied file; an exception discards the bag
+        :raises ObjectError: nothing was stored; of kind ``improper``: the bag has another identifier
+        :raises IdentifierError: the identifier has no path in this folder
         """
         place = encode_fs(self._place(identifier))
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
@@ -148,10 +148,10 @@ class BagFolder(BagFolderReader):
                 copy_source(bag, new, mode=mode, algorithms=algorithms, on_file=on_file, on_event=on_event)
                 made = os.path.join(new, file) if file else new
                 if isinstance(bag, Mapping):
-                    os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # of a bag without payload
+                    os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
             own = self._own_identifier(made, place)
             if own != name:
-                what = f"the bag's own identifier is {own!r}: it would not be found by the one that it should have"
+                what = f"the bag has another identifier, {own!r}; correct its External-Identifier"
                 raise ObjectError(self.root, identifier, "improper", what)
             return made
 
@@ -175,32 +175,32 @@ class BagFolder(BagFolderReader):
         check: Callable[[bytes], object] | None,
         replace: bool,
     ) -> StoreObject:
-        """Have a bag made aside, and move it in."""
+        """Stage a bag, and publish it."""
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             old = self._find(name, soon=True)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
-            with RunDirectory(os.path.join(self._base, WORKSHOP)) as shop:
-                # Before the bag is made, and again before it is moved in; what another run is moving is nobody's clash.
-                with shop.lock():
+            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
+                # Checked before the bag is created and before it is published, while no run moves anything.
+                with staging.lock():
                     self._refuse(identifier, place, self._find(name, soon=True), replace)
-                new = make(shop / b"bag")
+                new = make(staging / b"bag")
                 if check is not None:
                     check(new)
-                # It may take the place of a bag elsewhere, and may have to make way under a longer name.
+                # It may replace a bag at another path, and may be put aside under a longer name.
                 reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest_inside(new))
                 if reason is not None:
                     raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
-                with shop.lock():
+                with staging.lock():
                     old = self._find(name, soon=True)
                     self._refuse(identifier, place, old, replace)
                     if old is None:
                         self._move_in(identifier, new, place)
                     else:
-                        place = self._replace(shop, identifier, new, old)
+                        place = self._replace(staging, identifier, new, old)
                     if self.layout is None:
-                        # Before the next run's turn, in which it may go again.
+                        # Before the next run takes the lock, and may remove it.
                         self._index.note(name, place)
         identifier_, problems = self._described(place, place)
         return record_of(identifier_, place, problems)
@@ -208,24 +208,24 @@ class BagFolder(BagFolderReader):
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
         elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
-        if can_be_said(identifier):
+        if is_writable_identifier(identifier):
             return [(IDENTIFIER, identifier), *elements]
         if self.layout is not None and self._from_place(place) == identifier:
             return elements
-        raise IdentifierError(identifier, None, f"it cannot be written as an {IDENTIFIER}, on one line of text")
+        raise IdentifierError(identifier, None, f"cannot be written as an {IDENTIFIER} on one line of text")
 
     def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None, replace: bool) -> None:
         """Refuse what cannot be stored.
 
-        :raises ObjectError: as said
+        :raises ObjectError: with the reason
         """
         if old is not None:
             if not replace:
-                reason = f"there is one at {decode_fs(old)}: replace it, or delete it first"
+                reason = f"bag exists at {decode_fs(old)}; replace it, or remove it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
-            # Asked once: another run may be removing it.
+            # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
-                reason = f"there is a serialised one at {decode_fs(old)}: delete that first"
+                reason = f"serialised bag exists at {decode_fs(old)}; remove it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
         parts = place.split(b"/")
@@ -235,28 +235,28 @@ class BagFolder(BagFolderReader):
             if not exists(path):
                 break
             if not is_directory(path) or os.path.islink(path) or is_bag(scan(path, follow=False)):
-                reason = f"{decode_fs(above)} is there already, and no directory of bags; take another layout"
+                reason = f"{decode_fs(above)} is not a directory of bags; use another layout"
                 raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._base):
             clash = existing_spelling(self._base, place)
             if clash is not None:
-                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
+                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
         if exists(os.path.join(self._base, place)):
-            reason = f"{decode_fs(place)} is there, and is another's; move it away"
+            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
             raise ObjectError(self.root, identifier, "collision", reason)
 
     def _make(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         new: bytes,
         info: list[tuple[str, str]],
         mode: str,
         links: str,
         on_event: Callable[[object], object] | None,
     ) -> None:
-        """Make the bag ``new``."""
+        """Create the bag ``new``."""
         refused_for: set[str] = set()
 
         def note(event: object) -> None:
@@ -268,20 +268,20 @@ class BagFolder(BagFolderReader):
         try:
             if isinstance(source, Mapping):
                 copy_source(source, new, mode=mode, links=links, on_event=on_event)
-                if exists(os.path.join(new, STAGING)):  # it would be taken for our own, and removed
-                    reason = f"a bag keeps {decode_fs(STAGING)!r} for changes of it; leave it out, or call it otherwise"
+                if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
+                    reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
                     raise SourceError("bad-name", reason)
                 create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
             else:
                 given = os.fsencode(source)
                 refuse_within(given, new)
-                # Whoever names a link means what it leads to.
+                # A source that is a link stands for its target.
                 one = given if is_directory(given) else [given]
                 fault = None if one is given else why_unlistable(os.path.basename(given))
                 if fault is not None:
                     raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
                 create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
-            # What making it could not remove would be a change that nobody goes on with.
+            # A remaining staging directory would look like an interrupted change.
             remove_tree(os.path.join(new, STAGING))
         except BagError as error:
             if isinstance(error.__cause__, OSError):
@@ -306,44 +306,44 @@ class BagFolder(BagFolderReader):
         for above in made:
             flush_directory(os.path.dirname(os.path.join(self._base, above)))
 
-    def _replace(self, shop: RunDirectory, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
-        """Put the new bag in the place of the old one; return that place."""
+    def _replace(self, staging: RunDirectory, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
+        """Replace the old bag; return the path of the new one."""
         place = old.removesuffix(REPLACED)
         path = os.path.join(self._base, place)
         aside = path + REPLACED
         if old == place:
-            self._sweep(shop, place)
+            self._sweep(staging, place)
         elif not restore(aside, path):
-            reason = f"{decode_fs(place)} is there, and is another's; move it away"
+            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
             raise ObjectError(self.root, identifier, "collision", reason)
         if replace_directory(new, path, aside) == aside:
-            os.rename(aside, shop / b"replaced")
+            os.rename(aside, staging / b"replaced")
         flush_directory(os.path.dirname(path))
         return place
 
-    def _sweep(self, shop: RunDirectory, place: bytes) -> None:
-        """Remove the old bag that a killed run has left beside the one that took its place."""
+    def _sweep(self, staging: RunDirectory, place: bytes) -> None:
+        """Remove the old bag that a killed run has left beside the new one."""
         aside = os.path.join(self._base, place + REPLACED)
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
-            discard(shop, aside)
+            discard(staging, aside)
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove a bag, then directories above it that are empty.
+        """Remove a bag, and the directories above it that become empty.
 
-        :raises ObjectError: of kind ``missing``, or it could not be removed
-        :raises IdentifierError: the identifier has no place in this folder
+        :raises ObjectError: of kind ``missing``, or the bag could not be removed
+        :raises IdentifierError: the identifier has no path in this folder
         """
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             if self._find(name) is None:
                 raise self._missing(identifier)
-            with RunDirectory(os.path.join(self._base, WORKSHOP)) as shop, shop.lock():
+            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging, staging.lock():
                 place = self._find(name)
                 if place is None:
                     raise self._missing(identifier)
-                # First: else the old one would be found when the new one is gone.
-                self._sweep(shop, place)
-                os.rename(os.path.join(self._base, place), shop / b"object")
+                # First, because otherwise the old bag would be found when the new one is gone.
+                self._sweep(staging, place)
+                os.rename(os.path.join(self._base, place), staging / b"object")
                 self._index.forget(name, place)
                 flush_directory(os.path.dirname(os.path.join(self._base, place)))
                 prune_empty_parents(self._base, os.path.dirname(place), strict=False)
@@ -357,25 +357,25 @@ class BagFolder(BagFolderReader):
         on_problem: OnProblem | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Validate every bag, and join the reports; paths are relative to the folder.
+        """Validate every bag, and return one report with paths relative to the folder.
 
-        Serialised bags are validated with ``digests`` only, without being unpacked. Without, that they are unchecked is
-        a warning.
+        Serialised bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
+        unchecked, a warning.
 
-        :param digests: verify the checksums; without, only that all files are there and no others
-        :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
+        :param digests: verify checksums; without, only completeness
+        :raises StoreError: a temporary file for large manifests of serialised bags cannot be written
         """
         from pressmark.stores.bags.check import check
 
         return check(self, digests=digests, threads=threads, on_event=on_event, on_problem=on_problem, ignore=ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Mend what lies around the bags, and report what remains; nothing in a bag is changed.
+        """Repair everything around the bags, and report the remaining problems; bags are not changed.
 
         =========== ==========================================================================================
-        ``finish``  a replacement that was interrupted is finished
+        ``finish``  an interrupted replacement is completed
         ``prune``   empty directories are removed
-        ``remove``  what killed runs have left
+        ``remove``  temporary directories of killed runs are removed
         =========== ==========================================================================================
         """
         return repair(self, dry_run=dry_run, on_event=on_event, ignore=ignore)

@@ -3,21 +3,21 @@
 ::
 
     <root>/
-    ├── .pressmark-bags.json     how identifiers are found, where that was said when the folder was made
-    ├── .pressmark-work/         while something is changed: see :mod:`pressmark.fs.run_directories`
+    ├── .pressmark-bags.json     how identifiers are found, if specified on creation
+    ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.run_directories`
     ├── ark+=13030=xt12t3/       a bag
-    └── scans/2019.tar.gz        a serialised bag; bags may lie in directories
+    └── scans/2019.tar.gz        a serialised bag; bags may be in directories
 
 =========== ==========================================================================================================
-identifiers of a bag
+identifiers source of a bag's identifier
 =========== ==========================================================================================================
-external    its one ``External-Identifier``; without one, the name of its directory. New bags are called by the cleaned
-            identifier (Pairtree, section 3)
-name        the name of its directory; of one that lies deeper, its path
-layout      the path of its directory, where the layout has an inverse; else its ``External-Identifier``
+external    its one ``External-Identifier``; without one, the name of its directory. New bags are named after the
+            cleaned identifier (Pairtree, section 3)
+name        the name of its directory, or its path if it is in a directory
+layout      the path of its directory, if the layout has an inverse; otherwise its ``External-Identifier``
 =========== ==========================================================================================================
 
-New bags are directories. A serialised bag is listed, checked, given as one file, and deleted; it is never changed.
+New bags are directories. A serialised bag is listed, checked, returned as one file, and removed, but never changed.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ __all__ = [
     "CONFIG",
     "IDENTIFIER",
     "REPLACED",
-    "WORKSHOP",
+    "WORK_DIRECTORY",
     "BagFolderReader",
     "BagObject",
-    "can_be_said",
     "check_identifiers",
     "is_bag",
+    "is_writable_identifier",
     "record_of",
     "within",
 ]
 
 CONFIG = b".pressmark-bags.json"
-WORKSHOP = b".pressmark-work"
-# A bag that is being replaced, where two names cannot be exchanged at once.
+WORK_DIRECTORY = b".pressmark-work"
+# The suffix of a bag that is being replaced, where two names cannot be exchanged.
 REPLACED = b".pressmark-old"
 IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 _CONFIG_LIMIT = 1 << 20
 
 
-def can_be_said(identifier: str) -> bool:
-    """Return whether a bag-info.txt can hold an identifier."""
+def is_writable_identifier(identifier: str) -> bool:
+    """Return whether a bag-info.txt can contain an identifier."""
     try:
         written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
         return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
@@ -85,7 +85,7 @@ def can_be_said(identifier: str) -> bool:
 
 
 class BagObject(StoredObject):
-    """A bag in a folder of bags; its files are those of the payload, or the one file that it is serialised in.
+    """A bag in a folder of bags: its files are the payload, or the one file of a serialised bag.
 
     :ivar bag_path: the bag's base directory or file, absolute
     :ivar serialized: whether it is a file
@@ -100,22 +100,22 @@ class BagObject(StoredObject):
     def bag(self) -> Bag:
         """Open the bag.
 
-        :raises BagError: it is serialised, or cannot be opened
+        :raises BagError: the bag is serialised, or cannot be opened
         """
         return Bag.open(self.bag_path)
 
 
 class BagFolderReader(Store):
-    """A folder of bags that is there, and the bags in it.
+    """An existing folder of bags, and the bags in it.
 
-    :param path: the directory that holds the bags
-    :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for what the folder says, else ``layout``
-        where there is one, else ``external``
+    :param path: the directory that contains the bags
+    :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
+        ``layout`` with a layout and ``external`` without
     :param layout: places the bags
     :param algorithms: of new bags' manifests
     :param info: more elements for the bag-info.txt of new bags
-    :param ignore: globs of names that are passed over beside the bags
-    :raises StoreError: it is no folder of bags, or cannot be read
+    :param ignore: globs of names to ignore outside of bags
+    :raises StoreError: not a folder of bags, or not readable
     """
 
     kind: ClassVar[str] = "bags"
@@ -134,10 +134,10 @@ class BagFolderReader(Store):
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
             if not is_directory(self._base):
-                what = "it is not a directory" if exists(self._base) else "it is not there"
-                raise StoreError(self._base, f"{what}; name the directory that holds the bags")
+                what = "not a directory" if exists(self._base) else "not found"
+                raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
             if is_bag(scan(self._base, follow=False)):
-                raise StoreError(self._base, "it is a bag itself; name the directory that holds it")
+                raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
         said = _read_config(self._base)
         if layout is None and identifiers in (None, "layout"):
             layout = said[1]
@@ -147,34 +147,34 @@ class BagFolderReader(Store):
         self._algorithms = tuple(algorithms)
         self._info = dict(info or {})
         self._ignore = tuple(ignore)
-        # Where bags are that do not lie where new ones would; made when it is first needed.
+        # The paths of bags that are not where new ones would be; filled on first use.
         self._index = BagIndex(self._base, self._read)
 
     # --- identifiers and places ---------------------------------------------------------------------------------------
 
     def _place(self, identifier: str | bytes) -> str:
-        """Return where a new bag belongs.
+        """Return the path of a new bag.
 
-        :raises IdentifierError: nowhere
-        :raises ObjectError: its place is taken by what the folder itself needs
+        :raises IdentifierError: the identifier has no path
+        :raises ObjectError: the path is reserved for the folder itself
         """
         if self.layout is not None:
             place = self.layout.map_id(identifier)
         else:
             place = Pairtree().clean(identifier)
             if place in ("", ".", ".."):
-                raise IdentifierError(identifier, None, "it has no name")
+                raise IdentifierError(identifier, None, "no directory name can be derived from it")
         for name in encode_fs(place).split(b"/"):
-            if name in (CONFIG, WORKSHOP) or name.endswith(REPLACED):
-                reason = f"its place {place!r} is a name of the folder itself; take another layout"
+            if name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED):
+                reason = f"path {place!r} is reserved for the folder itself; use another layout"
                 raise ObjectError(self.root, identifier, "reserved", reason)
         why = too_long(self._base, encode_fs(place) + REPLACED)
         if why is not None:
-            raise ObjectError(self.root, identifier, "bad-name", f"{why}; take another layout, such as 0004")
+            raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
 
     def _from_place(self, place: bytes) -> str | None:
-        """Return the identifier that a place without an External-Identifier has."""
+        """Return the identifier that a path implies without an External-Identifier."""
         if self.identifiers == "name":
             return decode_fs(place)
         if self.layout is None:
@@ -184,33 +184,35 @@ class BagFolderReader(Store):
         except PathError:
             return None
 
-    def _is_said_by(self, place: bytes) -> bool:
-        """Return whether the place of a bag says its identifier, whatever is in the bag."""
+    def _place_gives_identifier(self, place: bytes) -> bool:
+        """Return whether the path of a bag determines its identifier, whatever is in the bag."""
         return self.identifiers != "external" and self._from_place(place) is not None
 
     def _identified(self, place: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
-        """Return a bag's identifier, and what is to be said of it.
+        """Return a bag's identifier, and its problems.
 
-        :param place: without what says how it is serialised
+        :param place: without the ending of a serialised bag
         """
         if self.identifiers == "name":
             return decode_fs(place), []
         given = info.all(IDENTIFIER)
         problems = []
         if len(given) > 1:
-            message = f"it has {len(given)} {IDENTIFIER}s; leave one"
+            message = f"{len(given)} {IDENTIFIER}s; keep one of them"
             problems.append(problem("identifier-several", path, message))
         identifier = self._from_place(place)
         if len(given) == 1 and (self.identifiers == "external" or identifier is None):
             identifier = given[0]
         if identifier is None:
-            problems.append(problem("identifier-missing", path, f"it has no {IDENTIFIER}, and its path says none"))
+            problems.append(
+                problem("identifier-missing", path, f"no {IDENTIFIER}, and none can be derived from the path")
+            )
         elif self.identifiers == "layout":
             problems += self._placed(given, identifier, place, path)
         return identifier, problems
 
     def _placed(self, given: list[str], identifier: str, place: bytes, path: bytes) -> list[Problem]:
-        """Compare identifier and place."""
+        """Compare identifier and path."""
         assert self.layout is not None
         for one in (identifier, *given[:1]):
             try:
@@ -218,7 +220,7 @@ class BagFolderReader(Store):
             except IdentifierError as error:
                 return [problem("identifier-unplaced", path, error.reason, section="")]
             if encode_fs(expected) != place:
-                message = f"the layout places {one!r} at {expected}"
+                message = f"the layout maps {one!r} to {expected}"
                 return [problem("misplaced", path, message, section="", expected=expected)]
         return []
 
@@ -227,11 +229,11 @@ class BagFolderReader(Store):
     def objects(
         self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
     ) -> Iterator[StoreObject]:
-        """Give every bag, lazily, in the order of the octets of their names.
+        """Yield every bag lazily, in the order of the bytes of their names.
 
-        Only tag files are read. Of each identifier the first path is kept, to find those that several bags have.
+        Only tag files are read. The first path of each identifier is kept, to find duplicates.
 
-        :param threads: has no effect: bags are opened one after another
+        :param threads: no effect: bags are opened one after another
         """
         first: dict[str, str] = {}
         with store_errors(self._base):
@@ -239,14 +241,14 @@ class BagFolderReader(Store):
                 yield self._with_duplicate(record, first)
 
     def _second_look(self, ignore: Sequence[str], item: Item) -> list[Item]:
-        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        """Return the item of a walk, or the items in its place if another run was changing it."""
         place = encode_fs(item.path)
-        if (isinstance(item, StoreObject) and item.proper) or place.startswith(WORKSHOP) or not place:
+        if (isinstance(item, StoreObject) and item.proper) or place.startswith(WORK_DIRECTORY) or not place:
             return [item]
-        return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORKSHOP))
+        return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORK_DIRECTORY))
 
     def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
-        """Return what the walk finds in the place of an item now; nothing where that is gone."""
+        """Return what the walk finds in the place of an item now; nothing if it is gone."""
         place = encode_fs(item.path)
         try:
             mode = os.lstat(os.path.join(self._base, place)).st_mode
@@ -254,36 +256,36 @@ class BagFolderReader(Store):
             own = place.removesuffix(REPLACED)
             if own == place or isinstance(item, Problem):
                 return []
-            # The walk has met the old one alone. The new one may have come.
+            # The walk has found only the old bag; the new one may be in place now.
             return self._again(item._replace(path=decode_fs(own)), ignore)
         except OSError:
-            return [item]  # nobody can say
+            return [item]  # unknown
         kind = kind_of_mode(mode) or "file"
         known = kind if kind in ("directory", "file", "link") else "special"
         return list(self._walk_places([(place, known)], self._ignored(ignore)))
 
     def _with_duplicate(self, record: StoreObject, first: dict[str, str]) -> StoreObject:
-        """Add a problem if another bag, which still exists, has the same identifier."""
+        """Add a problem if another existing bag has the same identifier."""
         identifier, place = record.id, record.path
         if identifier is None or first.setdefault(identifier, place) == place:
             return record
         if not self._has(encode_fs(first[identifier]), identifier):
             first[identifier] = place
             return record
-        message = f"{first[identifier]} has the same identifier; change one"
+        message = f"{first[identifier]} has the same identifier; change one of them"
         found = problem("duplicate-id", encode_fs(place), message, section="", found=first[identifier])
         return record._replace(proper=False, problems=(*record.problems, found))
 
     def _has(self, place: bytes, identifier: str) -> bool:
-        """Return whether the bag at a place has the identifier, as far as can be known."""
+        """Return whether the bag at a path has the identifier, or cannot be read."""
         try:
             return self._is(place, identifier)
         except (ObjectError, OSError):
             return True
 
     def _walk(self, ignore: Sequence[str] = ()) -> Iterator[Item]:
-        for left in abandoned(os.path.join(self._base, WORKSHOP)):
-            yield problem(kind_of_leftover(left), WORKSHOP + b"/" + os.path.basename(left))
+        for left in abandoned(os.path.join(self._base, WORK_DIRECTORY)):
+            yield problem(kind_of_leftover(left), WORK_DIRECTORY + b"/" + os.path.basename(left))
         try:
             entries = scan(self._base, follow=False)
         except FileNotFoundError:
@@ -294,23 +296,23 @@ class BagFolderReader(Store):
         yield from self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(ignore))
 
     def _ignored(self, ignore: Sequence[str]) -> Callable[[str], object]:
-        """Return what says whether an entry is passed over, by its name."""
+        """Return a function that tells whether a name is ignored."""
         globs = (*self._ignore, *ignore)
         return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
     def _walk_from(
         self, found: list[tuple[bytes, str]], ignored: Callable[[str], object]
     ) -> Iterator[StoreObject | Problem]:
-        """Give what is at and below entries of the folder: names and kinds, in order."""
+        """Yield everything at and below entries of the folder: names and kinds, in order."""
         places = [
             (name, kind)
             for name, kind in reversed(found)
-            if not ignored(decode_fs(name)) and name not in (CONFIG, WORKSHOP)
+            if not ignored(decode_fs(name)) and name not in (CONFIG, WORK_DIRECTORY)
         ]
         return self._walk_places(places, ignored)
 
     def _walk_places(self, places: list[tuple[bytes, str]], ignored: Callable[[str], object]) -> Iterator[Item]:
-        """Give what is at and below places, the last of them first; of bags and files it is known what they are."""
+        """Yield everything at and below places, the last one first."""
         while places:
             place, kind = places.pop()
             if kind != "directory":
@@ -327,12 +329,12 @@ class BagFolderReader(Store):
                 yield from self._bag(place)
                 continue
             if not entries:
-                yield problem("empty", place, "an empty directory; it holds no bag", section="")
+                yield problem("empty", place, "an empty directory", section="")
             below = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
 
     def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
-        """Give what is no directory."""
+        """Yield an item that is not a directory."""
         name = archives.stem(os.path.basename(place)) if kind == "file" else None
         if name is not None:
             yield self._serialised(place, name, archives.describe(os.path.join(self._base, place)))
@@ -341,22 +343,22 @@ class BagFolderReader(Store):
         elif kind == "special":
             yield problem("special-file", place, section="")
         else:
-            yield problem("beside", place, "it is no bag, and belongs to none")
+            yield problem("beside", place, "belongs to no bag")
 
     def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
         """Return a serialised bag.
 
-        :param name: of its file, without what says how it is serialised
+        :param name: of its file, without the ending
         """
         problems = [found._replace(path=place) for found in described.problems]
         if problems:
-            # Whatever its name says, nobody can tell what it is.
+            # The content is unknown, whatever the name.
             return record_of(None, place, problems)
         identifier, problems = self._identified(os.path.join(os.path.dirname(place), name), described.info, place)
         return record_of(identifier, place, problems)
 
     def _bag(self, place: bytes) -> Iterator[StoreObject | Problem]:
-        """Give the bag in a directory."""
+        """Yield the bag in a directory."""
         own = place.removesuffix(REPLACED)
         problems: list[Problem] = []
         if own != place:
@@ -373,7 +375,7 @@ class BagFolderReader(Store):
         yield record_of(identifier, place, problems + found)
 
     def _described(self, place: bytes, own: bytes) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of the bag in a directory, and what its tag files are to be blamed for."""
+        """Return the identifier of the bag in a directory, and the problems of its tag files."""
         path = os.path.join(self._base, place)
         while True:
             problems: list[Problem] = []
@@ -381,12 +383,12 @@ class BagFolderReader(Store):
                 with BagDirectory(path) as base:
                     bag, _ = read_tag_files(base, problems)
                     if _leads_to(path, base.status(b"")):
-                        break  # else another run has replaced it, and removed what was being read
+                        break  # otherwise another run has replaced it
             except BagError as error:
                 return None, [problem("unreadable", place, error.reason)]
             except OSError as error:
                 return None, [problem("unreadable", place, error.strerror or str(error))]
-        if any(one.kind == "file-unreadable" for one in problems) and not self._is_said_by(own):
+        if any(one.kind == "file-unreadable" for one in problems) and not self._place_gives_identifier(own):
             return None, [within(place, found) for found in problems]
         identifier, more = self._identified(own, bag.info, place)
         return identifier, [within(place, found) for found in problems] + more
@@ -396,8 +398,8 @@ class BagFolderReader(Store):
     def get(self, identifier: str | bytes) -> BagObject:
         """Return a bag, or a serialised bag.
 
-        :raises ObjectError: of kind ``missing``: it is not there
-        :raises IdentifierError: the identifier has no place in this folder
+        :raises ObjectError: of kind ``missing``: the folder has no such bag
+        :raises IdentifierError: the identifier has no path in this folder
         """
         shown = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
@@ -410,21 +412,21 @@ class BagFolderReader(Store):
     def locate(self, record: StoreObject) -> BagObject:
         """Return the bag of a record of :meth:`objects`.
 
-        :raises ObjectError: of kind ``missing``: it is no longer there
+        :raises ObjectError: of kind ``missing``: the bag was removed
         """
         path = os.path.abspath(os.path.join(self._base, encode_fs(record.path)))
         with object_errors(self.root, record.id or ""):
             if not exists(path):
-                raise ObjectError(self.root, record.id or "", "missing", f"there is nothing at {record.path!r}")
+                raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {record.path!r}")
             return BagObject(self.root, record.id or "", path, not is_directory(path))
 
     def _missing(self, identifier: str | bytes) -> ObjectError:
-        return ObjectError(self.root, identifier, "missing", "no bag in this folder has this identifier")
+        return ObjectError(self.root, identifier, "missing", "no bag with this identifier found")
 
     def _find(self, identifier: str, *, soon: bool = False) -> bytes | None:
-        """Return where the bag with an identifier is; :data:`None` where there is none.
+        """Return the path of the bag with an identifier; :data:`None` if there is none.
 
-        :param soon: whether others, who are none of our runs, have just put one elsewhere need not be known
+        :param soon: bags that other programs have just added need not be found
         """
         found = None
         try:
@@ -439,7 +441,7 @@ class BagFolderReader(Store):
             found = self._at(expected, identifier)
         if found is not None or self.layout is not None:
             return found
-        # A bag that others have made lies anywhere.
+        # Bags of other programs may be anywhere.
         index = self._index
         if not (index.is_fresh() or (soon and index.is_recent())):
             index.look()
@@ -450,16 +452,16 @@ class BagFolderReader(Store):
         return place if place is not None and self._is(place, identifier) else None
 
     def _read(self, entries: Iterable[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
-        """Give the bags at and below entries of the folder."""
+        """Yield the bags at and below entries of the folder."""
         return self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(()))
 
     def _at(self, place: bytes, identifier: str) -> bytes | None:
-        """Return where the bag that belongs at ``place`` is, if it is there and has the identifier."""
-        # In the end again: of a bag that is being replaced, the new one may have come after the first look.
+        """Return the path of the bag that belongs at ``place``, if it has the identifier."""
+        # Twice, because the new bag may have been moved into place after the first look.
         for candidate in (place, place + REPLACED, place):
             if self._is(candidate, identifier):
                 return candidate
-        # By name: a folder may have millions of entries.
+        # By name, because a folder may have millions of entries.
         for ending in archives.endings():
             candidate = place + ending
             if _is_plain_file(os.path.join(self._base, candidate)) and self._is(candidate, identifier):
@@ -467,10 +469,10 @@ class BagFolderReader(Store):
         return None
 
     def _is(self, place: bytes, identifier: str) -> bool:
-        """Return whether there is a bag at ``place``, and it has the identifier.
+        """Return whether the bag at ``place`` has the identifier.
 
-        :raises ObjectError: nobody can say, because it cannot be read
-        :raises OSError: nobody can say, because the system refuses to read it
+        :raises ObjectError: the bag cannot be read
+        :raises OSError: the operating system refuses to read it
         """
         path = os.path.join(self._base, place)
         if _is_plain_file(path):
@@ -478,7 +480,7 @@ class BagFolderReader(Store):
             if name is None:
                 return False
             described = archives.describe(path)
-            if described.refused is not None and _is_plain_file(path):  # else another run has removed it
+            if described.refused is not None and _is_plain_file(path):  # otherwise another run has removed it
                 raise described.refused
             return self._serialised(place, name, described).id == identifier
         seen: os.stat_result | None = None
@@ -492,7 +494,7 @@ class BagFolderReader(Store):
                     return own == identifier
                 if seen is not None and _leads_to(path, seen):
                     break
-                seen = os.stat(path)  # another run may have taken it away, or put another there
+                seen = os.stat(path)  # another run may have moved it
             except (FileNotFoundError, NotADirectoryError):
                 return False
         reason = f"{decode_fs(encode_fs(unreadable[0].path))}: {unreadable[0].message}"
@@ -510,7 +512,7 @@ def within(place: bytes, found: Problem) -> Problem:
 
 
 def _leads_to(path: bytes, status: os.stat_result) -> bool:
-    """Return whether there is at a path what has this status."""
+    """Return whether the file at a path has this status."""
     try:
         return os.path.samestat(os.stat(path), status)
     except FileNotFoundError:
@@ -534,29 +536,29 @@ def is_bag(entries: Sequence[DirectoryEntry]) -> bool:
 
 
 def check_identifiers(base: bytes, identifiers: str, layout: Layout | None) -> None:
-    """Refuse a way to find identifiers that is unknown, or does not go with the layout."""
+    """Refuse a source of identifiers that is unknown, or does not fit the layout."""
     if identifiers not in IDENTIFIERS:
         raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
     if (identifiers == "layout") != (layout is not None):
-        what = "needs a layout" if layout is None else f"has no use for the layout {layout.name}"
-        raise StoreError(base, f"identifiers from {identifiers!r}: that {what}")
+        what = "required; specify a layout" if layout is None else f"{layout.name} not allowed; omit the layout"
+        raise StoreError(base, f"identifiers from {identifiers!r}: layout {what}")
 
 
 def _read_config(base: bytes) -> tuple[str, Layout | None]:
-    """Return how identifiers are found in a folder that says it, else the usual way."""
+    """Return the folder's setting for identifiers, or the default."""
     path = os.path.join(base, CONFIG)
     try:
         with open(path, "rb") as file:
             config = json.loads(file.read(_CONFIG_LIMIT))
         identifiers, given = config["identifiers"], config["layout"]
         if identifiers not in IDENTIFIERS or (identifiers == "layout") != (given is not None):
-            raise ValueError("it does not say how identifiers are found")
+            raise ValueError("unknown source of identifiers")
         return identifiers, layout_from_config(given) if given is not None else None
     except FileNotFoundError:
         return "external", None
     except OSError as error:
         raise StoreError(path, error.strerror or str(error)) from error
     except LayoutConfigError as error:
-        raise StoreError(path, f"{error}; mend it") from None
+        raise StoreError(path, f"{error}; correct the file") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(path, f"it is malformed ({error}); mend it, or say how identifiers are found") from None
+        raise StoreError(path, f"malformed ({error}); correct the file, or specify the source of identifiers") from None

@@ -1,6 +1,6 @@
-"""Where the bags of a folder are, by their identifiers: those that others have made may lie anywhere, called anyhow.
+"""The paths of the bags in a folder by identifier: bags of other programs may be anywhere, with any name.
 
-Looking again reads only bags that have come since, so that a folder fills in time that is linear in its bags.
+A new look reads only new bags, so that filling a folder takes linear time.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from pressmark.stores.store import StoreObject
 
 __all__ = ["BagIndex"]
 
-# After a look, so many times as long as that took pass before it is out of date.
+# A look stays recent for this multiple of its duration.
 _PATIENCE = 20
-# What comes within one tick of a file system's clock does not show in the folder's time. The coarsest ticks are these.
+# The coarsest resolution of file system timestamps; later changes may not show within it.
 _TICK = 2_000_000_000  # nanoseconds
 
 
 class BagIndex:
-    """The bags of a folder, as they were when it was looked at last.
+    """The bags of a folder, as of the last look.
 
     :param base: the folder
-    :param read: gives the bags at and below some of its entries
+    :param read: yields the bags at and below some of its entries
     """
 
     def __init__(self, base: bytes, read: Callable[[Iterable[DirectoryEntry]], Iterable[object]]) -> None:
         self._base = base
         self._read = read
         self._places: dict[str, bytes] = {}
-        # Bags directly in the folder that were read, with what tells them from others of the same name.
+        # Inodes of the bags directly in the folder, to recognise them.
         self._known: dict[bytes, int] = {}
         self._stamp: int | None = None
         self._seconds = 0.0
         self._ended = 0.0
 
     def find(self, identifier: str) -> bytes | None:
-        """Return where the first bag with an identifier was; :data:`None` where there was none."""
+        """Return the path of the first bag with an identifier; :data:`None` if there was none."""
         return self._places.get(identifier)
 
     def is_fresh(self) -> bool:
-        """Return whether nothing has come or gone directly in the folder since it was looked at."""
+        """Return whether the folder itself has not changed since the last look."""
         return self._stamp == self._time()
 
     def is_recent(self) -> bool:
-        """Return whether it was looked at a moment ago, as folders of this size go."""
+        """Return whether the last look was a moment ago, relative to its duration."""
         return monotonic() - self._ended < _PATIENCE * self._seconds
 
     def look(self, *, whole: bool = False) -> None:
-        """Look what has come and gone.
+        """Find new and removed bags.
 
         :param whole: read all bags again
         :raises OSError: the folder cannot be read
         """
         begin = monotonic()
-        # Before anything else: what comes meanwhile is found the next time.
+        # First, so that later changes are found the next time.
         stamp = self._time()
         settled = time_ns() - stamp > _TICK
         inodes: dict[bytes, int] = {}
@@ -69,7 +69,7 @@ class BagIndex:
                 if whole or self._known.get(entry.name) != inode:
                     fresh.append(DirectoryEntry(entry.name, kind_of_entry(entry), entry.is_symlink()))
         if not whole and any(name not in inodes or inodes[name] != inode for name, inode in self._known.items()):
-            # One is gone: another with its identifier, which was passed over, may have its turn now.
+            # A bag is gone: another one with its identifier may have been skipped.
             self.look(whole=True)
             return
         if whole:
@@ -86,13 +86,13 @@ class BagIndex:
         self._seconds = self._ended - begin
 
     def note(self, identifier: str, place: bytes) -> None:
-        """Note a bag that was put at a place."""
+        """Record a bag that was stored at a path."""
         self._places[identifier] = place
         if b"/" not in place:
             self._known[place] = os.lstat(os.path.join(self._base, place)).st_ino
 
     def forget(self, identifier: str, place: bytes) -> None:
-        """Note that a bag was removed."""
+        """Record that a bag was removed."""
         self._places.pop(identifier, None)
         self._known.pop(place, None)
 

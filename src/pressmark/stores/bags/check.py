@@ -1,4 +1,4 @@
-"""The check of a folder of bags: every bag validated, again where another run has changed it meanwhile."""
+"""The check of a folder of bags: every bag is validated, again if another run has changed it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pressmark.errors import BagError, SpillError, StoreError
 from pressmark.fs.durable import is_directory
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
-from pressmark.stores.bags.bag_folder_reader import WORKSHOP, BagFolderReader, within
+from pressmark.stores.bags.bag_folder_reader import WORK_DIRECTORY, BagFolderReader, within
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
@@ -26,9 +26,9 @@ from pressmark.stores.stored_object import is_same_version, status_of
 __all__ = ["check", "examined", "validated"]
 
 PROGRESS_EVERY = 100  # bags
-# A bag with a file that is written to is read so often: it may be large.
+# Attempts for a bag with a file that is being written.
 REREADS = 3
-# A serialised bag of which that is known is not read once more.
+# Problems of serialised bags that are not read a second time.
 _UNREAD = ("archive-malformed", "archive-limit")
 
 
@@ -41,13 +41,13 @@ def check(
     on_problem: OnProblem | None = None,
     ignore: Sequence[str] = (),
 ) -> Report:
-    """Validate every bag, and join the reports; paths are relative to the folder.
+    """Validate every bag, and return one report with paths relative to the folder.
 
-    Serialised bags are validated with ``digests`` only, without being unpacked. Without, that they are unchecked is
-    a warning.
+    Serialised bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
+    unchecked, a warning.
 
-    :param digests: verify the checksums; without, only that all files are there and no others
-    :raises StoreError: a temporary file cannot be written: large manifests of serialised bags are kept in one
+    :param digests: verify checksums; without, only completeness
+    :raises StoreError: a temporary file for large manifests of serialised bags cannot be written
     """
     run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
     run.report.counts.update(files=0, bytes=0)
@@ -65,10 +65,10 @@ def examined(
     report: Report,
     ignore: Sequence[str] = (),
 ) -> list[Item]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects`; again where another run has changed it.
+    """Validate the bag of a record of :meth:`BagFolderReader.objects`; again if another run has changed it.
 
-    :param report: whose counts of files and bytes go up
-    :return: the record with all that is wrong with the bag, or what is in its place now; nothing where it has gone
+    :param report: whose counts of files and bytes are increased
+    :return: the record with all problems of the bag, or the items in its place; empty if it is gone
     """
     double = tuple(one for one in record.problems if one.kind == "duplicate-id")
     for look in range(LOOKS):
@@ -76,19 +76,19 @@ def examined(
         seen = _state(bags, place)
         counts = Report(counts={"files": 0, "bytes": 0})
         problems = list(validated(bags, record, digests, threads, counts))
-        # What its tag files were blamed for comes again when it is validated.
+        # Problems of tag files are reported again by the validation.
         problems = [one for one in record.problems if one not in problems] + problems
         if not any(one.severity == "error" for one in problems):
             break
-        await_turn(os.path.join(bags._base, WORKSHOP))
+        await_turn(os.path.join(bags._base, WORK_DIRECTORY))
         now = bags._again(record, ignore)
         is_same = _without_double(now) == _without_double([record])
         if is_same and all(map(is_same_version, seen, _state(bags, place))):
-            # A file that is written to in its place leaves no other trace.
+            # A file written in place leaves no other trace.
             if look + 1 >= REREADS or not any(one.kind == "file-changing" for one in problems):
                 break
         elif len(now) != 1 or isinstance(now[0], Problem):
-            # There is nothing now, no bag, or a directory with bags in it.
+            # The bag is gone, or replaced by a file or a directory of bags.
             parts = (
                 [one] if isinstance(one, Problem) else examined(bags, one, digests, threads, report) for one in now
             )
@@ -104,7 +104,7 @@ def examined(
 
 
 def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
-    """Return what tells the version of a bag that is at a place from those before and after it."""
+    """Return the statuses that distinguish a bag from others at the same path."""
     path = os.path.join(bags._base, place)
     return [status_of(path), status_of(os.path.join(path, b"data"))]
 
@@ -112,9 +112,9 @@ def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
 def validated(
     bags: BagFolderReader, record: StoreObject, digests: bool, threads: int | None, report: Report
 ) -> Iterator[Problem]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is at this moment, and give what is wrong.
+    """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is now, and yield its problems.
 
-    :param report: whose counts of files and bytes go up
+    :param report: whose counts of files and bytes are increased
     """
     place = encode_fs(record.path)
     path = os.path.join(bags._base, place)
@@ -136,7 +136,7 @@ def _validated_by(
     bags: BagFolderReader, validation: Callable[[], BagReport], place: bytes, report: Report
 ) -> Iterator[Problem]:
     try:
-        # No bag is to be blamed for the disk that takes temporary files.
+        # Errors of temporary files are not the bag's.
         with store_errors(bags._base):
             found = validation()
     except BagError as error:
@@ -148,16 +148,16 @@ def _validated_by(
         report.counts[name] += found.counts.get(name, 0)
     yield from (within(place, one) for one in found.problems)
     omitted = found.tally.total() - len(found.problems)
-    if omitted:  # there may be errors among them, behind as many warnings as are kept
+    if omitted:  # errors may be among them
         severity = "warning" if found.ok else "error"
-        yield bag_problem("problems-omitted", place, f"{omitted} more problems of the bag", severity=severity)
+        yield bag_problem("problems-omitted", place, f"{omitted} more problems in the bag", severity=severity)
 
 
 def _walked(record: StoreObject) -> tuple[Problem, ...]:
-    """Return the problems of a record that the bag itself has."""
+    """Return the problems of the bag itself."""
     return tuple(one for one in record.problems if one.kind != "duplicate-id")
 
 
 def _without_double(items: Sequence[Item]) -> list[object]:
-    """Return what two looks at a place have in common, if nothing was changed between them."""
+    """Return what two looks at an unchanged place have in common."""
     return [one if isinstance(one, Problem) else (one.id, one.path, _walked(one)) for one in items]

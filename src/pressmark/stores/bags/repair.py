@@ -1,4 +1,4 @@
-"""What can be mended around the bags of a folder; nothing in a bag is changed."""
+"""Repairs around the bags of a folder; bags are not changed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pressmark.fs.moves import prune_empty_parents, restore
 from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Problem, Report
-from pressmark.stores.bags.bag_folder_reader import REPLACED, WORKSHOP, BagFolderReader
+from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, BagFolderReader
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.store import Changed, OnEvent, StoreObject
+from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 
 __all__ = ["discard", "repair"]
 
@@ -23,23 +23,23 @@ __all__ = ["discard", "repair"]
 def repair(
     bags: BagFolderReader, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()
 ) -> Report:
-    """Mend what lies around the bags, and report what remains; nothing in a bag is changed.
+    """Repair everything around the bags, and report the remaining problems; bags are not changed.
 
     =========== ==========================================================================================
-    ``finish``  a replacement that was interrupted is finished
+    ``finish``  an interrupted replacement is completed
     ``prune``   empty directories are removed
-    ``remove``  what killed runs have left
+    ``remove``  temporary directories of killed runs are removed
     =========== ==========================================================================================
     """
     tell = on_event or (lambda _event: None)
     report = Report(counts={"objects": 0, "repaired": 0})
-    workshop = os.path.join(bags._base, WORKSHOP)
+    folder = os.path.join(bags._base, WORK_DIRECTORY)
     with store_errors(bags._base), contextlib.ExitStack() as stack:
-        # All of it before anything is removed.
+        # Listed before anything is removed.
         items = list(bags._walk(ignore))
-        shop = None
-        if not dry_run and (os.path.isdir(workshop) or any(_mendable(item) for item in items)):
-            shop = stack.enter_context(RunDirectory(workshop))
+        staging = None
+        if not dry_run and (os.path.isdir(folder) or any(_mendable(item) for item in items)):
+            staging = stack.enter_context(RunDirectory(folder))
         gone: set[bytes] = set()
         for item in items:
             if isinstance(item, StoreObject):
@@ -49,14 +49,14 @@ def repair(
                 report.add(item.problems if isinstance(item, StoreObject) else [item])
                 continue
             try:
-                with shop.lock() if shop is not None else contextlib.nullcontext():
-                    done = list(_mend(bags, action, item, shop, gone))
+                with staging.lock() if staging is not None else contextlib.nullcontext():
+                    done = list(_mend(bags, action, item, staging, gone))
             except OSError as error:
                 report.add([unrepaired(encode_fs(item.path), error)])
                 report.add(item.problems if isinstance(item, StoreObject) else [item])
                 continue
             for path in done:
-                tell(Changed(action, path))
+                tell(RepairStep(action, path))
             report.counts["repaired"] += bool(done)
             if isinstance(item, StoreObject):
                 report.add(one for one in item.problems if one.kind != "unfinished")
@@ -70,23 +70,28 @@ def _mendable(item: StoreObject | Problem) -> str | None:
 
 
 def _mend(
-    bags: BagFolderReader, action: str, item: StoreObject | Problem, shop: RunDirectory | None, gone: set[bytes]
+    bags: BagFolderReader, action: str, item: StoreObject | Problem, staging: RunDirectory | None, gone: set[bytes]
 ) -> Iterator[bytes]:
-    """Mend one thing, and give the paths that are concerned; without a workshop only these."""
+    """Repair one item, and yield the changed paths; without a staging directory, yield only."""
     place = encode_fs(item.path)
     path = os.path.join(bags._base, place)
     own = path.removesuffix(REPLACED)
     if action == "finish":
-        if shop is None:
+        if staging is None:
             yield place
-        elif restore(path, own):  # else another run has finished it
+        elif restore(path, own):  # otherwise another run has completed it
             flush_directory(os.path.dirname(path))
             yield place
     elif action == "remove":
         yield place
-        if shop is not None and not place.startswith(WORKSHOP) and os.path.lexists(path) and os.path.lexists(own):
-            discard(shop, path)
-    elif shop is not None:
+        if (
+            staging is not None
+            and not place.startswith(WORK_DIRECTORY)
+            and os.path.lexists(path)
+            and os.path.lexists(own)
+        ):
+            discard(staging, path)
+    elif staging is not None:
         yield from prune_empty_parents(bags._base, place)
     else:
         while place and would_be_empty(os.path.join(bags._base, place), place, gone):
@@ -95,6 +100,6 @@ def _mend(
             place = os.path.dirname(place)
 
 
-def discard(shop: RunDirectory, path: bytes) -> None:
-    """Move into a workshop what is to be removed; there may be others of its name in it."""
-    os.rename(path, os.path.join(tempfile.mkdtemp(dir=shop.path), os.path.basename(path)))
+def discard(staging: RunDirectory, path: bytes) -> None:
+    """Move a directory to the staging directory for removal, which may contain others of its name."""
+    os.rename(path, os.path.join(tempfile.mkdtemp(dir=staging.path), os.path.basename(path)))

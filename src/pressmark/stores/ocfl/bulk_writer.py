@@ -1,8 +1,7 @@
-"""Many objects into an OCFL storage root: each written aside, then all moved in together.
+"""Many objects into an OCFL storage root: staged one by one, then published together.
 
-What one object costs besides its files is paid once for all: a private directory, a flush, and a turn at moving. Every
-object still appears by one rename, after all of its bytes are on the disk, and never in the place of another, inside of
-one, or around one.
+The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
+one rename, after all of its bytes are on disk, and never over, inside or around another object.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version
 from pressmark.stores.ocfl.object_writer import (
+    CopyOptions,
     Files,
-    Manners,
     Provenance,
     Written,
     write_inventories,
@@ -40,16 +39,16 @@ __all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]
 _CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
 _SHA512 = "sha512"
 _SMALL = OpenOptions(follow=False)
-# So many are moved in one turn: others wait for a few milliseconds.
+# Objects moved while the lock is held; other runs wait for a few milliseconds.
 TURN = 256
 
 
 class WrittenSmall(NamedTuple):
-    """What was written of a small object.
+    """A written small object.
 
     :ivar digests: SHA-512 of each file, in hex, by its logical path
     :ivar size: of all files together
-    :ivar changed: when the newest of them was changed last before it was read, content or status, in nanoseconds
+    :ivar changed: the latest modification or status change of a source file before it was read, in nanoseconds
     """
 
     digests: dict[str, str]
@@ -58,13 +57,13 @@ class WrittenSmall(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """An object that is about to appear.
+    """An object ready to be published.
 
     :ivar identifier: its identifier
-    :ivar place: where, relative to the root
-    :ivar path: where it is until then, absolute
-    :ivar written: what was written; :data:`None` of an object that was there as it is
-    :ivar mode: how its files came: ``copy`` or ``reflink``; :data:`None` where it has none, or was there
+    :ivar place: its future path, relative to the root
+    :ivar path: its current path, absolute
+    :ivar written: the written object; :data:`None` for an adopted one
+    :ivar mode: how its files were transferred: ``copy`` or ``reflink``; :data:`None` without files, or if adopted
     """
 
     identifier: str
@@ -75,15 +74,15 @@ class Staged(NamedTuple):
 
 
 class BulkWriter:
-    """Objects on their way into a storage root; a context manager. What is not committed when it is left is removed.
+    """Write many objects to a storage root; a context manager. Objects that are not committed are removed on exit.
 
     :param root: the storage root
-    :param flush_places: have the names of what was moved in on the disk as well; otherwise that is for who goes on
+    :param durable_places: flush the names of published objects; otherwise the caller must
     """
 
-    def __init__(self, root: StorageRoot, flush_places: bool = True) -> None:
+    def __init__(self, root: StorageRoot, durable_places: bool = True) -> None:
         self._root = root
-        self._wanted = root.flush and flush_places
+        self._wanted = root.durable and durable_places
         self._base = os.fsencode(root.root)
         self._length = len(os.path.abspath(self._base)) + 1
         self._provenance = Provenance(None, root.message, root.user)
@@ -92,7 +91,7 @@ class BulkWriter:
 
     def __enter__(self) -> BulkWriter:
         with store_errors(self._base):
-            self._shop: RunDirectory = self._stack.enter_context(self._root.workshop())
+            self._staging: RunDirectory = self._stack.enter_context(self._root.staging())
         return self
 
     def __exit__(
@@ -101,7 +100,7 @@ class BulkWriter:
         self._stack.__exit__(kind, error, trace)
 
     def __len__(self) -> int:
-        """How many objects wait to be committed."""
+        """Return the number of objects that wait to be committed."""
         return len(self._waiting)
 
     def stage(
@@ -116,25 +115,25 @@ class BulkWriter:
         also: tuple[str, ...] = (),
         check: Callable[[bytes], object] | None = None,
     ) -> Staged:
-        """Write version 1 of an object aside.
+        """Write version 1 of an object to the staging directory.
 
-        :param files: names within the object, and the files that are copied there
-        :param place: what :meth:`StorageRoot.places` has said, if that was asked
+        :param files: names in the object, and the files to copy there
+        :param place: as returned by :meth:`StorageRoot.places`, if known
         :param mode: as for :meth:`OcflRoot.put`
         :param fixity: as for :meth:`OcflRoot.put`
-        :param also: more algorithms whose digests are wanted, and not noted in the inventory
-        :param check: called with the path of the object when it is written; what it raises ends this
-        :raises ObjectError: it cannot be stored; nothing of it is left
-        :raises IdentifierError: the identifier has no place in this root
-        :raises StoreError: the layout is not known
+        :param also: more algorithms whose digests are returned, but not stored in the inventory
+        :param check: called with the path of the written object; an exception discards it
+        :raises ObjectError: the object cannot be stored; nothing of it is left
+        :raises IdentifierError: the identifier has no path in this root
+        :raises StoreError: the layout is unknown
         """
         root = self._root
         if mode == "hardlink":
-            raise StoreError(root.root, "OCFL forbids hard links (E090); take copy, reflink or auto")
+            raise StoreError(root.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
         if place is None:
             place = root.place(identifier)
-        new = self._shop / root.new_name()
-        manners = Manners(mode, links, None, root.copied)
+        new = self._staging / root.new_name()
+        copy_options = CopyOptions(mode, links, None, root.copied)
         try:
             with object_errors(root.root, identifier):
                 written = write_object(
@@ -146,7 +145,7 @@ class BulkWriter:
                     provenance=self._provenance,
                     fixity=fixity or {},
                     content_paths=root.content_paths,
-                    manners=manners,
+                    copy_options=copy_options,
                     also=also,
                 )
                 root.refuse_too_long(identifier, place, new)
@@ -155,28 +154,28 @@ class BulkWriter:
         except BaseException:
             self._discard(new)
             raise
-        staged = Staged(identifier, place, new, written, manners.used)
+        staged = Staged(identifier, place, new, written, copy_options.used)
         self._waiting.append(staged)
         return staged
 
     def stage_small(
         self, identifier: str, above: bytes, name: bytes, place: bytes, mode: CopyMode = "auto"
     ) -> Staged | None:
-        """Write version 1 of an object of a few small files aside, quickly.
+        """Write version 1 of an object of a few small files to the staging directory, quickly.
 
-        :param above: a directory with nothing in it but that of the object's files
-        :param name: of that
+        :param above: a directory that contains nothing but the object's directory
+        :param name: the name of the object's directory
         :param place: as for :meth:`stage`
-        :return: :data:`None` where it is for :meth:`stage`, which finds out why; nothing of it is left then
+        :return: :data:`None` if the object needs :meth:`stage`, which reports why; nothing of it is left
         """
         root = self._root
         copied = root.copied
-        # Where blocks may be shared, it takes the first file of a device to find out whether they can.
+        # Only copying a first file shows whether a device can share blocks.
         device = -1 if mode == "copy" else next(iter(copied)) if mode == "auto" and len(copied) == 1 else None
         is_long = self._length + len(place) + len("/v1/content/") + NAME_MAX >= PATH_MAX
         if is_long or device is None or root.algorithm != "sha512" or root.content_paths is not None:
             return None
-        new = self._shop / root.new_name()
+        new = self._staging / root.new_name()
         written = None
         try:
             written = write_small_object(
@@ -199,26 +198,26 @@ class BulkWriter:
         return staged
 
     def adopt(self, identifier: str, directory: bytes, place: bytes | None = None) -> Staged:
-        """Have an object that is complete, on the same file system, moved in from ``directory`` as it is.
+        """Publish a complete object from ``directory``, on the same file system, without copying it.
 
-        :raises ObjectError: it has no place
-        :raises IdentifierError: the identifier has no place in this root
+        :raises ObjectError: the object has no path
+        :raises IdentifierError: the identifier has no path in this root
         """
         staged = Staged(identifier, place or self._root.place(identifier), directory, None, None)
         self._waiting.append(staged)
         return staged
 
     def new_path(self) -> bytes:
-        """Return a path for an object that is to be copied whole, and then adopted."""
-        return self._shop / self._root.new_name()
+        """Return a path for an object that the caller copies whole, and then adopts."""
+        return self._staging / self._root.new_name()
 
     def commit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
-        """Move all objects that wait into their places, and give each with what stood in its way.
+        """Publish all waiting objects, and yield each with its error, if any.
 
-        Those that are refused are removed, if they were made here.
+        Refused objects are removed if they were staged here.
 
-        :param on_moved: called with each object as soon as it is in its place, in our turn
-        :raises StoreError: what was moved in could not be had on the disk
+        :param on_moved: called with each object as soon as it is in its place, while the lock is held
+        :raises StoreError: published names could not be flushed
         """
         waiting, self._waiting = self._waiting, []
         done: list[tuple[Staged, ObjectError | None]] = []
@@ -229,10 +228,10 @@ class BulkWriter:
         while len(done) < len(waiting):
             turn = waiting[len(done) : len(done) + TURN]
             try:
-                with self._shop.lock():
+                with self._staging.lock():
                     known: set[bytes] = set()
                     results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
-            except OSError as error:  # there is no turn to be had
+            except OSError as error:  # the lock is not available
                 results = [(staged, self._refusal(staged, error)) for staged in turn]
             done += results
         self._flush_places([staged.place for staged, error in done if error is None])
@@ -242,22 +241,22 @@ class BulkWriter:
             yield staged, refused
 
     def _is_ours(self, staged: Staged) -> bool:
-        """Return whether an object was made in the private directory."""
-        return staged.path.startswith(self._shop.path + b"/")
+        """Return whether an object was written to the private directory."""
+        return staged.path.startswith(self._staging.path + b"/")
 
     def _flush(self, waiting: list[Staged]) -> None:
-        """Have all that was written on the disk, before any of it appears."""
-        # What was there as it is was on the disk before.
-        if not self._root.flush or all(staged.written is None and not self._is_ours(staged) for staged in waiting):
+        """Flush everything that was written, before any of it appears."""
+        # Adopted objects are on disk already.
+        if not self._root.durable or all(staged.written is None and not self._is_ours(staged) for staged in waiting):
             return
         if can_flush_filesystem():
-            flush_filesystem(self._shop.path)
+            flush_filesystem(self._staging.path)
         else:
             for staged in waiting:
                 flush_tree(staged.path)
 
     def _flush_places(self, places: list[bytes]) -> None:
-        """Have the names of objects that were moved in on the disk."""
+        """Flush the names of published objects."""
         if not self._wanted or not places:
             return
         with store_errors(self._base):
@@ -276,7 +275,7 @@ class BulkWriter:
 
     @staticmethod
     def _discard(path: bytes) -> None:
-        # What cannot be removed now goes when the private directory does.
+        # The rest is removed with the private directory.
         with suppress(OSError):
             if os.path.lexists(path):
                 remove_tree(path)
@@ -284,10 +283,10 @@ class BulkWriter:
     def _move_in(
         self, staged: Staged, known: set[bytes], on_moved: Callable[[Staged], object] | None
     ) -> ObjectError | None:
-        """Move one object in, in our turn, and return what stands in its way.
+        """Publish one object while the lock is held, and return the error, if any.
 
-        :param known: directories that were seen in this turn not to be objects
-        :param on_moved: called when it is in its place
+        :param known: directories that are known not to be objects while the lock is held
+        :param on_moved: called when the object is in its place
         """
         try:
             with object_errors(self._root.root, staged.identifier):
@@ -295,11 +294,11 @@ class BulkWriter:
                     self._by_one_rename(staged, known)
                 except FileNotFoundError:
                     if not os.path.lexists(staged.path):
-                        what = "it was moved or removed by another run meanwhile"
+                        what = "another run has moved or removed the object; run the command again"
                         raise ObjectError(self._root.root, staged.identifier, "changed", what) from None
                     raise
                 except (FileExistsError, NotADirectoryError):
-                    # Something is there: look at it closely, and say what, or get round it.
+                    # The place is not free: report why, or handle it.
                     self._root.check_place_free(staged.identifier, staged.place)
                     self._root.move_in(staged.identifier, staged.path, staged.place)
         except ObjectError as error:
@@ -351,14 +350,13 @@ def write_small_object(
 ) -> WrittenSmall | None:
     """Write version 1 of an object of a few small files, with SHA-512, which one call of a kernel copies.
 
-    What :func:`write_object` does, where that is nothing out of the ordinary.
+    The result equals that of :func:`write_object`.
 
-    :param above: a directory with nothing in it but that of the object's files
-    :param name: of that
-    :param place: where it is to be in the end: nothing is written where something is
-    :param device: that the source's files are on; any where it is negative
-    :return: :data:`None` where it is for :func:`write_object`, which says what is wrong with it if anything is; what
-        was made of ``top`` is for the caller to remove
+    :param above: a directory that contains nothing but the object's directory
+    :param name: the name of the object's directory
+    :param place: the future path; nothing is written if it is taken
+    :param device: the device of the source's files; negative for any
+    :return: :data:`None` if the object needs :func:`write_object`, which reports why; the caller removes ``top``
     """
     if os.path.lexists(place):
         return None

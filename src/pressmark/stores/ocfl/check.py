@@ -1,7 +1,7 @@
-"""The check of an OCFL storage root: itself, its hierarchy, each object strictly, and on request all content.
+"""The check of an OCFL storage root: the root itself, its hierarchy, each object strictly, and optionally all content.
 
-Everything streams: objects come from the walk, their files go to one run of the fixity engine, and results leave in the
-order of the walk. What is kept is a window of objects whose files are being read.
+Everything is streamed: objects come from the walk, their files are read in one run of the fixity engine, and results
+keep the order of the walk. Memory holds only the objects whose files are being read.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from pressmark.fs.run_directories import kind_of_leftover, staged
 from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.layout_files import WORKSHOP, read_root
+from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY, read_root
 from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.walk import Found, Walk, ignored
+from pressmark.stores.ocfl.walk import FoundObject, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import abandoned, agreed
-from pressmark.stores.store import OnEvent, OnProblem, Progress
+from pressmark.stores.store import CheckProgress, OnEvent, OnProblem
 from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
 
 PROGRESS_EVERY = 0.1  # seconds
-# Files whose algorithms are not those of most wait until there are so many of them, or so many objects wait for them.
+# Files with other algorithms than most are read in batches of this size.
 BESIDE = 4096
 _INVENTORY = encode_fs(INVENTORY)
 _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
 
 
 class ObjectResult(NamedTuple):
-    """What a check says of one object.
+    """The result of checking one object.
 
-    :ivar id: its identifier; :data:`None` where its inventory has none
-    :ivar path: its place, relative to the root
-    :ivar problems: all of it
-    :ivar advice: what it should have and has not, by code
-    :ivar files: content files that are there
+    :ivar id: its identifier; :data:`None` if its inventory has none
+    :ivar path: its path, relative to the root
+    :ivar problems: all problems
+    :ivar advice: recommendations that the object does not follow
+    :ivar files: number of content files
     """
 
     id: str | None
@@ -62,11 +62,11 @@ class ObjectResult(NamedTuple):
 
 @dataclass
 class _Open:
-    """An object, or a problem that belongs to none, on its way out.
+    """An object, or a problem outside of objects, before it is reported.
 
-    :ivar checked: :data:`None` also of an object that another run has removed meanwhile; it has no problems then
-    :ivar left: the files that are not yet verified
-    :ivar without_content: the number of problems before any file was verified
+    :ivar checked: :data:`None` for a problem, and for an object that another run has removed
+    :ivar left: number of files that are not yet verified
+    :ivar without_content: number of problems before any file was verified
     """
 
     place: bytes
@@ -83,46 +83,46 @@ class _Open:
 
 
 def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
-    """Return what is wrong with a storage root itself, and what killed runs have left in it.
+    """Return the problems of a storage root itself, and the leftovers of killed runs.
 
-    :param layout_is_given: the caller's layout takes the place of one that is missing or unknown
-    :raises OSError: it cannot be read
+    :param layout_is_given: the caller's layout replaces a missing or unknown one
+    :raises OSError: the root cannot be read
     """
     overruled = {"layout-unknown", "layout-missing"} if layout_is_given else set()
-    root, shop = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORKSHOP)
+    root, staging = storage.path(b""), storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def look() -> list[Problem]:
         return [one for one in read_root(storage).problems if one.kind not in overruled]
 
-    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in abandoned(shop)]
-    # A run that begins or ends makes or removes the directory of extensions.
-    return agreed(look(), look, lambda found: all(one.kind != "directory-empty" for one in found), shop)[0] + left
+    left = [problem(kind_of_leftover(path), os.path.relpath(path, root)) for path in abandoned(staging)]
+    # A run that begins or ends creates or removes the extensions directory.
+    return agreed(look(), look, lambda found: all(one.kind != "directory-empty" for one in found), staging)[0] + left
 
 
 def extension_problems(storage: Storage) -> Iterator[Problem]:
-    """Give what cannot be read in the directories of a root's extensions, which may hold anything."""
+    """Yield the problem of everything that cannot be read in the directories of a root's extensions."""
     for found in find_unreadable(
-        storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORKSHOP).__eq__
+        storage.path(EXTENSIONS), EXTENSIONS, links="skip", ignored=decode_fs(WORK_DIRECTORY).__eq__
     ):
-        # The directory itself has been reported with the layout.
+        # The directory itself is reported with the layout.
         if found.kind == "unreadable" and found.path != EXTENSIONS:
             yield found
 
 
 def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterator[Problem]:
-    """Say once for each code what objects should have: most often it is all of them or none.
+    """Yield one problem for each recommendation: usually all objects or none follow it.
 
-    :param advice: by code: the kind of problem, how many objects, the place of the first, the message
+    :param advice: by code: kind of problem, number of objects, path of the first, message
     """
     for code, (kind, count, first, message) in sorted(advice.items()):
-        more = f"; so in {count:,} objects, this is the first" if count > 1 else ""
+        more = f"; {count:,} objects, this is the first" if count > 1 else ""
         yield problem(kind, first, f"{message}{more}", code=code)
 
 
 class Check:
     """One check of a storage root.
 
-    :ivar advice: so far, as :func:`advice_problems` takes it
+    :ivar advice: so far, as for :func:`advice_problems`
     """
 
     def __init__(
@@ -138,17 +138,17 @@ class Check:
         self._on_problem = on_problem
         self._on_object = on_object
         self._report = Report()
-        self._shop = self._storage.path(EXTENSIONS + b"/" + WORKSHOP)
+        self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
         self._ignored = ignored(())
         self._reads_content = False
         self._objects = self._files = self._bytes = 0
         self.advice: dict[str, tuple[str, int, bytes, str]] = {}
-        # Without a layout nothing else would show two objects of one identifier. Eight bytes each.
+        # Hashes of identifiers, eight bytes each: without a layout, nothing else shows duplicates.
         self._seen = array("Q") if store.layout is None else None
         self._next_progress = monotonic() + PROGRESS_EVERY
 
     def report(self, digests: bool, threads: int, ignore: Sequence[str]) -> Report:
-        """Run, and return the report."""
+        """Check the root, and return the report."""
         self._ignored = ignored(ignore)
         for found in root_problems(self._storage, self._store.layout_is_given):
             self._tell(found)
@@ -174,10 +174,9 @@ class Check:
         threads: int,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Check some objects and nothing else, and return the report.
+        """Check the given objects only, and return the report.
 
-        :param found: what a walk has found: the place of each object, with that of the object that it is in, and the
-            problems in between
+        :param found: the results of a walk: path and surrounding object of each object, and the problems in between
         """
         self._reads_content = digests
         self._ignored = ignored(ignore)
@@ -191,7 +190,7 @@ class Check:
         return self._report
 
     def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
-        """Check one object; a file that cannot be read is found when its content is, or else here."""
+        """Check one object; unreadable files are found here, unless the content is read."""
         checked = check_object(self._storage, place, entries, self._store.version)
         for file in () if self._reads_content else checked.files:
             path = os.path.join(place, file.path)
@@ -211,7 +210,7 @@ class Check:
     # --- looking again --------------------------------------------------------------------------------------------
 
     def _scan(self, place: bytes) -> list[DirectoryEntry] | None:
-        """Return what is in the directory of an object; :data:`None` where it is gone.
+        """Return the entries of an object's directory; :data:`None` if it is gone.
 
         :raises OSError: it cannot be read
         """
@@ -222,9 +221,9 @@ class Check:
         return [entry for entry in entries if not self._ignored(entry.name)]
 
     def _look(self, place: bytes, entries: Sequence[DirectoryEntry] | None) -> Checked | None:
-        """Look at an object: where there are errors, until two looks agree, since another run may be changing it.
+        """Check an object; after errors, until two checks agree, because another run may be changing it.
 
-        :return: :data:`None` where it is gone
+        :return: :data:`None` if the object is gone
         :raises OSError: it cannot be read
         """
 
@@ -242,14 +241,14 @@ class Check:
             return one is not None and other is not None and set(one.problems) == set(other.problems)
 
         checked, is_settled = agreed(
-            look(entries), lambda: look(self._scan(place)), is_fine, self._shop, is_same=is_same
+            look(entries), lambda: look(self._scan(place)), is_fine, self._work_directory, is_same=is_same
         )
         if checked is None or is_settled:
             return checked
         return checked._replace(problems=[problem("object-changing", place)], files=[])
 
     def _confirmed(self, one: _Open, threads: int) -> _Open:
-        """Return an object whose content has errors as it is now, if another run has changed it meanwhile."""
+        """Return an object with content errors; check it again if another run has changed it."""
 
         def again() -> _Open:
             [now] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
@@ -258,25 +257,25 @@ class Check:
         def is_fine(now: _Open) -> bool:
             return now.checked is None or len(now.problems) == now.without_content or not self._is_changed(now)
 
-        found, is_settled = agreed(one, again, is_fine, self._shop, is_same=lambda _one, _other: False)
+        found, is_settled = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
         if not is_settled:
             found.problems[:] = [problem("object-changing", one.place)]
         return found
 
     def _is_changed(self, one: _Open) -> bool:
-        """Return whether an object is not the one that was looked at: a version more is another inventory."""
+        """Return whether the inventory was replaced since the object was checked."""
         assert one.checked is not None
         return not is_same_version(status_or_none(self._storage, os.path.join(one.place, _INVENTORY)), one.checked.seen)
 
     def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
-        """Leave out hard links that last only as long as a run lasts that adds a version to the object."""
+        """Remove hard links that exist only while a run adds a version to the object."""
         if not any(one.kind == "hard-link" for one in problems):
             return
-        runs = staged(self._shop)
+        runs = staged(self._work_directory)
         problems[:] = [one for one in problems if one.kind != "hard-link" or self._is_linked(one.path, place, runs)]
 
     def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
-        """Return whether a file of an object has a name besides its own and those that living runs have given it."""
+        """Return whether a file of an object has more hard links than its own and those of living runs."""
         status = status_or_none(self._storage, path)
         if status is None:
             return True
@@ -293,7 +292,7 @@ class Check:
                 unreadable = problem("unreadable", place, error.strerror or str(error))
                 return Checked(None, None, [unreadable], [], [], None)
 
-        def finish(found: list[Found[Checked | None]]) -> list[Found[Checked | None]]:
+        def finish(found: list[FoundObject[Checked | None]]) -> list[FoundObject[Checked | None]]:
             there = [(item, item.value) for item in found if item.value is not None]
             items = [(item.place, item.inside, value.identifier) for item, value in there]
             for (_item, value), wrong in zip(there, self._store.misplacements(items), strict=True):
@@ -302,7 +301,7 @@ class Check:
 
         walk = Walk(self._storage, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
-            if not isinstance(item, Found):
+            if not isinstance(item, FoundObject):
                 yield _Open(item.path, None, [item])
             elif item.value is not None:
                 yield _Open(item.place, item.value, item.value.problems, item.value.files, item.inside)
@@ -340,14 +339,14 @@ class Check:
     def _tell_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
-            self._on_event(Progress(self._objects, len(self._report.problems)))
+            self._on_event(CheckProgress(self._objects, len(self._report.problems)))
 
     def _tell_advice(self) -> None:
         for found in advice_problems(self.advice):
             self._tell(found)
 
     def _tell_duplicates(self, threads: int, ignore: Sequence[str]) -> None:
-        """Tell of identifiers that several objects have, where no layout would have shown it."""
+        """Report identifiers of several objects, where no layout shows them."""
         if self._seen is None or len(self._seen) < 2:
             return
         numbers = sorted(self._seen)
@@ -359,14 +358,14 @@ class Check:
             if record.id is not None and hash(record.id) & 0xFFFF_FFFF_FFFF_FFFF in several:
                 other = first.setdefault(record.id, record.path)
                 if other != record.path:
-                    what = f"the object at {other!r} has the identifier {quoted(record.id)} too"
+                    what = f"the object at {other!r} has the same identifier {quoted(record.id)}"
                     path = encode_fs(record.path)
                     self._tell(problem("duplicate-id", path, what, code="E037"))
 
     # --- content --------------------------------------------------------------------------------------------------
 
     def _verified(self, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
-        """Read all content, and give everything in its order again, with what is wrong with the content."""
+        """Read all content, and yield everything in the same order, with the problems of the content."""
         for one in opened:
             if one.files:
                 break
@@ -418,14 +417,14 @@ class Check:
         path = one.place + b"/" + file.path if one.place else file.path
         if outcome.digests is None:
             kind = _KINDS.get(outcome.kind or "", "content-unreadable")
-            one.problems.append(problem(kind, path, f"the file was not verified: {outcome.message}"))
+            one.problems.append(problem(kind, path, f"file not verified: {outcome.message}"))
             return
         self._bytes += outcome.size or 0
         for algorithm, expected in file.digests.items():
             found = outcome.digests[algorithm]
             if found != expected.lower():
                 kind = "fixity-mismatch" if algorithm in file.fixity else "content-mismatch"
-                what = f"the file has not the {algorithm} that the inventory says"
+                what = f"{algorithm} digest mismatch"
                 one.problems.append(
                     problem(kind, path, what, algorithm=algorithm, expected=expected.lower(), found=found)
                 )

@@ -1,4 +1,6 @@
-"""OCFL's conformance declarations: the files ``0=ocfl_1.1`` and ``0=ocfl_object_1.1`` (sections 3.2 and 4.2)."""
+"""The names that OCFL reserves: conformance declarations (sections 3.2 and 4.2) and the content of an object's root
+(3.1).
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,15 @@ __all__ = [
     ),
 ]
 
-#: The versions of OCFL that are known, the newest first.
+#: The supported versions of OCFL, the newest first.
 VERSIONS = ("1.1", "1.0")
 ROOT, OBJECT = b"0=ocfl_", b"0=ocfl_object_"
 EXTENSIONS, LOGS = b"extensions", b"logs"
-#: Where the Mutable HEAD extension keeps what is staged for the next version, relative to the object's root.
+#: Where the Mutable HEAD extension stages the next version, relative to the object's root.
 MUTABLE_HEAD = EXTENSIONS + b"/0005-mutable-head"
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
 _VERSION = re.compile(rb"v[0-9]+")
-# Declarations are a dozen bytes; whoever puts a gigabyte there need not be read.
+# Declarations are a dozen bytes; a larger file is not read to its end.
 _ENOUGH = 100
 _CODES = {ROOT: ("E076", "E079", "E080"), OBJECT: ("E003", "E006", "E007")}
 
@@ -48,18 +50,18 @@ def declaration(prefix: bytes, version: str) -> tuple[bytes, bytes]:
 
 
 def later(version: str, than: str) -> bool:
-    """Return whether an OCFL version comes after another."""
+    """Return whether an OCFL version is later than another."""
     return tuple(map(int, version.split("."))) > tuple(map(int, than.split(".")))
 
 
 def read_declaration(
     storage: Storage, place: bytes, prefix: bytes, names: Iterable[bytes]
 ) -> tuple[str | None, list[Problem]]:
-    """Return the version that a directory declares, and what is wrong with its declarations.
+    """Return the version that a directory declares, and the problems of its declarations.
 
     :param place: the directory
     :param names: of all files in it
-    :return: the version is :data:`None` where no known one is declared
+    :return: the version is :data:`None` if no supported one is declared
     """
     several, unknown, malformed = _CODES[prefix]
     problems = []
@@ -68,7 +70,7 @@ def read_declaration(
     for name in found:
         path = os.path.join(place, name)
         if name not in {declaration(prefix, version)[0] for version in known}:
-            what = f"{os.fsdecode(name)!r} declares nothing that is known here"
+            what = f"{os.fsdecode(name)!r} is not a known declaration"
             problems.append(problem("declaration-unknown", path, what, code=unknown))
             continue
         try:
@@ -82,23 +84,23 @@ def read_declaration(
                 problem("declaration-malformed", path, what, code=malformed, found=repr(content)[1:].strip("'"))
             )
     if len(found) > 1:
-        what = f"there is more than one declaration: {', '.join(map(os.fsdecode, found))}"
+        what = f"more than one declaration: {', '.join(map(os.fsdecode, found))}"
         problems.append(problem("declaration-several", place, what, code=several))
     return (known[0] if known else None), problems
 
 
 def is_version_name(name: bytes) -> bool:
-    """Return whether a directory of an object is named as a version is (section 3.3)."""
+    """Return whether a directory of an object has the name of a version (section 3.3)."""
     return _VERSION.fullmatch(name) is not None
 
 
 def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
-    """Return whether a directory with these names is an object's root: it declares itself to be one."""
+    """Return whether a directory with these entries declares itself to be an object's root."""
     return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
 
 
 def is_object_name(entry: DirectoryEntry) -> bool:
-    """Return whether OCFL knows such a name in an object's root (section 3.1)."""
+    """Return whether OCFL defines this name in an object's root (section 3.1)."""
     if entry.kind == "directory":
         return entry.name in (EXTENSIONS, LOGS) or is_version_name(entry.name)
     name = entry.name
@@ -108,5 +110,5 @@ def is_object_name(entry: DirectoryEntry) -> bool:
 
 
 def has_mutable_head(storage: Storage, place: bytes) -> bool:
-    """Return whether the object at ``place`` has content that is staged for its next version (extension 0005)."""
+    """Return whether the object at ``place`` has content staged for its next version (extension 0005)."""
     return storage.exists(os.path.join(place, MUTABLE_HEAD))

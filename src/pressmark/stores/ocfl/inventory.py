@@ -1,7 +1,6 @@
-"""OCFL inventories: read from JSON, written so that people can read them, and the sidecars with their digests.
+"""OCFL inventories: reading, writing, and sidecars with their digests (OCFL 1.1, sections 3.5 to 3.7).
 
-The specification is OCFL 1.1, sections 3.5 to 3.7; inventories of 1.0 differ in their ``type`` alone. What they must be
-is in :mod:`pressmark.stores.ocfl.inventory_rules`.
+Inventories of OCFL 1.0 differ in their ``type`` alone. :mod:`pressmark.stores.ocfl.inventory_rules` checks inventories.
 """
 
 from __future__ import annotations
@@ -34,36 +33,36 @@ __all__ = [
 ]
 
 INVENTORY = "inventory.json"
-CONTENT_DIRECTORY = "content"  # where contentDirectory does not say otherwise
-#: What content may be addressed by (section 3.4), the recommended one first.
+CONTENT_DIRECTORY = "content"  # the default of contentDirectory
+#: The digest algorithms that may address content (section 3.4), the recommended one first.
 ALGORITHMS = ("sha512", "sha256")
 
 _SIDECAR = re.compile(rb"([0-9A-Fa-f]+)[ \t]+inventory\.json\n?")
-# No directory has a longer name, and Python no limit for so few digits.
+# File names are not longer, and Python converts as many digits.
 _VERSION = re.compile(r"v(0*)([1-9][0-9]{0,253})")
-# An element that is empty, '.' or '..': also before a leading and behind a trailing '/'.
+# An element that is empty, '.' or '..', including before a leading and after a trailing '/'.
 _BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
-# Half of a surrogate pair in JSON; most inventories hold no escape at all.
+# An escaped surrogate in JSON; most inventories contain no escape.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-# The beginning of an inventory as far as it is plain text: keys with texts before the identifier may be skipped.
+# The beginning of an inventory: keys with strings as values before the identifier are skipped.
 _TEXT = rb'"(?:[^"\\\x00-\x1f]|\\.)*"'
 _IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\s*,\s*)*"id"\s*:\s*(' + _TEXT + rb")")
 
 
 class InventoryError(PressmarkError):
-    """An inventory from which nothing can be read; ``str`` says why."""
+    """An inventory that cannot be used; ``str`` is the reason."""
 
 
 def inventory_type(version: str) -> str:
-    """Return the ``type`` of inventories of the OCFL ``version``, such as ``1.1``."""
+    """Return the ``type`` of inventories of an OCFL version, such as ``1.1``."""
     return f"https://ocfl.io/{version}/spec/#inventory"
 
 
 def read_inventory(data: bytes, repeated: list[str] | None = None) -> dict[str, Any]:
     """Return an inventory's JSON object.
 
-    :param repeated: keys that an object has more than once are added to it
-    :raises InventoryError: it is no JSON object of UTF-8
+    :param repeated: receives keys that occur more than once in an object
+    :raises InventoryError: not a JSON object in UTF-8
     """
 
     def refuse(constant: str) -> Any:
@@ -81,22 +80,22 @@ def read_inventory(data: bytes, repeated: list[str] | None = None) -> dict[str, 
         hook = None if repeated is None else collect
         document = json.loads(text, object_pairs_hook=hook, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise InventoryError(f"it is not JSON: {error}") from None
+        raise InventoryError(f"not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise InventoryError("it is not a JSON object")
+        raise InventoryError("not a JSON object")
     if _SURROGATE.search(data) is not None:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise InventoryError("it holds half of a surrogate pair, which is no character") from None
+            raise InventoryError("contains an unpaired surrogate") from None
     return document
 
 
 def scan_identifier(head: bytes) -> str | None:
-    """Return the identifier from the beginning of an inventory, :data:`None` where only all of it can tell.
+    """Return the identifier from the beginning of an inventory, or :data:`None` if the whole inventory must be read.
 
-    Keys before ``id`` are skipped as long as their values are texts, so that nothing inside of another value can be
-    taken for it.
+    Keys before ``id`` are skipped as long as their values are strings, so that nothing nested is taken for the
+    identifier.
     """
     match = _IDENTIFIER.match(head)
     if match is None or _SURROGATE.search(match[1]) is not None:
@@ -109,7 +108,7 @@ def scan_identifier(head: bytes) -> str | None:
 
 
 def version_number(name: str) -> tuple[int, int] | None:
-    """Return the number of a version directory and how many digits it is padded to (0 for none).
+    """Return the number of a version directory and the number of digits that it is padded to, 0 for none (section 3.3).
 
     >>> version_number("v0002")
     (2, 4)
@@ -121,9 +120,9 @@ def version_number(name: str) -> tuple[int, int] | None:
 
 
 def path_fault(path: Any) -> str | None:
-    """Return why ``path`` is neither a logical nor a content path, :data:`None` where it can be both."""
+    """Return why ``path`` is neither a valid logical path nor a valid content path; :data:`None` if it is valid."""
     if not isinstance(path, str):
-        return f"{quoted_value(path)} is no text"
+        return f"{quoted_value(path)} is not a string"
     if path.startswith("/") or path.endswith("/"):
         return f"the path {quoted(path)} begins or ends with '/'"
     if _BAD_ELEMENT.search(path) is not None:
@@ -132,7 +131,7 @@ def path_fault(path: Any) -> str | None:
 
 
 def content_directory(document: Mapping[str, Any]) -> str:
-    """Return the name of the content directories of an object."""
+    """Return the name of an object's content directories (section 3.5.1)."""
     name = document.get("contentDirectory", CONTENT_DIRECTORY)
     return name if isinstance(name, str) else CONTENT_DIRECTORY
 
@@ -140,18 +139,20 @@ def content_directory(document: Mapping[str, Any]) -> str:
 def head_state(document: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return manifest and state of an object's newest version.
 
-    :raises InventoryError: they are not there, or not what they should be
+    :raises InventoryError: they are missing or malformed
     """
     try:
         manifest = document["manifest"]
         state = document["versions"][document["head"]]["state"]
         for block in (manifest, state):
             if not all(isinstance(paths, list) and paths and _are_texts(paths) for paths in block.values()):
-                raise InventoryError("its manifest or the state of its newest version does not list paths")
+                raise InventoryError(
+                    "the manifest or the state of the newest version contains an invalid list of paths"
+                )
         if not all(digest in manifest for digest in state):
-            raise InventoryError("the state of its newest version has digests that are not in the manifest")
+            raise InventoryError("the state of the newest version uses digests that are not in the manifest")
     except (KeyError, TypeError, AttributeError):
-        raise InventoryError("it has no manifest, or no state of its newest version") from None
+        raise InventoryError("no manifest, or no state of the newest version") from None
     return manifest, state
 
 
@@ -160,9 +161,9 @@ def _are_texts(paths: list[Any]) -> bool:
 
 
 def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Give logical path, content path and digest of every file of the newest version, by logical path.
+    """Yield logical path, content path and digest of every file of the newest version, in the order of logical paths.
 
-    :raises InventoryError: as :func:`head_state`
+    :raises InventoryError: as for :func:`head_state`
     """
     manifest, state = head_state(document)
     yield from sorted((path, manifest[digest][0], digest) for digest, paths in state.items() for path in paths)
@@ -172,7 +173,7 @@ def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
 
 
 def inventory_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return an inventory as it is stored: a line for each key, and for each digest."""
+    """Return an inventory as stored: one line for each key and each digest."""
     return (_object(document, "") + "\n").encode()
 
 
@@ -182,7 +183,7 @@ def first_version(
     """Return the inventory of an object's first version.
 
     :param version: of OCFL
-    :param block: of the version
+    :param block: the version's block
     """
     return {
         "id": identifier,
@@ -194,7 +195,7 @@ def first_version(
     }
 
 
-# The encoders of C, which cannot indent; only objects are broken into lines, and there are few of them.
+# The C encoders cannot indent; only objects are split into lines.
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _encode_text = json.encoder.encode_basestring
 
@@ -206,7 +207,7 @@ def _object(value: Mapping[str, Any], indent: str) -> str:
     lines = []
     for key, item in value.items():
         kind = type(item)
-        # The usual ones first: there is an inventory for each of millions of objects.
+        # The frequent types first: each of millions of objects has an inventory.
         if kind is str:
             text = _encode_text(item)
         elif kind is list and len(item) == 1 and type(item[0]) is str:
@@ -223,7 +224,7 @@ def _object(value: Mapping[str, Any], indent: str) -> str:
 
 
 def sidecar_name(algorithm: str) -> str:
-    """Return the name of the file that holds an inventory's digest."""
+    """Return the name of the file that contains an inventory's digest (section 3.6)."""
     return f"{INVENTORY}.{algorithm}"
 
 
@@ -233,6 +234,6 @@ def sidecar_bytes(digest: str) -> bytes:
 
 
 def sidecar_digest(data: bytes) -> str | None:
-    """Return the digest in a sidecar, in lower case; :data:`None` where it has not its form (section 3.6)."""
+    """Return the digest in a sidecar, in lower case; :data:`None` if the sidecar is malformed (section 3.6)."""
     match = _SIDECAR.fullmatch(data)
     return None if match is None else match[1].decode().lower()

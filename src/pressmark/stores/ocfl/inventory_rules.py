@@ -1,7 +1,7 @@
-"""What OCFL requires of an inventory (sections 3.5.1 to 3.5.4), as findings with the specification's validation codes.
+"""The requirements of OCFL on inventories (sections 3.5.1 to 3.5.4), as findings with validation codes.
 
-:mod:`pressmark.stores.ocfl.object_check` makes problems of them. Codes that begin with E break a MUST, those that begin
-with W a SHOULD.
+:mod:`pressmark.stores.ocfl.object_check` turns findings into problems. Codes that begin with E are violations of a
+    MUST, those that begin with W of a SHOULD.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _CREATED = re.compile(
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
 _HEX = {name: re.compile(f"[0-9A-Fa-f]{{{2 * DIGESTS[name].size}}}") for name in DIGESTS}
-# The digest algorithms that OCFL and its extension 0009 name, beyond those that content may be addressed by.
+# The digest algorithms that OCFL and its extension 0009 define for fixity blocks.
 _FIXITY = {*ALGORITHMS, "md5", "sha1", "blake2b-512", "blake2b-160", "blake2b-256", "blake2b-384", "sha512/256", "size"}
 
 
 class Finding(NamedTuple):
-    """One thing that is not as OCFL requires.
+    """One violation of OCFL's requirements.
 
     :ivar kind: a word of :mod:`pressmark.stores.problems`
-    :ivar code: of the specification's list of validation codes, such as ``E036``
+    :ivar code: the validation code, such as ``E036``
     :ivar message: one line for people
     """
 
@@ -62,10 +62,10 @@ class Finding(NamedTuple):
 
 
 def inventory_findings(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
-    """Return all that is wrong with an inventory by itself.
+    """Return all violations within one inventory.
 
     :param document: its JSON object
-    :param version: of OCFL, as the object declares it; :data:`None` for whatever the inventory says
+    :param version: the OCFL version that the object declares; :data:`None` for that of the inventory
     """
     found: list[Finding] = []
     add = found.append
@@ -102,7 +102,7 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
     if "id" in document and (not isinstance(identifier, str) or not identifier):
         add(Finding("inventory-value", "E037", f"id is {quoted_value(identifier)}; a non-empty string is required"))
     elif identifier and _URI.fullmatch(identifier) is None:
-        add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} is no URI, which it should be"))
+        add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI"))
     if "type" in document:
         given = document["type"]
         match = _TYPE.fullmatch(given) if isinstance(given, str) else None
@@ -113,19 +113,19 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
             what = f"type says OCFL {match[1]}, the object's declaration {version}"
             add(Finding("inventory-value", "E038", what, expected=version, found=match[1]))
         elif match[1] not in VERSIONS:
-            what = f"type says OCFL {match[1]}, which is not known"
+            what = f"type says OCFL {match[1]}, an unknown version"
             add(Finding("inventory-value", "E038", what, found=match[1]))
     if "contentDirectory" in document:
         name = document["contentDirectory"]
         if not isinstance(name, str) or not name or "/" in name:
-            what = f"contentDirectory is {quoted_value(name)}: one name is required"
+            what = f"contentDirectory is {quoted_value(name)}: a single name is required"
             add(Finding("inventory-value", "E017", what))
         elif name in (".", ".."):
             add(Finding("inventory-value", "E018", f"contentDirectory is {quoted(name)}"))
 
 
 def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
-    """Check names and sequence of the versions, and which is the newest; return the names."""
+    """Check the names and sequence of the versions, and ``head``; return the names."""
     versions = document.get("versions", {})
     if not isinstance(versions, dict):
         add(Finding("inventory-value", "E045", "versions is not a JSON object"))
@@ -137,20 +137,18 @@ def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
     for name in versions:
         parsed = version_number(name)
         if parsed is None:
-            add(Finding("version-name", "E104", f"{quoted(name)} is no version's name: v1, v2 and so on are"))
+            add(Finding("version-name", "E104", f"{quoted(name)} is not a version name such as v1"))
             continue
         numbers[parsed[0]] = name
         paddings.add(parsed[1])
     if len(paddings) > 1:
-        add(Finding("version-name", "E012", "the names of versions are not padded with zeros to the same width"))
+        add(Finding("version-name", "E012", "version names are not zero-padded to the same width"))
     elif paddings - {0}:
-        add(
-            Finding("inventory-advice", "W001", "the names of versions are padded with zeros, which they should not be")
-        )
+        add(Finding("inventory-advice", "W001", "version names should not be zero-padded"))
     for number in range(1, max(numbers, default=0)):
         if number not in numbers:
             code = "E009" if number == 1 else "E010"
-            add(Finding("version-absent", code, f"version {number} is not in the inventory, later ones are"))
+            add(Finding("version-absent", code, f"version {number} is missing in the inventory"))
             break
     head = document.get("head")
     if "head" in document and numbers:
@@ -167,11 +165,11 @@ def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: 
     seen = set()
     for digest in block:
         if pattern is not None and pattern.fullmatch(digest) is None:
-            text = f"{what} has {quoted(digest)}, which is no digest of {algorithm}"
+            text = f"{what} has {quoted(digest)}, which is not a digest of {algorithm}"
             add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
         folded = digest.lower()
         if folded in seen:
-            text = f"{what} has the digest {quoted(digest)} in two spellings"
+            text = f"{what} has the digest {quoted(digest)} in upper and lower case"
             add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
         seen.add(folded)
 
@@ -189,7 +187,7 @@ def _manifest(
     folder = content_directory(document)
     for digest, paths in manifest.items():
         if not isinstance(paths, list) or not paths:
-            what = f"the manifest gives the digest {quoted(digest)} no list of paths"
+            what = f"the manifest has no list of paths for the digest {quoted(digest)}"
             add(Finding("inventory-value", "E092", what))
             continue
         for path in paths:
@@ -202,7 +200,7 @@ def _manifest(
             contents.add(path)
             first, _, rest = path.partition("/")
             if first not in names or not rest.startswith(f"{folder}/"):
-                what = f"the manifest has the path {quoted(path)}, which is in no version's {quoted(folder)}"
+                what = f"the manifest has the path {quoted(path)}, which is not in a version's {quoted(folder)}"
                 add(Finding("path-malformed", "E042", what))
     for path in _conflicts(contents):
         add(Finding("path-conflict", "E101", f"the manifest has {quoted(path)} as a file and as a directory"))
@@ -210,7 +208,7 @@ def _manifest(
 
 
 def _conflicts(paths: Iterable[str]) -> list[str]:
-    """Return the paths that are also directories of others."""
+    """Return the paths that are also directories of other paths."""
     folders: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -223,7 +221,7 @@ def _conflicts(paths: Iterable[str]) -> list[str]:
 def _versions(
     document: Mapping[str, Any], algorithm: str | None, digests: set[str] | None, add: Any
 ) -> set[str] | None:
-    """Check every version's block, and return all digests that their states use."""
+    """Check every version's block, and return all digests that the states use."""
     versions = document.get("versions")
     if not isinstance(versions, dict):
         return None
@@ -243,7 +241,7 @@ def _versions(
             add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no state"))
             whole = False
         elif not isinstance(state, dict):
-            add(Finding("inventory-value", "E050", f"the state of the version {quoted(name)} is no JSON object"))
+            add(Finding("inventory-value", "E050", f"the state of the version {quoted(name)} is not a JSON object"))
             whole = False
         else:
             used.update(state)
@@ -257,18 +255,18 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
         add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no created"))
     elif not _is_date_time(created):
         what = (
-            f"created of the version {quoted(name)} is {quoted_value(created)}: a date and time of RFC 3339 is required"
+            f"created of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is required"
         )
         add(Finding("inventory-value", "E049", what))
     if "message" not in block:
         add(Finding("inventory-advice", "W007", f"the version {quoted(name)} has no message"))
     elif not isinstance(block["message"], str):
-        add(Finding("inventory-value", "E094", f"message of the version {quoted(name)} is no text"))
+        add(Finding("inventory-value", "E094", f"message of the version {quoted(name)} is not a string"))
     user = block.get("user")
     if "user" not in block:
         add(Finding("inventory-advice", "W007", f"the version {quoted(name)} has no user"))
     elif not isinstance(user, dict) or not isinstance(user.get("name"), str) or not user["name"]:
-        what = f"user of the version {quoted(name)} is not an object with the text name"
+        what = f"user of the version {quoted(name)} is not an object with a name"
         add(Finding("inventory-value", "E054", what))
     else:
         for key in user.keys() - {"name", "address"}:
@@ -278,9 +276,9 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
         if "address" not in user:
             add(Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address"))
         elif not isinstance(address, str):
-            add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is no text"))
+            add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is not a string"))
         elif _URI.fullmatch(address) is None:
-            add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is no URI"))
+            add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI"))
 
 
 def _is_date_time(value: Any) -> bool:
@@ -302,7 +300,7 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
             what = f"the state of {quoted(name)} has the digest {quoted(digest)}, which is not in the manifest"
             add(Finding("digest-unknown", "E050", what, found=digest))
         if not isinstance(paths, list) or not paths:
-            what = f"the state of {quoted(name)} gives the digest {quoted(digest)} no list of paths"
+            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest)}"
             add(Finding("inventory-value", "E050", what))
             continue
         for path in paths:
@@ -322,20 +320,20 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
 def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
     fixity = document.get("fixity", {})
     if not isinstance(fixity, dict):
-        add(Finding("inventory-value", "E111", "fixity is no JSON object"))
+        add(Finding("inventory-value", "E111", "fixity is not a JSON object"))
         return
     for algorithm, block in fixity.items():
         if algorithm not in _FIXITY:
-            # A warning: any extension, also one of somebody's own, may name more of them (section 3.5.4).
-            what = f"fixity has the algorithm {quoted(algorithm)}, which neither OCFL nor its extension 0009 names"
+            # A warning, because any extension may define more algorithms (section 3.5.4).
+            what = f"fixity uses the algorithm {quoted(algorithm)}, which neither OCFL nor its extension 0009 defines"
             add(Finding("fixity-algorithm", "E056", what, algorithm=algorithm))
         if not isinstance(block, dict):
-            add(Finding("inventory-value", "E057", f"fixity of {quoted(algorithm)} is no JSON object"))
+            add(Finding("inventory-value", "E057", f"fixity of {quoted(algorithm)} is not a JSON object"))
             continue
         _digests(block, algorithm, f"fixity of {quoted(algorithm)}", ("E057", "E097"), add)
         for digest, paths in block.items():
             if not isinstance(paths, list) or not paths:
-                what = f"fixity of {quoted(algorithm)} gives the digest {quoted(digest)} no list of paths"
+                what = f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest)}"
                 add(Finding("inventory-value", "E057", what))
                 continue
             for path in paths:
@@ -348,9 +346,9 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
 
 
 def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str, Any]) -> list[Finding]:
-    """Return where the inventory of an earlier version contradicts the object's newest (sections 3.5.1, 3.7).
+    """Return where the inventory of an earlier version contradicts the newest inventory (sections 3.5.1 and 3.7).
 
-    :param name: of the version directory that holds ``earlier``
+    :param name: the version directory of ``earlier``
     """
     found: list[Finding] = []
     if isinstance(newest.get("id"), str) and earlier.get("id") != newest["id"]:
@@ -369,39 +367,39 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     for version, block in blocks.items():
         other = others.get(version)
         if not isinstance(other, dict) or not isinstance(block, dict):
-            what = f"the inventory of {quoted(name)} has a version {quoted(version)}, the newest has not"
+            what = f"the inventory of {quoted(name)} has a version {quoted(version)} that the newest inventory lacks"
             found.append(Finding("history-differs", "E066", what))
             continue
         if not _is_same_state(block, earlier, other, newest):
-            what = f"the inventory of {quoted(name)} has another state of the version {quoted(version)} than the newest"
+            what = f"the inventories of {quoted(name)} and head have different states of the version {quoted(version)}"
             found.append(Finding("history-differs", "E066", what))
         for key in ("created", "message", "user"):
             if block.get(key) != other.get(key):
-                what = f"{key} of {quoted(version)} in the inventory of {quoted(name)} is not that of the newest"
+                what = f"{key} of {quoted(version)} differs between the inventories of {quoted(name)} and head"
                 found.append(Finding("inventory-advice", "W011", what))
     return found
 
 
 def unset_finding(name: str, first: Mapping[str, Any], inventories: Iterable[Mapping[str, Any]]) -> Finding | None:
-    """Return what is wrong where a later inventory sets contentDirectory and the first does not (section 3.3.1).
+    """Return the violation if a later inventory sets contentDirectory and the first does not (section 3.3.1).
 
-    :param name: of the version directory that holds the inventory ``first``
+    :param name: the version directory of the inventory ``first``
     """
     number = version_number(name)
     if number is None or number[0] != 1 or "contentDirectory" in first:
         return None
     if not any("contentDirectory" in inventory for inventory in inventories):
         return None
-    what = f"contentDirectory is not set in the inventory of {quoted(name)}, the first version, and is in a later one"
+    what = f"contentDirectory is set in a later inventory, but not in that of the first version {quoted(name)}"
     return Finding("history-differs", "E019", what)
 
 
 def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str, Any]) -> Finding | None:
-    """Return what is wrong where an inventory is of a later OCFL version than the one that comes after it."""
+    """Return the violation if an inventory has a later OCFL version than the next one (section 3.7.1)."""
     before, now = _spec_version(inventory), _spec_version(next_one)
     if before is None or now is None or not later(before, now):
         return None
-    what = f"the inventory of {quoted(name)} is of OCFL {before}, the next of {now}, which is earlier"
+    what = f"the inventory of {quoted(name)} has OCFL version {before}, the next inventory the earlier version {now}"
     return Finding("history-differs", "E103", what, expected=now, found=before)
 
 
@@ -414,14 +412,14 @@ def _spec_version(document: Mapping[str, Any]) -> str | None:
 def _is_same_state(
     block: Mapping[str, Any], earlier: Mapping[str, Any], other: Mapping[str, Any], newest: Mapping[str, Any]
 ) -> bool:
-    """Return whether two inventories have the same state of a version: digest algorithms may have changed meanwhile."""
+    """Return whether two inventories have the same state of a version, even with different digest algorithms."""
     before, now = _contents_of(block, earlier), _contents_of(other, newest)
     if before is None or now is None:
         return before is now
-    # Later versions may add copies of the same content to those that an earlier manifest has.
+    # Later versions may add copies of the same content.
     if before.keys() != now.keys() or not all(contents <= now[path] for path, contents in before.items()):
         return False
-    # Of one algorithm, one content has one digest.
+    # With one algorithm, the digests must agree as well.
     same_algorithm = earlier.get("digestAlgorithm") == newest.get("digestAlgorithm")
     return not same_algorithm or _folded(block["state"]) == _folded(other["state"])
 

@@ -1,6 +1,6 @@
-"""What an OCFL storage root says of itself: its declaration, ``ocfl_layout.json`` and the layout's configuration.
+"""The files of an OCFL storage root itself: declaration, ``ocfl_layout.json`` and the layout's configuration.
 
-Sections 4.1, 4.2 and 4.4 of the specification, and the storage hierarchies of the layouts' extensions.
+Sections 4.1, 4.2 and 4.4 of the specification.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ from pressmark.stores.ocfl.object_writer import write_extension
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 
-__all__ = ["LAYOUT", "REGISTERED", "WORKSHOP", "RootFacts", "create_root", "layout_file", "read_root", "refused_layout"]
+__all__ = [
+    "LAYOUT",
+    "REGISTERED",
+    "WORK_DIRECTORY",
+    "RootFacts",
+    "create_root",
+    "layout_file",
+    "read_root",
+    "refused_layout",
+]
 
 LAYOUT = b"ocfl_layout.json"
-#: Where objects are prepared, below :data:`EXTENSIONS`: an extension may keep what it likes there.
-WORKSHOP = b"pressmark-staging"
+#: Where changes are staged, below :data:`EXTENSIONS`.
+WORK_DIRECTORY = b"pressmark-staging"
 _CONFIG = b"config.json"
-# What the declaration is written as, so that it is never there in part.
+# The temporary name of a file of the root.
 _NEW = b"declaration.pressmark-new"
 #: The names of the extensions in https://ocfl.github.io/extensions/ (sections 3.9 and 4.4).
 REGISTERED = frozenset(
@@ -50,16 +59,16 @@ REGISTERED = frozenset(
         "initial",
     }
 )
-# A configuration is a few hundred bytes; nothing sensible is larger.
+# A configuration has a few hundred bytes.
 _LARGEST = 1 << 20
 
 
 class RootFacts(NamedTuple):
-    """What a storage root says of itself.
+    """What the files of a storage root declare.
 
-    :ivar version: of OCFL; :data:`None` where none is declared
-    :ivar layout: that places the objects; :data:`None` where none is known
-    :ivar why_no_layout: one line, empty where there is one
+    :ivar version: of OCFL; :data:`None` if no supported one is declared
+    :ivar layout: places the objects; :data:`None` if unknown
+    :ivar why_no_layout: the reason on one line; empty if there is a layout
     :ivar problems: with paths relative to the root
     """
 
@@ -70,10 +79,10 @@ class RootFacts(NamedTuple):
 
 
 def refused_layout(layout: Layout, version: str) -> str | None:
-    """Return why a layout cannot place the objects of a storage root, :data:`None` where it can."""
+    """Return why a layout cannot place the objects of a storage root; :data:`None` if it can."""
     if layout.alias is None:
         known = ", ".join(one.alias for one in list_layouts() if one.alias)
-        return f"{layout.name} is no layout of OCFL; take one of {known}"
+        return f"{layout.name} is not an OCFL layout; use one of {known}"
     if layout.name.startswith("0010") and version == "1.0":
         return f"{layout.name} needs OCFL 1.1"
     return None
@@ -88,13 +97,13 @@ def layout_file(layout: Layout, description: str | None = None) -> bytes:
 
 
 def create_root(root: bytes, layout: Layout, version: str, description: str | None = None) -> None:
-    """Make a storage root in a directory that is not there, or is empty; its declaration is written last.
+    """Create a storage root in a directory that is empty or does not exist; the declaration is written last.
 
-    :raises StoreError: it is there and not empty, or the layout cannot be used
-    :raises OSError: it cannot be written
+    :raises StoreError: the directory is not empty, or the layout cannot be used
+    :raises OSError: the root cannot be written
     """
     if version not in VERSIONS:
-        raise StoreError(root, f"OCFL {quoted_value(version)} is not known; take one of {', '.join(VERSIONS)}")
+        raise StoreError(root, f"OCFL {quoted_value(version)} is not supported; use one of {', '.join(VERSIONS)}")
     why = refused_layout(layout, version)
     if why is not None:
         raise StoreError(root, why)
@@ -102,7 +111,7 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
         os.makedirs(root)
     except FileExistsError:
         _clear_unfinished(root)
-    if layout.parameters():  # ocfl-py 2.1.0 stops at a configuration of 0002, which has nothing to configure
+    if layout.parameters():  # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
         write_extension(root, layout)
     part = os.path.join(root, _NEW)
     replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
@@ -112,14 +121,14 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
 
 
 def _clear_unfinished(root: bytes) -> None:
-    """Remove what a killed creation has left, which has no declaration yet.
+    """Remove the files of an interrupted creation, which has no declaration yet.
 
-    :raises StoreError: there is something else
+    :raises StoreError: the directory contains something else
     """
     try:
         entries = scan(root, follow=False)
     except NotADirectoryError:
-        raise StoreError(root, "it is no directory") from None
+        raise StoreError(root, "not a directory; specify another path") from None
     folders = []
     if any(entry.name == EXTENSIONS and entry.kind == "directory" for entry in entries):
         folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
@@ -128,7 +137,7 @@ def _clear_unfinished(root: bytes) -> None:
     foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
     foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
     if foreign:
-        raise StoreError(root, f"it is there and holds {quoted(foreign[0])}; name a new directory, or an empty one")
+        raise StoreError(root, f"the directory contains {quoted(foreign[0])}; specify an empty or new directory")
     for name in (*configs, LAYOUT, _NEW):
         if os.path.lexists(os.path.join(root, name)):
             os.unlink(os.path.join(root, name))
@@ -138,19 +147,19 @@ def _clear_unfinished(root: bytes) -> None:
 
 
 def read_root(storage: Storage) -> RootFacts:
-    """Return what a storage root says of itself, and what is wrong with that.
+    """Return what a storage root declares, and its problems.
 
-    :raises OSError: it cannot be read
+    :raises OSError: the root cannot be read
     """
     entries = storage.scan(b"")
     files = [entry.name for entry in entries if entry.kind == "file"]
     version, problems = read_declaration(storage, b"", ROOT, files)
     if version is None:
         names = " or ".join(os.fsdecode(declaration(ROOT, one)[0]) for one in VERSIONS)
-        problems.append(problem("declaration-missing", b"", f"the storage root has no declaration; restore {names}"))
+        problems.append(problem("declaration-missing", b"", f"no declaration; restore {names}"))
     layout: Layout | None = None
     if LAYOUT not in files:
-        why = f"it has no {os.fsdecode(LAYOUT)}, which says where objects belong"
+        why = f"no {os.fsdecode(LAYOUT)}"
         problems.append(problem("layout-missing", LAYOUT))
     else:
         layout, why, found = _layout(storage, version)
@@ -165,7 +174,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     except _NotJson as error:
         return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
     problems = [
-        problem("layout-malformed", LAYOUT, f"{key} is required, a text")
+        problem("layout-malformed", LAYOUT, f"{key} is missing or not a string")
         for key in ("extension", "description")
         if not isinstance(document.get(key), str)
     ]
@@ -173,7 +182,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     if not isinstance(name, str):
         return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is no extension"
+        why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is not a valid extension name"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]
     path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
@@ -186,7 +195,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
                 )
         layout = layout_from_config(config)
     except OSError as error:
-        # Without its configuration, the layout would give other paths.
+        # Without its configuration, the layout would return other paths.
         why = f"{os.fsdecode(path)} cannot be read: {error.strerror}"
         return None, why, [*problems, problem("layout-unknown", path, f"{why} (E071)")]
     except (_NotJson, LayoutConfigError) as error:
@@ -201,7 +210,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
 
 
 class _NotJson(Exception):
-    """A file that should hold a JSON object does not."""
+    """A file that does not contain a JSON object."""
 
 
 def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
@@ -211,7 +220,7 @@ def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
     except OSError as error:
         raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise _NotJson(f"{name} is not JSON: {error}") from None
+        raise _NotJson(f"{name} is not valid JSON: {error}") from None
     if not isinstance(document, dict):
         raise _NotJson(f"{name} is not a JSON object")
     return document
@@ -230,8 +239,8 @@ def _extensions(storage: Storage, entries: Sequence[DirectoryEntry]) -> list[Pro
         if entry.kind != "directory":
             code = None if entry.is_link else "E112"
             found.append(problem("symbolic-link" if entry.is_link else "extensions-file", path, code=code))
-        # Ours is there for as long as a run lasts; what a killed run leaves in it is reported as such.
-        elif entry.name != WORKSHOP and decode_fs(entry.name) not in REGISTERED:
+        # Leftovers in our own directory are reported as such.
+        elif entry.name != WORK_DIRECTORY and decode_fs(entry.name) not in REGISTERED:
             what = f"{os.fsdecode(entry.name)!r} is not the name of a registered extension"
             found.append(problem("extension-unregistered", path, what, code="W016"))
     return found

@@ -1,7 +1,7 @@
-"""One OCFL object on the disk, looked at strictly: what is there, and what its inventories say of it (section 3).
+"""The strict check of one OCFL object: its files, and what its inventories state about them (section 3).
 
-Nothing is followed, nothing is opened but inventories, sidecars and declarations. Content files are given with the
-digests that they must have; whoever has many objects reads all their files in one run.
+Links are not followed, and only inventories, sidecars and declarations are read. Content files are returned with their
+expected digests, so that the files of many objects can be read in one run.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
 
 
 class ContentFile(NamedTuple):
-    """A content file that is there.
+    """A content file that exists.
 
     :ivar path: relative to the object's root
-    :ivar digests: what each algorithm must give, as the inventory spells it
-    :ivar fixity: the algorithms whose digests are in fixity blocks alone, and in no manifest
+    :ivar digests: the expected digest for each algorithm, as in the inventory
+    :ivar fixity: the algorithms whose digests are only in fixity blocks
     """
 
     path: bytes
@@ -71,7 +71,7 @@ class ContentFile(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """What an object should have and has not: most often all objects of a root, or none."""
+    """A recommendation that an object does not follow: usually all objects of a root, or none."""
 
     code: str
     message: str
@@ -79,14 +79,14 @@ class Advice(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What was found of one object.
+    """The result of checking one object.
 
-    :ivar identifier: from its inventory; :data:`None` where that has none
-    :ivar algorithm: of the manifest; :data:`None` where it is none that is allowed
+    :ivar identifier: from its inventory; :data:`None` without one
+    :ivar algorithm: of the manifest; :data:`None` if it is not allowed
     :ivar problems: their paths are relative to the store's root
     :ivar advice: each code once
     :ivar files: the content files that can be verified
-    :ivar seen: the status that the inventory had before anything else was looked at; :data:`None` where there is none
+    :ivar seen: the status of the inventory before the check; :data:`None` without one
     """
 
     identifier: str | None
@@ -100,10 +100,10 @@ class Checked(NamedTuple):
 def check_object(
     storage: Storage, place: bytes, entries: Sequence[DirectoryEntry], root_version: str | None = None
 ) -> Checked:
-    """Look at an object without reading its content.
+    """Check an object without reading its content.
 
     :param place: its directory
-    :param entries: what is in it
+    :param entries: the entries of the directory
     :param root_version: the OCFL version that the storage root declares
     """
     return _Check(storage, place).all(entries, root_version)
@@ -116,12 +116,12 @@ class _Check:
         self._problems: list[Problem] = []
         self._advice: dict[str, Advice] = {}
         self._seen: os.stat_result | None = None
-        # Inventories of earlier versions: what they say of content holds still. In the order of their numbers.
+        # Inventories of earlier versions, which also describe the content, in the order of their numbers.
         self._earlier: list[tuple[bytes, dict[str, Any]]] = []
         # The content files of each version directory.
         self._contents: dict[bytes, set[bytes]] = {}
 
-    # --- telling --------------------------------------------------------------------------------------------------
+    # --- problems -------------------------------------------------------------------------------------------------
 
     def _path(self, *names: bytes) -> bytes:
         return b"/".join((self._place, *names)) if self._place else b"/".join(names)
@@ -140,7 +140,7 @@ class _Check:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def _scan(self, *names: bytes) -> list[DirectoryEntry]:
-        """Return what is in a directory of the object; links and what is no file are told of and left out."""
+        """Return the entries of a directory in the object; links and special files are reported and left out."""
         try:
             entries = self._storage.scan(self._path(*names))
         except OSError as error:
@@ -160,7 +160,7 @@ class _Check:
                 if not names and entry.name == _INVENTORY:
                     self._seen = status
                 if status.st_nlink > 1:
-                    what = f"the file has {status.st_nlink} names; copy it, OCFL forbids hard links"
+                    what = f"the file has {status.st_nlink} hard links, which OCFL forbids; replace it by a copy"
                     self._tell("hard-link", (*names, entry.name), what)
                 usable.append(entry)
             elif entry.kind == "directory":
@@ -204,18 +204,18 @@ class _Check:
         )
 
     def _names(self, entries: Sequence[DirectoryEntry], document: Mapping[str, Any] | None) -> None:
-        """Tell of names that do not belong in an object's root."""
+        """Report names that do not belong in an object's root."""
         algorithm = document.get("digestAlgorithm") if document is not None else None
         for entry in entries:
             if not is_object_name(entry):
                 what = "directory" if entry.kind == "directory" else "file"
-                self._tell("object-extra", (entry.name,), f"OCFL knows no such {what} in an object's root")
+                self._tell("object-extra", (entry.name,), f"unknown {what} in an object's root")
             elif (
                 algorithm in ALGORITHMS
                 and _SIDECAR.fullmatch(entry.name)
                 and entry.name != encode_fs(sidecar_name(str(algorithm)))
             ):
-                what = f"the inventory's digest algorithm is {algorithm}, this is no sidecar of it"
+                what = f"not the sidecar of the inventory, whose digest algorithm is {algorithm}"
                 self._tell("object-extra", (entry.name,), what)
 
     def _inventory(self, files: set[bytes], version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
@@ -238,28 +238,28 @@ class _Check:
             self._tell("inventory-malformed", path, str(error))
             return None
         for key in repeated:
-            self._tell("inventory-key-repeated", path, f"the key {quoted(key)} is there more than once")
+            self._tell("inventory-key-repeated", path, f"the key {quoted(key)} occurs more than once")
         return document
 
     def _sidecar(self, files: set[bytes], document: Mapping[str, Any], data: bytes, folder: tuple[bytes, ...]) -> None:
         algorithm = document.get("digestAlgorithm")
         if algorithm not in ALGORITHMS:
-            return  # told already
+            return  # reported already
         name = encode_fs(sidecar_name(algorithm))
         if name not in files:
-            self._tell("sidecar-missing", (*folder, _INVENTORY), f"there is no {name.decode()}")
+            self._tell("sidecar-missing", (*folder, _INVENTORY), f"{name.decode()} is missing")
             return
         content = self._read(*folder, name)
         if content is None:
             return
         expected = sidecar_digest(content)
         if expected is None:
-            what = f"the sidecar is not a digest, blanks and {INVENTORY}"
+            what = f"the sidecar is not a digest, white space and {INVENTORY}"
             self._tell("sidecar-malformed", (*folder, name), what)
             return
         found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
         if found != expected:
-            what = f"the inventory has not the {algorithm} of its sidecar"
+            what = f"the {algorithm} digest of the inventory differs from its sidecar"
             self._tell(
                 "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
             )
@@ -282,19 +282,19 @@ class _Check:
             self._unversioned(entry.name, found)
 
     def _unversioned(self, folder: bytes, found: Sequence[DirectoryEntry]) -> None:
-        """Warn of logs and extensions: whoever takes the object's versions alone leaves them behind."""
+        """Warn of logs and extensions, which are lost when the object's versions are copied one by one."""
         if folder == LOGS and found:
             self._tell("unversioned", (folder,), section="3.8")
         for entry in found if folder == EXTENSIONS else ():
             path = folder + b"/" + entry.name
             if path == MUTABLE_HEAD:
-                what = "the object has a mutable HEAD: its content is in no version until ocfl-java commits it"
+                what = "the object has a mutable HEAD; commit its content with ocfl-java"
                 self._tell("unversioned", (folder, entry.name), what, section="3.9")
             elif entry.kind == "directory" and not is_content_path_layout(entry.name):
                 self._tell("unversioned", (folder, entry.name), section="3.9")
 
     def _undescribed(self, *names: bytes) -> None:
-        """Look for links and for what cannot be read, in a directory that OCFL does not describe further."""
+        """Look for links and unreadable files in a directory that OCFL does not describe further."""
         waiting = [names]
         while waiting:
             folder = waiting.pop()
@@ -315,17 +315,17 @@ class _Check:
         named = {encode_fs(name) for name in blocks} if isinstance(blocks, dict) else set()
         for name in sorted(named - on_disk):
             if version_number(os.fsdecode(name)) is not None:
-                what = f"the inventory has the version {quoted(name)}, there is no such directory"
+                what = f"the directory of the version {quoted(name)} is missing"
                 self._tell("version-absent", (name,), what, code="E046")
         for name in sorted(on_disk, key=_in_order):
             if name not in named:
-                what = "the inventory has no such version"
+                what = "the inventory does not list this version"
                 self._tell("version-extra", (name,), what)
             self._contents[name] = self._version(name, document, data)
         self._history(document)
 
     def _history(self, newest: dict[str, Any]) -> None:
-        """Compare the inventories of an object with those that come after them (sections 3.3.1 and 3.7.1)."""
+        """Compare each inventory of the object with the next one (sections 3.3.1 and 3.7.1)."""
         if not self._earlier:
             return
         inventories = [*self._earlier, (b"", newest)]
@@ -360,21 +360,21 @@ class _Check:
         return found
 
     def _sidecars(self, name: bytes, files: set[bytes], own: Mapping[str, Any] | None) -> None:
-        """Tell of sidecars in a version's directory that are not that of its inventory."""
+        """Report sidecars in a version's directory that do not belong to its inventory."""
         algorithm = None if own is None else own.get("digestAlgorithm")
         if _INVENTORY in files and algorithm not in ALGORITHMS:
-            return  # nobody knows which is; that is told already
+            return  # unknown; reported already
         right = encode_fs(sidecar_name(str(algorithm))) if _INVENTORY in files else None
         for file in sorted(files):
             if _SIDECAR.fullmatch(file) and file != right:
-                self._tell("version-file", (name, file), "this is no sidecar of the version's inventory")
+                self._tell("version-file", (name, file), "not the sidecar of the version's inventory")
 
     def _version_inventory(
         self, name: bytes, files: set[bytes], document: dict[str, Any], data: bytes
     ) -> dict[str, Any] | None:
         """Check the inventory in a version's directory, and return it if it can be read."""
         if _INVENTORY not in files:
-            self._advice.setdefault("W010", Advice("W010", f"{os.fsdecode(name)} has no inventory of its own"))
+            self._advice.setdefault("W010", Advice("W010", f"{os.fsdecode(name)} has no inventory"))
             return None
         copy = self._read(name, _INVENTORY)
         if copy is None:
@@ -396,8 +396,8 @@ class _Check:
         return earlier
 
     def _content(self, found: set[bytes], *names: bytes) -> bool:
-        """Collect the files of a content directory, and return whether anything is in it."""
-        # No recursion: a path can have more elements than Python allows calls.
+        """Collect the files of a content directory, and return whether it contains anything."""
+        # No recursion: a path can have more elements than Python allows recursive calls.
         waiting = [names]
         is_empty = False
         while waiting:
@@ -414,7 +414,7 @@ class _Check:
     # --- content --------------------------------------------------------------------------------------------------
 
     def _files(self, document: Mapping[str, Any]) -> list[ContentFile]:
-        """Compare the manifests with what is there, and return the files that can be verified."""
+        """Compare the manifests with the files, and return the files that can be verified."""
         on_disk = set().union(*self._contents.values())
         expected, fixity = self._expected(document)
         listed = _content_paths(document)
@@ -429,7 +429,7 @@ class _Check:
         return [ContentFile(path, expected[path], fixity.get(path, ())) for path in there if path in expected]
 
     def _earlier_manifests(self, on_disk: set[bytes], listed: set[bytes]) -> None:
-        """Compare the manifest of each earlier version with the content of the versions up to it (section 3.3.1).
+        """Compare the manifest of each earlier version with the content up to that version (section 3.3.1).
 
         :param listed: the paths of the newest manifest, which was compared with all content
         """
@@ -440,7 +440,7 @@ class _Check:
             while waiting and _in_order(waiting[-1]) <= _in_order(name):
                 before |= self._contents[waiting.pop()] & listed
             if not isinstance(earlier.get("manifest"), dict):
-                continue  # told already
+                continue  # reported already
             own = _content_paths(earlier)
             if unlisted := sorted(before - own):
                 more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
@@ -449,11 +449,11 @@ class _Check:
             for path in own - on_disk - listed:
                 absent.setdefault(path, name)
         for path, name in sorted(absent.items()):
-            what = f"a content file of the manifest of {os.fsdecode(name)} is not there"
+            what = f"missing; listed in the manifest of {os.fsdecode(name)}"
             self._tell("content-missing", (path,), what)
 
     def _expected(self, document: Mapping[str, Any]) -> tuple[dict[bytes, dict[str, str]], dict[bytes, set[str]]]:
-        """Return the digests of each content path by their algorithms, and which of them only fixity has."""
+        """Return the digests of each content path by algorithm, and the algorithms that only fixity blocks have."""
         expected: dict[bytes, dict[str, str]] = {}
         fixity: dict[bytes, set[str]] = {}
         for name, block, is_manifest in self._blocks(document):
@@ -464,12 +464,12 @@ class _Check:
                     if not is_manifest:
                         fixity.setdefault(path, set()).add(name)
                 elif not is_manifest and known[name].lower() != digest.lower():
-                    what = f"fixity has another {name} for the file than the manifest, or two of them"
+                    what = f"fixity has a different {name} digest than the manifest, or two"
                     self._tell("fixity-mismatch", (path,), what, algorithm=name, expected=known[name], found=digest)
         return expected, fixity
 
     def _add_earlier(self, expected: dict[bytes, dict[str, str]], fixity: dict[bytes, set[str]]) -> None:
-        """Add the digests that the inventories of earlier versions have, to be compared as well."""
+        """Add the digests in the inventories of earlier versions."""
         for version, earlier in self._earlier:
             for name, block, is_manifest in self._blocks(earlier):
                 for path, digest in _pairs(block):
@@ -481,7 +481,7 @@ class _Check:
                         fixity[path].discard(name)
                     other = known.setdefault(name, digest)
                     if other.lower() != digest.lower():
-                        what = f"its {name} of {quoted(path)} is not that of another inventory"
+                        what = f"the {name} digest of {quoted(path)} differs from another inventory"
                         code = "E092" if is_manifest else "E093"
                         self._tell(
                             "history-differs", (version, _INVENTORY), what, code=code, expected=other, found=digest
@@ -489,7 +489,9 @@ class _Check:
 
     @staticmethod
     def _blocks(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
-        """Return manifest and fixity by their algorithms, as far as they can be computed, and which is the manifest."""
+        """Return manifest and fixity blocks by algorithm, as far as the digests can be computed, and which is the
+        manifest.
+        """
         blocks = []
         algorithm, manifest, fixity = (document.get(key) for key in ("digestAlgorithm", "manifest", "fixity"))
         if isinstance(manifest, dict) and algorithm in ALGORITHMS:
@@ -501,12 +503,12 @@ class _Check:
 
 
 def _in_order(name: bytes) -> tuple[int, bytes]:
-    """Return what version directories are sorted by: their numbers."""
+    """Return the sort key of a version directory: its number."""
     return int(name[1:]), name
 
 
 def _pairs(block: Mapping[str, Any]) -> Iterator[tuple[bytes, str]]:
-    """Give path and digest of each file in a manifest, or in a block of the same form."""
+    """Yield path and digest of each file in a manifest or fixity block."""
     for digest, paths in block.items():
         for path in paths if isinstance(paths, list) else ():
             if isinstance(path, str):

@@ -1,7 +1,8 @@
-"""OCFL objects, written aside: version 1, or the next version of one that is there (sections 3.1 to 3.7).
+"""OCFL objects, written to a staging directory: version 1, or the next version of an existing object (sections 3.1 to
+3.7).
 
-Content is hashed while it is copied, and files of one digest are stored once. The order is that of the specification:
-content, inventories and their sidecars, and the declaration last.
+Content is hashed while it is copied, and content with the same digest is stored once. Files are written in the order
+content, inventories with sidecars, declaration.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
     version_number,
 )
-from pressmark.stores.store import Path, Source
+from pressmark.stores.store import ObjectSource, Path
 
 __all__ = [
+    "CopyOptions",
     "Files",
-    "Manners",
     "Provenance",
     "Written",
     "now",
@@ -54,11 +55,11 @@ __all__ = [
 ]
 
 Fixity = Mapping[str, Mapping[str, str]]
-#: Names within an object and the files that are copied there, from whoever has looked at them already.
+#: Names in an object and the files to copy there, already checked by the caller.
 Files = list[tuple[bytes, bytes]]
-# So few files are copied by the calling thread: starting others would take longer.
+# Up to this number, files are copied by the calling thread; starting threads would take longer.
 FEW = 16
-# Directories of a source below each other: Python has a stack, and calls itself for each level of a path.
+# Maximal depth of directories in a source; walking is recursive.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -66,11 +67,11 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | geta
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a version says of itself.
+    """Date, message and user of a version (section 3.5.3.1).
 
-    :ivar created: date and time of RFC 3339; :data:`None` for now
-    :ivar message: why this version was made
-    :ivar user: ``name`` and ``address`` of whoever made it
+    :ivar created: RFC 3339 date and time; :data:`None` for now
+    :ivar message: the reason for the version
+    :ivar user: ``name`` and ``address`` of the user
     """
 
     created: str | None = None
@@ -78,7 +79,7 @@ class Provenance:
     user: Mapping[str, str] | None = None
 
     def block(self, state: Mapping[str, list[str]]) -> dict[str, Any]:
-        """Return a version's block in an inventory."""
+        """Return a version's block of the inventory."""
         block: dict[str, Any] = {"created": self.created or now()}
         if self.message is not None:
             block["message"] = self.message
@@ -88,14 +89,14 @@ class Provenance:
 
 
 @dataclass
-class Manners:
-    """How sources are copied.
+class CopyOptions:
+    """Options for copying sources.
 
     :ivar mode: ``copy``, ``reflink`` or ``auto``
     :ivar links: ``refuse`` or ``follow``
-    :ivar threads: how many copy at a time; :data:`None` for as many as there are cores
-    :ivar copied: devices from which ``auto`` has turned out to copy
-    :ivar used: how the files of the last source came: ``copy`` or ``reflink``; :data:`None` where there were none
+    :ivar threads: number of files copied at a time; :data:`None` for one per core
+    :ivar copied: devices where ``auto`` turned out to copy
+    :ivar used: how the files of the last source were transferred: ``copy`` or ``reflink``; :data:`None` without files
     """
 
     mode: str = "auto"
@@ -105,7 +106,7 @@ class Manners:
     used: str | None = None
 
     def copy(self, jobs: Iterator[CopyTask], algorithms: tuple[str, ...]) -> Generator[Outcome, None, None]:
-        """Copy files, and give their outcomes in order."""
+        """Copy files, and yield their outcomes in order."""
         first = list(islice(jobs, FEW))
         if not first:
             self.used = None
@@ -132,7 +133,7 @@ class Manners:
 
 
 def now() -> str:
-    """Return the present moment as inventories have it: in UTC, to the second."""
+    """Return the current time as stored in inventories: in UTC, to the second."""
     return _moment(int(time.time()))
 
 
@@ -143,11 +144,11 @@ def _moment(seconds: int) -> str:
 
 @dataclass
 class Written:
-    """What was written.
+    """A written object.
 
-    :ivar document: the inventory; :data:`None` where a new version would be the same as the newest
-    :ivar dropped: directories of the source without any file, which OCFL cannot hold
-    :ivar outcomes: of each file, by its logical path, with all digests that were computed
+    :ivar document: the inventory; :data:`None` if a new version would equal the newest
+    :ivar dropped: directories of the source without any file, which OCFL cannot store
+    :ivar outcomes: of each file by its logical path, with all computed digests
     """
 
     document: dict[str, Any] | None
@@ -158,31 +159,31 @@ class Written:
 def write_object(
     top: bytes,
     identifier: str,
-    source: Source | Files,
+    source: ObjectSource | Files,
     *,
     version: str,
     algorithm: str,
     provenance: Provenance,
     fixity: Fixity,
     content_paths: Layout | None,
-    manners: Manners,
+    copy_options: CopyOptions,
     also: tuple[str, ...] = (),
 ) -> Written:
-    """Write version 1 of an object into the new directory ``top``.
+    """Write version 1 of an object to the new directory ``top``.
 
     :param version: of OCFL
     :param algorithm: ``sha512`` or ``sha256``
-    :param fixity: digests that are known, by algorithm and logical path: they are compared with what is copied and
-        noted in the inventory; an algorithm without any is computed for all files
-    :param content_paths: maps logical paths to content paths; :data:`None` for the same
-    :param manners: how the source is copied
-    :param also: more algorithms for the outcomes, which are not noted
+    :param fixity: known digests, by algorithm and logical path: they are compared with the copied content and stored in
+        the inventory; an algorithm without any is computed for all files
+    :param content_paths: maps logical paths to content paths; :data:`None` for equal paths
+    :param copy_options: how the source is copied
+    :param also: more algorithms for the outcomes, not stored in the inventory
     :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written
     """
     _write_all([top, top + b"/v1"], [None, None])
     copied = _Copied(algorithm, fixity, content_paths, {}, also)
-    copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", manners)
+    copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", copy_options)
     document = first_version(identifier, version, algorithm, copied.manifest, provenance.block(copied.state))
     if copied.fixity:
         document["fixity"] = copied.fixity
@@ -196,22 +197,22 @@ def write_version(
     top: bytes,
     old: bytes,
     document: Mapping[str, Any],
-    source: Source | Files,
+    source: ObjectSource | Files,
     *,
     version: str,
     provenance: Provenance,
     fixity: Fixity,
     content_paths: Layout | None,
-    manners: Manners,
+    copy_options: CopyOptions,
     also: tuple[str, ...] = (),
 ) -> Written:
-    """Write an object again into the new directory ``top``, with a version more.
+    """Write an object with one more version to the new directory ``top``.
 
-    Earlier versions are not copied: their files get a second name, until the old directory is removed. Content that an
-    earlier version holds is not stored again.
+    Files of earlier versions are not copied but hard-linked until the old directory is removed. Content of an earlier
+    version is not stored again.
 
-    :param old: the object as it is
-    :param document: its inventory, which was checked
+    :param old: the existing object
+    :param document: its inventory, already checked
     :param version: of OCFL, as the object declares it
     :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written, or its files cannot be linked
@@ -222,7 +223,7 @@ def write_version(
     manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
     copied = _Copied(algorithm, fixity, content_paths, manifest, also)
     os.mkdir(os.path.join(top, encode_fs(name)))
-    copied.copy(source, top, f"{name}/{content_directory(document)}", manners)
+    copied.copy(source, top, f"{name}/{content_directory(document)}", copy_options)
     before = {path: digest for path, _content, digest in logical_files(document)}
     after = {path: digest for digest, paths in copied.state.items() for path in paths}
     if before == after:
@@ -247,15 +248,15 @@ def write_version(
 
 
 def _next_name(head: str) -> str:
-    """Return the name of the version after ``head``, padded as the others are (section 3.3).
+    """Return the name of the version after ``head``, padded like the others (section 3.3).
 
-    :raises SourceError: there is none of that width
+    :raises SourceError: there is no next version number of that width
     """
     number, width = version_number(head) or (0, 0)
     name = f"v{number + 1:0{max(width, 1)}}"
     if width and not name.startswith("v0"):
-        what = f"versions called as {head} is end there, for the numbers of padded ones begin with a zero"
-        raise SourceError("improper", f"{what}; put it as a new object")
+        what = f"no version number of this width is left after {head}"
+        raise SourceError("improper", f"{what}; store the content as a new object")
     return name
 
 
@@ -276,9 +277,9 @@ def write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> 
 
 @cache
 def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the names of inventory and sidecar, with a slash before each, and what is behind a sidecar's digest.
+    """Return the names of inventory and sidecar, the end of a sidecar, and name and content of the declaration.
 
-    Then the name of the declaration, with a slash, and its content.
+    All names begin with a slash.
     """
     name, content = declaration(OBJECT, version)
     beside = encode_fs(sidecar_name(algorithm))
@@ -286,7 +287,7 @@ def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, byte
 
 
 def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
-    """Write new files, and make the directories that have :data:`None` for content, in this order."""
+    """Write new files, and create the directories whose content is :data:`None`, in this order."""
     done = _kernels.active.write_small(paths, contents)
     if done is False:
         for path, data in zip(paths, contents, strict=True):
@@ -309,14 +310,14 @@ def _write(path: bytes, data: bytes) -> None:
 
 
 def write_extension(top: bytes, layout: Layout) -> None:
-    """Write the configuration of an extension below ``top``, every parameter written out."""
+    """Write the configuration of an extension below ``top``, with all parameters."""
     folder = os.path.join(top, _EXTENSIONS, encode_fs(layout.name))
     os.makedirs(folder)
     _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
 
 
 def _link_tree(old: bytes, new: bytes) -> None:
-    """Give all files of an object a second name below ``new``, but those that every version writes anew."""
+    """Hard-link all files of an object below ``new``, except those that every version rewrites."""
     for directory, folders, files in walk(old):
         target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
         os.mkdir(target)
@@ -330,9 +331,9 @@ def _link_tree(old: bytes, new: bytes) -> None:
 class _Copied:
     """The files of a source on their way into an object.
 
-    :ivar manifest: digests to content paths, those of earlier versions included
+    :ivar manifest: digests to content paths, including those of earlier versions
     :ivar state: digests to logical paths
-    :ivar fixity: digests that are to be noted in the inventory, by their algorithms
+    :ivar fixity: digests for the inventory's fixity block, by algorithm
     :ivar dropped: directories without files
     :ivar outcomes: of each file, by its logical path
     """
@@ -352,7 +353,7 @@ class _Copied:
         self.outcomes: dict[str, Outcome] = {}
         self._algorithm = algorithm
         self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
-        # Digests that were asked for without any being known: of all files.
+        # Algorithms without known digests: computed for all files.
         self._all = {name for name, block in self._known.items() if not block}
         self._algorithms = tuple(dict.fromkeys((algorithm, *self._known, *also)))
         self._content_paths = content_paths
@@ -360,12 +361,12 @@ class _Copied:
         self._folders: set[str] = set()
         self._names: list[tuple[str, str, bytes]] = []
 
-    def copy(self, source: Source | Files, top: bytes, folder: str, manners: Manners) -> None:
-        """Copy all files of ``source`` below ``folder``, and note their digests."""
+    def copy(self, source: ObjectSource | Files, top: bytes, folder: str, copy_options: CopyOptions) -> None:
+        """Copy all files of ``source`` below ``folder``, and record their digests."""
         spelling = {digest.lower(): digest for digest in self.manifest}
         duplicates = False
-        jobs = self._jobs(source, top, folder, manners.links == "follow")
-        with closing(manners.copy(jobs, self._algorithms)) as copies:
+        jobs = self._jobs(source, top, folder, copy_options.links == "follow")
+        with closing(copy_options.copy(jobs, self._algorithms)) as copies:
             for number, outcome in enumerate(copies):
                 logical, content, target = self._names[number]
                 if outcome.digests is None:
@@ -385,7 +386,7 @@ class _Copied:
                     self._note(logical, outcome.digests, self.manifest[digest][0])
         for name, block in self._known.items():
             for logical in block:
-                raise SourceError("mismatch", f"{name} of {quoted(logical)} is given, but the source has no such file")
+                raise SourceError("mismatch", f"{name} digest given for {quoted(logical)}, which is not in the source")
         if duplicates:
             self._prune(top, folder)
 
@@ -393,26 +394,28 @@ class _Copied:
         for name, block in self._known.items():
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
-                what = f"{decode_fs(encode_fs(logical))}: its {name} is {digests[name]}, not {expected} as given"
+                what = (
+                    f"{decode_fs(encode_fs(logical))}: {name} digest {digests[name]} differs from the given {expected}"
+                )
                 raise SourceError("mismatch", what)
 
     def _note(self, logical: str, digests: Mapping[str, str], content: str) -> None:
         for name, block in self._known.items():
             if name in self._all or block.pop(logical, None) is not None:
                 if name == self._algorithm:
-                    continue  # the manifest says it
+                    continue  # already in the manifest
                 paths = self.fixity.setdefault(name, {}).setdefault(digests[name], [])
                 if content not in paths:
                     paths.append(content)
 
     def _prune(self, top: bytes, folder: str) -> None:
-        """Remove directories from which the only files went because they are stored elsewhere."""
+        """Remove directories that only contained content stored elsewhere."""
         base = os.path.join(top, encode_fs(folder))
         for below in sorted(self._folders, key=len, reverse=True):
             _rmdir(os.path.join(base, encode_fs(below)))
         _rmdir(base)
 
-    def _jobs(self, source: Source | Files, top: bytes, folder: str, follow: bool) -> Iterator[CopyTask]:
+    def _jobs(self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool) -> Iterator[CopyTask]:
         base = top + b"/" + encode_fs(folder)
         made = False
         for name, path in _files(source, top, follow, self.dropped):
@@ -438,19 +441,19 @@ class _Copied:
             return self._content_paths.map_id(logical)
         except IdentifierError as error:
             raise SourceError(
-                "bad-name", f"{self._content_paths.name} has no content path for a file: {error}"
+                "bad-name", f"{self._content_paths.name} cannot map a file to a content path: {error}"
             ) from None
 
     def _claim(self, content: str, logical: str) -> None:
-        """Make sure that no other file has this content path, or one that needs it to be a directory."""
+        """Check that no other file has this content path, or needs it as a directory."""
         other = self._files.setdefault(content, logical)
         above = None
         if "/" in content:
             parents = content.split("/")[:-1]
             above = next((path for path in _prefixes(parents) if path in self._files), None)
         if other != logical or content in self._folders or above is not None:
-            what = f"{decode_fs(encode_fs(logical))}: its content path {quoted(content)} is taken by another file"
-            raise SourceError("collision", f"{what}; rename one of them, or encode names (encodeUTF)")
+            what = f"{decode_fs(encode_fs(logical))}: content path {quoted(content)} already used by another file"
+            raise SourceError("collision", f"{what}; rename one of the files, or use a layout with encodeUTF")
 
 
 def _prefixes(parts: Iterable[str]) -> Iterator[str]:
@@ -475,24 +478,26 @@ def _logical(name: bytes) -> str:
     try:
         logical = name.decode()
     except UnicodeDecodeError:
-        what = f"{decode_fs(name)!r} is not UTF-8, and an inventory is JSON, which can hold no other name; rename it"
+        what = f"{decode_fs(name)!r} is not UTF-8, which OCFL requires; rename the file"
         raise SourceError("bad-name", what) from None
     fault = path_fault(logical)
     if fault is not None or "\0" in logical:
-        raise SourceError("bad-name", fault or f"the path {quoted(logical)} has a NUL")
+        raise SourceError("bad-name", fault or f"the path {quoted(logical)} contains a NUL character")
     return logical
 
 
-def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Give names and paths of all files of a source; directories without any are added to ``dropped``.
+def _files(
+    source: ObjectSource | Files, target: bytes, follow: bool, dropped: list[bytes]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield names and paths of the files of a source; directories without files are added to ``dropped``.
 
-    :param target: where they are copied
+    :param target: the destination of the copy
     """
     if isinstance(source, list):
         yield from source
         return
     seen = set()
-    # Whoever names a link means what it leads to, under the link's name.
+    # A source that is a link stands for its target, under the link's name.
     tops: Iterable[tuple[Path, bytes, bytes]] = (
         [(given, encode_fs(logical), b"") for logical, given in source.items()]
         if isinstance(source, Mapping)
@@ -502,7 +507,7 @@ def _files(source: Source | Files, target: bytes, follow: bool, dropped: list[by
         for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
             if entries is None:
                 if name in seen:
-                    raise SourceError("bad-name", f"{decode_fs(name)!r} is given twice")
+                    raise SourceError("bad-name", f"{decode_fs(name)!r} is specified twice")
                 seen.add(name)
                 yield name, path
             elif not entries and name:

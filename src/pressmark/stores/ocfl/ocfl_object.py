@@ -1,4 +1,4 @@
-"""One object of an OCFL storage root, as it is read: the files of its newest version, by their logical paths."""
+"""The files of an OCFL object's newest version, by their logical paths."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _INVENTORY = encode_fs(INVENTORY)
 class OcflObject(StoredObject):
     """An object of an OCFL storage root: the files of its newest version, by their logical paths.
 
-    A version that is put later changes none of them.
+    Later versions do not change these files.
 
-    :param seen: the status of the inventory's file, which was read
-    :ivar inventory: its inventory's JSON object
+    :param storage: of the object's root
+    :param seen: the status of the inventory that was read
+    :ivar inventory: the inventory's JSON object
     """
 
     def __init__(
@@ -43,26 +44,27 @@ class OcflObject(StoredObject):
         self._storage = storage
         self.inventory = inventory
         self._read: os.stat_result = seen
-        # Directories that were seen not to lie below a link: files share them.
+        # Directories that are known not to be below a link.
         self._folders: set[bytes] = set()
         try:
             self._contents = {logical: content for logical, content, _digest in logical_files(inventory)}
         except InventoryError as error:
-            raise ObjectError(store, identifier, "improper", f"its inventory is malformed: {error}") from None
+            raise ObjectError(store, identifier, "improper", f"malformed inventory: {error}") from None
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Give logical path and place of each file, by logical paths.
+        """Yield logical path and file system path of each file, in the order of logical paths.
 
-        :raises ObjectError: the inventory gives a file a path that might lead out of the object; or as :meth:`confirm`
+        :raises ObjectError: the inventory contains a path that could lead out of the object; or as for :meth:`confirm`
         """
         for logical in sorted(self._contents, key=encode_fs):
             yield logical, self._path(self._contents[logical])
         self.confirm()
 
     def older_files(self) -> Iterator[tuple[str, bytes, str]]:
-        """Give content path, place and digest of each file that is in older versions only, by content paths.
+        """Yield content path, file system path and digest of each file that only older versions use, in the order of
+        content paths.
 
-        :raises ObjectError: as :meth:`files`
+        :raises ObjectError: as for :meth:`files`
         """
         newest = set(self._contents.values())
         for content, digest in sorted(_digests(self.inventory).items()):
@@ -71,7 +73,7 @@ class OcflObject(StoredObject):
         self.confirm()
 
     def unversioned(self) -> list[bytes]:
-        """Return what is in the object's root beside its versions; see :mod:`pressmark.stores.ocfl.unversioned`.
+        """Return the files in the object's root outside of its versions; see :mod:`pressmark.stores.ocfl.unversioned`.
 
         :raises ObjectError: a directory cannot be read
         """
@@ -79,13 +81,13 @@ class OcflObject(StoredObject):
             return unversioned(self._storage, self.inventory)
 
     def empty_directories(self) -> Iterator[tuple[str, bytes]]:
-        """Give nothing: OCFL objects have none."""
+        """Yield nothing: OCFL objects have no empty directories (E024)."""
         return iter(())
 
     def confirm(self) -> None:
-        """Make sure that the object still has the files of the version that was got.
+        """Check that the object still contains the files of this version.
 
-        :raises ObjectError: of kind ``changed``: it was replaced by another or removed; or nobody can say
+        :raises ObjectError: of kind ``changed``: the object was replaced or removed; or the inventory cannot be read
         """
         with object_errors(self._store, self.id):
             if is_same_version(status_or_none(self._storage, _INVENTORY), self._read):
@@ -103,9 +105,9 @@ class OcflObject(StoredObject):
         self._read = status
 
     def open(self, name: str) -> BinaryIO:
-        """Open the file whose logical path is ``name``.
+        """Open a file by its logical path.
 
-        :raises ObjectError: there is no such file in it, or it cannot be read; or as :meth:`confirm`
+        :raises ObjectError: the object has no such file, or it cannot be read; or as for :meth:`confirm`
         """
         if name not in self._contents:
             raise self._no_file(name)
@@ -128,17 +130,17 @@ class OcflObject(StoredObject):
     def _content(self, content: str) -> bytes:
         """Return the path of a content file, relative to the object's root.
 
-        :raises ObjectError: it might lead out of the object
+        :raises ObjectError: the path could lead out of the object
         """
-        fault = "a path has a NUL" if "\0" in content else path_fault(content)
+        fault = "a path contains a NUL character" if "\0" in content else path_fault(content)
         if fault is not None:
-            raise ObjectError(self._store, self.id, "improper", f"its inventory is malformed: {fault}")
+            raise ObjectError(self._store, self.id, "improper", f"malformed inventory: {fault}")
         path = encode_fs(content)
         self._refuse_links(path)
         return path
 
     def _refuse_links(self, content: bytes) -> None:
-        """Refuse a file that is, or lies below, a link: OCFL has none, and what it leads to is not the object's."""
+        """Refuse a file that is a link or below one: OCFL allows no links (E090)."""
         folder = os.path.dirname(content)
         if folder not in self._folders:
             path = b""
@@ -151,7 +153,7 @@ class OcflObject(StoredObject):
     def _refuse_link(self, path: bytes) -> None:
         status = status_or_none(self._storage, path)
         if status is not None and stat.S_ISLNK(status.st_mode):
-            what = f"{decode_fs(path)} is a symbolic link, and OCFL has none; check the store"
+            what = f"{decode_fs(path)} is a symbolic link, which OCFL does not allow; check the store"
             raise ObjectError(self._store, self.id, "improper", what)
 
 

@@ -1,13 +1,13 @@
-"""What can be mended in an OCFL storage root without losing a byte.
+"""Repairs of an OCFL storage root that lose no data.
 
 =========== ==================================================================================================
-action      what is done
+action      change
 =========== ==================================================================================================
 ``prune``   an empty directory is removed (E073, E024)
-``remove``  what a killed run left in ``extensions/pressmark-staging`` is removed
-``write``   ``ocfl_layout.json`` where ``extensions`` configures one layout, and all objects are where it places them
-            (E070); a declaration whose line end was lost (E007, E080); a sidecar (E058) where the same inventory
-            has its sidecar beside the other copy
+``remove``  a temporary directory of a killed run in ``extensions/pressmark-staging`` is removed
+``write``   ``ocfl_layout.json``, if ``extensions`` configures one layout that places all objects (E070); a
+            declaration whose line end is wrong (E007, E080); a sidecar (E058), if the identical other copy of the
+            inventory has one
 =========== ==================================================================================================
 """
 
@@ -39,11 +39,11 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.ocfl.layout_files import LAYOUT, WORKSHOP, layout_file, read_root, refused_layout
+from pressmark.stores.ocfl.layout_files import LAYOUT, WORK_DIRECTORY, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.object_check import Checked, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.walk import Found, Walk
-from pressmark.stores.store import Changed, OnEvent
+from pressmark.stores.ocfl.walk import FoundObject, Walk
+from pressmark.stores.store import OnEvent, RepairStep
 
 __all__ = ["repair"]
 
@@ -51,7 +51,7 @@ _INVENTORY = encode_fs(INVENTORY)
 
 
 def repair(store: StorageRoot, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> Report:
-    """Mend what can be mended, and report what remains.
+    """Repair a storage root, and report the remaining problems.
 
     :raises OSError: the root cannot be read
     """
@@ -66,24 +66,24 @@ class _Repair:
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
         self._ignore = ignore
-        self._workshop = self._storage.path(EXTENSIONS + b"/" + WORKSHOP)
+        self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def run(self) -> Report:
-        """Do everything, and check again."""
+        """Make all repairs, and check again."""
         done: set[tuple[str, bytes]] = set()
-        for path in own_leftovers(self._workshop):
-            self._tell(Changed("remove", os.path.relpath(path, self._root)))
+        for path in own_leftovers(self._work_directory):
+            self._tell(RepairStep("remove", os.path.relpath(path, self._root)))
             done.add(("leftover", os.path.relpath(path, self._root)))
-        if not self._dry_run and os.path.isdir(self._workshop):
-            with self._shop():
-                pass  # entering it clears it, leaving it removes it
+        if not self._dry_run and os.path.isdir(self._work_directory):
+            with self._staging():
+                pass  # entering it removes leftovers, and leaving it the directory
         stuck: list[Problem] = []
         for found, place in self._problems():
             try:
                 if self._mend(found, place):
                     done.add((found.kind, found.path))
             except FileNotFoundError:
-                pass  # another run has removed or replaced the object since it was looked at
+                pass  # another run has removed or replaced the object
             except OSError as error:
                 stuck.append(unrepaired(found.path, error))
         check = Check(self._store, None, None, None)
@@ -94,25 +94,25 @@ class _Repair:
         return report
 
     def _problems(self) -> Iterator[tuple[Problem, bytes]]:
-        """Give each problem with the place of its object; that is empty for those of the root and the hierarchy."""
+        """Yield each problem with the path of its object, which is empty for problems outside of objects."""
         yield from ((found, b"") for found in read_root(self._storage).problems)
 
         def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
             return check_object(self._storage, place, entries)
 
         for item in Walk(self._storage, visit, ignore=self._ignore):
-            if isinstance(item, Found):
+            if isinstance(item, FoundObject):
                 yield from ((found, item.place) for found in item.value.problems)
             else:
                 yield item, b""
 
     def _mend(self, found: Problem, place: bytes) -> bool:
-        """Mend one problem, or on a dry run find out whether it could be."""
+        """Repair one problem, or on a dry run find out whether this is possible."""
         match found.kind:
             case "directory-empty":
                 return self._remove_empty(b"", found.path)
             case "content-directory-empty":
-                # The version's directory stays: the inventory names it.
+                # The version's directory stays, because the inventory lists it.
                 version, _, content = found.path[len(place) + 1 :].partition(b"/")
                 return self._remove_empty(os.path.join(place, version), content)
             case "declaration-malformed":
@@ -124,25 +124,25 @@ class _Repair:
         return False
 
     def _remove_empty(self, above: bytes, name: bytes) -> bool:
-        """Remove an empty directory, and those that are empty then, up to ``above``."""
+        """Remove an empty directory, and those above it that become empty, up to ``above``."""
         with contextlib.suppress(FileNotFoundError):
             if os.listdir(os.path.join(self._root, above, name)):
-                return False  # what the walk was told to ignore
+                return False  # it contains ignored files
         if not self._dry_run:
-            with self._shop() as workshop, workshop.lock():
+            with self._staging() as staging, staging.lock():
                 prune_empty_parents(os.path.join(self._root, above), name)
-        self._tell(Changed("prune", os.path.join(above, name)))
+        self._tell(RepairStep("prune", os.path.join(above, name)))
         return True
 
     def _write_declaration(self, place: bytes) -> bool:
         line = os.path.basename(place)[2:]
         content = self._storage.read(place, len(line) + len(b"\r\n") + 1)
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
-            return False  # it says something else, or more: who knows what it is
+            return False  # different content
         return self._write(place, line + b"\n")
 
     def _write_sidecar(self, place: bytes) -> bool:
-        """Write the sidecar of an inventory whose other copy has one that is right."""
+        """Write the sidecar of an inventory whose other copy has a matching one."""
         data = self._storage.read(place)
         try:
             document: dict[str, Any] = read_inventory(data)
@@ -195,22 +195,22 @@ class _Repair:
         return found[0] if len(found) == 1 else None
 
     def _write(self, place: bytes, data: bytes) -> bool:
-        """Have a file in its place at once, or on a dry run only say so; False where a link or the like is there."""
+        """Write a file, unless this is a dry run; return False if a link or the like is in its place."""
         target = os.path.join(self._root, place)
         if os.path.lexists(target) and (os.path.islink(target) or not os.path.isfile(target)):
             return False
         if not self._dry_run:
             self._replace(target, data)
-        self._tell(Changed("write", place))
+        self._tell(RepairStep("write", place))
         return True
 
     def _replace(self, target: bytes, data: bytes) -> None:
-        with self._shop() as workshop, workshop.lock():
-            replace_file(target, data, part=workshop / b"file")
+        with self._staging() as staging, staging.lock():
+            replace_file(target, data, part=staging / b"file")
 
     @contextlib.contextmanager
-    def _shop(self) -> Iterator[RunDirectory]:
+    def _staging(self) -> Iterator[RunDirectory]:
         with contextlib.ExitStack() as stack:
-            with store_errors(self._root):  # no repair at all without one
-                workshop = stack.enter_context(self._store.workshop())
-            yield workshop
+            with store_errors(self._root):  # required for any repair
+                staging = stack.enter_context(self._store.staging())
+            yield staging

@@ -1,4 +1,4 @@
-"""OCFL storage roots, versions 1.0 and 1.1: objects where their layout places them.
+"""OCFL storage roots, versions 1.0 and 1.1: objects at the paths that their layout gives.
 
 ::
 
@@ -6,10 +6,10 @@
     ├── 0=ocfl_1.1                           the declaration
     ├── ocfl_layout.json                     names the layout
     ├── extensions/<layout>/config.json      its parameters
-    ├── extensions/pressmark-staging/        while something is changed: see :mod:`pressmark.fs.run_directories`
+    ├── extensions/pressmark-staging/        during a change: see :mod:`pressmark.fs.run_directories`
     └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object_check`
 
-An object appears by one rename and goes by one rename, while no other run of Pressmark moves anything.
+An object appears and disappears by one rename, while a lock keeps other runs of Pressmark from moving anything.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from pressmark.stores.ocfl.declarations import (
     has_mutable_head,
     is_object_name,
 )
-from pressmark.stores.ocfl.object_writer import Manners, Provenance, write_object, write_version
-from pressmark.stores.ocfl.storage_root import TRIES, Held, StorageRoot
+from pressmark.stores.ocfl.object_writer import CopyOptions, Provenance, write_object, write_version
+from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.problems import problem
-from pressmark.stores.store import CopyMode, OnEvent, OnProblem, Source, StoreObject
+from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.bulk_writer import BulkWriter
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OcflRoot"]
 
-_NO_EMPTY = "it is an empty directory, and OCFL has none"
+_NO_EMPTY = "OCFL does not allow empty directories"
 
 
 class OcflRoot(StorageRoot):
@@ -54,7 +54,7 @@ class OcflRoot(StorageRoot):
     def put(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         *,
         replace: bool = False,
         mode: CopyMode = "auto",
@@ -65,23 +65,22 @@ class OcflRoot(StorageRoot):
         fixity: Mapping[str, Mapping[str, str]] | None = None,
         threads: int | None = None,
     ) -> StoreObject:
-        """Store an object; with ``replace`` as a new version of the one that is there.
+        """Store an object; with ``replace``, as a new version of an existing object.
 
-        :param created: date and time of RFC 3339; :data:`None` for now
-        :param message: why; :data:`None` for the root's
-        :param user: who; :data:`None` for the root's
-        :param fixity: digests that are known, by algorithm and logical path, such as those of the source's manifest:
-            they are compared with what is copied, and noted in the inventory; an algorithm without any is computed
-            for all files
-        :raises ObjectError: nothing was stored. Its ``kind`` is ``exists``, ``collision`` (another identifier holds
-            its place), ``object-inside`` (its place is in an object, or has objects below it), ``reserved``,
-            ``mismatch`` (a digest is not as given), ``mutable-head`` (it has staged content, extension 0005),
-            ``bad-name``, ``source``, ``no-space``, …
-        :raises IdentifierError: the identifier has no place in this store
-        :raises StoreError: the layout is not known
+        :param created: RFC 3339 date and time; :data:`None` for now
+        :param message: of the version; :data:`None` for the root's default
+        :param user: of the version; :data:`None` for the root's default
+        :param fixity: known digests, by algorithm and logical path, for example from a manifest: they are compared with
+            the copied content and stored in the inventory; an algorithm without any is computed for all files
+        :raises ObjectError: nothing was stored. Its ``kind`` is ``exists``, ``collision`` (another object has the
+            path), ``object-inside`` (the path is inside or around another object), ``reserved``, ``mismatch`` (a digest
+            differs from the given one), ``mutable-head`` (the object has staged content, extension 0005), ``bad-name``,
+            ``source``, ``no-space``, …
+        :raises IdentifierError: the identifier has no path in this store
+        :raises StoreError: the layout is unknown
         """
         if mode == "hardlink":
-            raise StoreError(self.root, "OCFL forbids hard links (E090); take copy, reflink or auto")
+            raise StoreError(self.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
         name = self._identifier(identifier)
         place = self._place(name, "put")
         provenance = Provenance(created, self.message if message is None else message, user or self.user)
@@ -89,37 +88,37 @@ class OcflRoot(StorageRoot):
             "provenance": provenance,
             "fixity": fixity or {},
             "content_paths": self.content_paths,
-            "manners": Manners(mode, links, threads, self.copied),
+            "copy_options": CopyOptions(mode, links, threads, self.copied),
         }
         for _ in range(TRIES):
             found = self._find(name, place)
             if found is not None and not replace:
-                what = f"it is there already, at {decode_fs(found.place)!r}; replace it, or remove it first"
+                what = f"object exists at {decode_fs(found.place)!r}; replace it, or remove it first"
                 raise ObjectError(self.root, name, "exists", what)
             try:
                 if found is None:
                     self._check_place_free_in_turn(name, place)
                 return self._store(name, place, found, source, how)
             except ObjectError as error:
-                # Another run may have put, replaced or removed it meanwhile: then this begins again.
+                # Another run may have stored, replaced or removed the object: try again.
                 if not replace or (error.kind != "exists" and _is_as_found(self._find(name, place), found)):
                     raise
-        raise ObjectError(self.root, name, "changed", "other runs change it again and again; try again")
+        raise ObjectError(self.root, name, "changed", "other runs keep changing the object; run the command again")
 
     def _store(
         self,
         name: str,
         place: bytes,
-        found: Held | None,
-        source: Source,
+        found: FoundInventory | None,
+        source: ObjectSource,
         how: dict[str, Any],
     ) -> StoreObject:
-        """Write an object aside, and have it appear.
+        """Stage an object, and publish it.
 
-        :param found: the object that is there, if one is
+        :param found: the existing object, if any
         """
-        with self._changing(name) as workshop:
-            new = workshop / self.new_name()
+        with self._changing(name) as staging:
+            new = staging / self.new_name()
             try:
                 if found is None:
                     written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
@@ -128,110 +127,114 @@ class OcflRoot(StorageRoot):
                     written = self._next_version(name, place, found.document, new, source, how)
                 if written.document is not None:
                     self.refuse_too_long(name, place, new)
-                    self._appear(workshop, name, new, place, None if found is None else found.document)
+                    self._appear(staging, name, new, place, None if found is None else found.document)
             finally:
-                # What was not moved in, or what it took the place of.
+                # The staged object, or the replaced one.
                 with suppress(OSError):
                     remove_tree(new)
         dropped = tuple(
-            problem("directory-empty", place, f"{decode_fs(folder)!r} was not stored: {_NO_EMPTY}", severity="warning")
+            problem("directory-empty", place, f"{decode_fs(folder)!r} not stored: {_NO_EMPTY}", severity="warning")
             for folder in written.dropped
         )
         return StoreObject(name, decode_fs(place), True, None, dropped)
 
     def _appear(
-        self, workshop: RunDirectory, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
+        self, staging: RunDirectory, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
     ) -> None:
-        """Move an object that is written into its place, or exchange it with its earlier version."""
-        if self.flush:
+        """Publish a staged object, or exchange it with its earlier version."""
+        if self.durable:
             flush_tree(new)
-        with workshop.lock():
+        with staging.lock():
             if before is None:
                 self.check_place_free(identifier, place)
                 self.move_in(identifier, new, place)
             else:
                 self._exchange(identifier, new, place, before)
-        if self.flush:
+        if self.durable:
             while place:
                 place = os.path.dirname(place)
                 flush_directory(self._absolute(place))
 
     def _next_version(
-        self, identifier: str, place: bytes, document: dict[str, Any], new: bytes, source: Source, how: dict[str, Any]
+        self,
+        identifier: str,
+        place: bytes,
+        document: dict[str, Any],
+        new: bytes,
+        source: ObjectSource,
+        how: dict[str, Any],
     ) -> Any:
-        """Write an object's next version aside.
+        """Stage an object's next version.
 
-        :raises ObjectError: the object is not as it should be
+        :raises ObjectError: the object is not valid
         """
         old = self._absolute(place)
         self._refuse_mutable_head(identifier, place)
-        from pressmark.stores.ocfl.object_check import check_object  # a new object needs none
+        from pressmark.stores.ocfl.object_check import check_object  # not needed for a new object
 
         checked = check_object(self.storage, place, self.storage.scan(place), self.version)
-        # A run that was killed may have left the newest version's files with two names: they are only added to here.
+        # A killed run may have left hard links to the object's files; they do no harm here.
         wrong = [one for one in checked.problems if one.severity == "error" and one.kind != "hard-link"]
         if wrong:
-            what = f"it is not valid ({wrong[0].kind}: {wrong[0].message}); check the store"
+            what = f"object not valid ({wrong[0].kind}: {wrong[0].message}); check the store"
             raise ObjectError(self.root, identifier, "improper", what)
         versions = (one for one in VERSIONS if self.storage.exists(place + b"/" + declaration(OBJECT, one)[0]))
         declared = next(versions, None)
         if declared is None:
-            raise ObjectError(self.root, identifier, "changed", "it was removed by another run meanwhile; try again")
+            raise ObjectError(self.root, identifier, "changed", "removed by another run; run the command again")
         return write_version(new, old, document, source, version=declared, **how)
 
     def _refuse_mutable_head(self, identifier: str, place: bytes) -> None:
-        """Refuse to write a version beneath what is staged for the next one: ocfl-java would accept neither.
+        """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
 
         :raises ObjectError: of kind ``mutable-head``
         """
 
         if has_mutable_head(self.storage, place):
-            what = (
-                f"it has a mutable HEAD, staged content in {decode_fs(MUTABLE_HEAD)}, which a new version would cut off"
-            )
+            what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
             raise ObjectError(self.root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
 
     def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
-        """Put an object's next version in the place of the object."""
+        """Exchange an object and its next version."""
         found = self._read_inventory(identifier, place)
         if found is None or found.document != document:
-            what = "it was changed by another run meanwhile; try again"
+            what = "changed by another run; run the command again"
             raise ObjectError(self.root, identifier, "changed", what)
         self._refuse_mutable_head(identifier, place)
         if not self.storage.replace(new, place):
-            what = "the file system cannot exchange two directories at once, which a new version needs here"
-            raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and put it again")
+            what = "the file system cannot exchange two directories, which a new version requires"
+            raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and store it again")
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove an object with all its versions, and directories above it that are empty then.
+        """Remove an object with all versions, and the directories above it that become empty.
 
         :raises ObjectError: nothing was removed; of kind ``missing``, ``collision``, ``object-inside``, …
-        :raises IdentifierError: the identifier has no place in this store
-        :raises StoreError: the layout is not known
+        :raises IdentifierError: the identifier has no path in this store
+        :raises StoreError: the layout is unknown
         """
         name = self._identifier(identifier)
         place = self._place(name, "remove")
-        with self._changing(name) as workshop:
-            removed = workshop / self.new_name()
-            with workshop.lock():
+        with self._changing(name) as staging:
+            removed = staging / self.new_name()
+            with staging.lock():
                 found = self._find(name, place)
                 if found is None:
-                    raise ObjectError(self.root, name, "missing", f"there is no object at {decode_fs(place)!r}")
+                    raise ObjectError(self.root, name, "missing", f"object not found at {decode_fs(place)!r}")
                 entries = self.storage.scan(found.place)
                 strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
                 if strange:
                     inside = decode_fs(strange[0])
-                    what = f"there may be other objects inside of it, in {inside!r}; move that out of it first"
+                    what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 self.storage.withdraw(found.place, removed)
-            with suppress(OSError):  # it is gone for everybody already; the next run goes on with what remains
+            with suppress(OSError):  # the object is gone; the next run removes the rest
                 remove_tree(removed)
 
-    def bulk_writer(self, flush_places: bool = True) -> BulkWriter:
-        """Return what takes many new objects in at a time; see :mod:`pressmark.stores.ocfl.bulk_writer`."""
+    def bulk_writer(self, durable_places: bool = True) -> BulkWriter:
+        """Return a writer for many new objects; see :mod:`pressmark.stores.ocfl.bulk_writer`."""
         from pressmark.stores.ocfl.bulk_writer import BulkWriter
 
-        return BulkWriter(self, flush_places)
+        return BulkWriter(self, durable_places)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
@@ -248,7 +251,7 @@ class OcflRoot(StorageRoot):
         """Check the root, its hierarchy, and every object strictly; see :meth:`Store.check`.
 
         :param digests: read all content and compare it with manifests and fixity blocks
-        :param on_object: called with each object's own result, in the order of the walk
+        :param on_object: called with the result of each object, in the order of the walk
         """
         from pressmark.stores.ocfl.check import Check
 
@@ -257,7 +260,7 @@ class OcflRoot(StorageRoot):
             return run.report(digests, threads or os.cpu_count() or 1, ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Mend what can be mended without losing a byte; see :mod:`pressmark.stores.ocfl.repair`."""
+        """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`."""
         from pressmark.stores.ocfl.repair import repair
 
         self._refuse_undeclared()
@@ -265,8 +268,8 @@ class OcflRoot(StorageRoot):
             return repair(self, dry_run, on_event, ignore)
 
 
-def _is_as_found(now: Held | None, found: Held | None) -> bool:
-    """Return whether two looks have found the same object at the same place, or none."""
+def _is_as_found(now: FoundInventory | None, found: FoundInventory | None) -> bool:
+    """Return whether two lookups found the same object at the same path, or none."""
     if now is None or found is None:
         return now is found
     return (now.place, now.document) == (found.place, found.document)

@@ -1,6 +1,6 @@
-"""What an OCFL object's root holds beside its versions: logs, extensions, staged content, files that nobody lists.
+"""Files in an OCFL object's root outside of its versions: logs, extensions, staged content, unlisted files.
 
-No inventory has them, so that whoever copies an object version by version leaves them behind.
+No inventory lists them, so copying an object version by version loses them.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _DECLARATIONS = {declaration(OBJECT, version)[0] for version in VERSIONS}
 
 
 def is_content_path_layout(name: bytes) -> bool:
-    """Return whether an object's extension says how its content paths are made, and nothing else."""
+    """Return whether an object's extension only defines how content paths are derived."""
     return name.startswith((b"0011-", b"NNNN-direct-clean-path"))
 
 
 def unversioned(storage: Storage, inventory: Mapping[str, Any]) -> list[bytes]:
-    """Return what is in an object's root, and is neither in one of its versions nor made from them.
+    """Return the files in an object's root that are neither in a version nor derived from one.
 
-    A directory with nothing in it has a slash at its end; those that OCFL itself names may be empty.
+    An empty directory ends with a slash; directories that OCFL itself defines may be empty.
 
     :param storage: of the object's root
-    :param inventory: the object's
-    :return: paths relative to the root, in the order of their octets
+    :param inventory: the object's inventory
+    :return: paths relative to the object's root, in the order of bytes
     :raises OSError: a directory cannot be read
     """
     versions = {encode_fs(name) for name in inventory["versions"]}
@@ -50,7 +50,7 @@ def unversioned(storage: Storage, inventory: Mapping[str, Any]) -> list[bytes]:
 
 
 def _content_paths(inventory: Mapping[str, Any]) -> set[bytes]:
-    """Return the content paths that are in any version's state."""
+    """Return the content paths used by the state of any version."""
     blocks = [block for block in inventory["versions"].values() if isinstance(block, dict)]
     states = [block["state"] for block in blocks if isinstance(block.get("state"), dict)]
     used = {digest.lower() for state in states for digest in state}
@@ -59,15 +59,15 @@ def _content_paths(inventory: Mapping[str, Any]) -> set[bytes]:
 
 
 def _is_derived(parts: list[bytes], versions: Collection[bytes]) -> bool:
-    """Return whether a file says nothing but what the versions say."""
+    """Return whether a file can be derived from the versions."""
     if len(parts) == 2 and parts[0] in versions:
-        # Earlier versions may have had another digest algorithm.
+        # Earlier versions may have another digest algorithm.
         return parts[1] == _INVENTORY or parts[1].startswith(_INVENTORY + b".")
     return len(parts) == 3 and parts[0] == EXTENSIONS and is_content_path_layout(parts[1]) and parts[2] == _CONFIG
 
 
 def _below(storage: Storage, usual: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
-    """Give path and kind of everything below an object's root but directories that hold something, or are usual."""
+    """Yield path and kind of everything below an object's root, except directories that are usual or not empty."""
     waiting = [b""]
     while waiting:
         place = waiting.pop()

@@ -1,9 +1,9 @@
-"""The hierarchy of an OCFL storage root, gone through lazily, in the order of names, by several threads.
+"""The storage hierarchy of an OCFL root, walked lazily in the order of names by several threads (section 4.3).
 
-The unit of work is a handful of sibling directories with what is below them. A thread that has looked at so many
-directories gives the rest back, in its place in the order, so that one deep branch does not hold up the others. What is
-found waits until everything before it is given; how far ahead the threads may be is bounded, and so is memory, but for
-the names of one directory.
+The unit of work is a few sibling directories with everything below them. A thread that has read a certain number of
+directories returns the rest, which keeps its position in the order, so that a deep branch does not hold up the others.
+Results wait for those before them. How far threads may run ahead is bounded, and so is memory, except for the names of
+one directory.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from pressmark.generator_pool import GeneratorPool
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
-from pressmark.stores.ocfl.layout_files import WORKSHOP
+from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 
-__all__ = ["Found", "Walk", "ignored", "walk_objects"]
+__all__ = ["FoundObject", "Walk", "ignored", "walk_objects"]
 
 Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
 
 T = TypeVar("T")
-SIBLINGS = 64  # directories that are handed to a thread together
-BUDGET = 256  # directories that it looks at before it gives the rest back
-AHEAD = 512  # findings that are searched for work to be handed out
+SIBLINGS = 64  # directories submitted together
+BUDGET = 256  # directories that a thread reads before it returns the rest
+AHEAD = 512  # results that are searched for work to submit
 _INVENTORY = encode_fs(INVENTORY)
-# Identifiers are looked for in so much of an inventory before all of it is read.
+# The first bytes of an inventory, searched for the identifier before the whole inventory is read.
 _HEAD = 4096  # bytes
-DEPTH = 200  # levels that one piece of work goes down: Python's stack is not endless, paths nearly are
+DEPTH = 200  # levels per unit of work; Python's stack is limited
 
 
-class Found(NamedTuple, Generic[T]):
-    """An object.
+class FoundObject(NamedTuple, Generic[T]):
+    """An object in the hierarchy.
 
     :ivar place: its directory, relative to the root
-    :ivar inside: the object that it is in, where it is in one
-    :ivar value: what the visitor made of it
+    :ivar inside: the object that contains it; :data:`None` for most
+    :ivar value: returned by the visitor
     """
 
     place: bytes
@@ -56,12 +56,12 @@ class Found(NamedTuple, Generic[T]):
 
 
 class _Group(NamedTuple):
-    """Directories that nobody has looked at yet.
+    """Directories that have not been read yet.
 
-    :ivar place: the directory that they are in
+    :ivar place: the directory that contains them
     :ivar names: their names
-    :ivar start: the first of them that is not yet done
-    :ivar inside: the object that they are in
+    :ivar start: index of the first one that is not done
+    :ivar inside: the object that contains them
     """
 
     place: bytes
@@ -71,7 +71,7 @@ class _Group(NamedTuple):
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
-    """Return what says of a name whether one of ``patterns``, which are globs, passes it over."""
+    """Return a function that tells whether a name matches one of the globs ``patterns``."""
     if not patterns:
         return lambda _name: False
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
@@ -79,12 +79,12 @@ def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
 
 
 class Walk(Generic[T]):
-    """One going through the hierarchy below ``root``; iterate it once.
+    """One walk of a root's hierarchy; iterate it once.
 
-    :param visit: called for each object, in whatever thread found it: with its place and what is in its directory
-    :param finish: called with the objects of a piece of work, before they are given
-    :param clashes: tell of names that differ only in case or Unicode normalization
-    :param ignore: globs of names that are passed over
+    :param visit: called with the place and the entries of each object, in the thread that found it
+    :param finish: called with the objects of a unit of work before they are yielded
+    :param clashes: report names that differ only in case or Unicode normalization
+    :param ignore: globs of names to ignore
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Walk(Generic[T]):
         storage: Storage,
         visit: Callable[[bytes, Sequence[DirectoryEntry]], T],
         *,
-        finish: Callable[[list[Found[T]]], list[Found[T]]] = lambda found: found,
+        finish: Callable[[list[FoundObject[T]]], list[FoundObject[T]]] = lambda found: found,
         threads: int = 1,
         clashes: bool = False,
         ignore: Sequence[str] = (),
@@ -103,10 +103,10 @@ class Walk(Generic[T]):
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore)
-        self._shop = storage.path(EXTENSIONS + b"/" + WORKSHOP)
+        self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
-    def __iter__(self) -> Iterator[Found[T] | Problem]:
-        """Give objects, and problems of what belongs to none."""
+    def __iter__(self) -> Iterator[FoundObject[T] | Problem]:
+        """Yield objects, and problems outside of objects."""
         line = self._top()
         if self._threads == 1:
             while line:
@@ -117,7 +117,7 @@ class Walk(Generic[T]):
                     yield first
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
-            waiting: list[Found[T] | Problem | _Group | Future[list[Found[T] | Problem | _Group]]] = [*line]
+            waiting: list[FoundObject[T] | Problem | _Group | Future[list[FoundObject[T] | Problem | _Group]]] = [*line]
             under_way = 0
             look = True
             while waiting:
@@ -128,11 +128,11 @@ class Walk(Generic[T]):
                 if isinstance(item, Future):
                     under_way -= 1
                     waiting += reversed(item.result())
-                elif not isinstance(item, _Group):  # the first in line has been handed out
+                elif not isinstance(item, _Group):  # the first group has been submitted
                     yield item
 
     def _hand_out(self, waiting: list, pool: GeneratorPool, count: int) -> int:  # type: ignore[type-arg]
-        """Give the first groups in line to threads; the very first always, or nothing would go on."""
+        """Submit the first groups in line; always the very first, so that the walk progresses."""
         given = 0
         at = len(waiting) - 1
         end = max(0, at - AHEAD)
@@ -144,29 +144,29 @@ class Walk(Generic[T]):
                 waiting[at : at + 1] = [*rest, pool.submit(self._expand, group, start)]
                 given += 1
                 if rest:
-                    continue  # what is left of the group is where it was
+                    continue  # the rest of the group has its position
             at -= 1
         return given
 
     @staticmethod
     def _split(group: _Group, rest: list) -> tuple[_Group, int]:  # type: ignore[type-arg]
-        """Take a piece of work from a group, and add what is left of it to ``rest``."""
+        """Take a unit of work from a group, and add the rest to ``rest``."""
         end = group.start + SIBLINGS
         if end < len(group.names):
             rest.append(group._replace(start=end))
         return group, group.start
 
-    # --- one piece of work ----------------------------------------------------------------------------------------
+    # --- one unit of work -----------------------------------------------------------------------------------------
 
-    def _expand(self, group: _Group, start: int) -> list[Found[T] | Problem | _Group]:
-        """Look at a few directories of a group and what is below them; give what is found, in order."""
-        out: list[Found[T] | Problem | _Group] = []
+    def _expand(self, group: _Group, start: int) -> list[FoundObject[T] | Problem | _Group]:
+        """Read a few directories of a group and everything below them; return the results in order."""
+        out: list[FoundObject[T] | Problem | _Group] = []
         names = group.names[start : start + SIBLINGS]
         self._siblings(group.place, names, group.inside, out, BUDGET, 0)
-        found = [item for item in out if isinstance(item, Found)]
+        found = [item for item in out if isinstance(item, FoundObject)]
         if found:
             finished = iter(self._finish(found))
-            out = [next(finished) if isinstance(item, Found) else item for item in out]
+            out = [next(finished) if isinstance(item, FoundObject) else item for item in out]
         return out
 
     def _siblings(
@@ -174,11 +174,11 @@ class Walk(Generic[T]):
         place: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
-        out: list[Found[T] | Problem | _Group],
+        out: list[FoundObject[T] | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
-        """Look at directories until the budget is used up, and return what is left of it."""
+        """Read directories until the budget is used up, and return the remaining budget."""
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
                 out.append(_Group(place, names, number, inside))
@@ -187,7 +187,7 @@ class Walk(Generic[T]):
         return budget
 
     def _directory(
-        self, place: bytes, inside: bytes | None, out: list[Found[T] | Problem | _Group], budget: int, depth: int
+        self, place: bytes, inside: bytes | None, out: list[FoundObject[T] | Problem | _Group], budget: int, depth: int
     ) -> int:
         try:
             entries = self._entries(place, inside)
@@ -197,11 +197,11 @@ class Walk(Generic[T]):
         if entries is None:
             return budget
         if is_object_root(entries):
-            out.append(Found(place, inside, self._visit(place, entries)))
+            out.append(FoundObject(place, inside, self._visit(place, entries)))
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
             return self._siblings(place, below, place, out, budget, depth + 1) if below else budget
         if inside is not None:
-            # A directory in an object that OCFL does not know: the object is told of it, its files are accounted for.
+            # An unknown directory in an object is reported with the object.
             below = [entry.name for entry in entries if entry.kind == "directory"]
             return self._siblings(place, below, inside, out, budget, depth + 1) if below else budget
         if not entries:
@@ -210,12 +210,12 @@ class Walk(Generic[T]):
         return self._siblings(place, self._folders(place, entries, out), None, out, budget, depth + 1)
 
     def _entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
-        """Return what is in a directory; :data:`None` where another run has removed it since its name was read.
+        """Return the entries of a directory, or :data:`None` if another run has removed it since its name was read.
 
-        In the hierarchy there are directories alone; one with something else, or nothing, is looked at again until two
-        looks agree: a run may just be moving an object in or out.
+        The hierarchy contains only directories. One with other entries, or none, is read again until two looks agree: a
+        run may be moving an object in or out.
 
-        :raises OSError: it cannot be read
+        :raises OSError: the directory cannot be read
         """
 
         def is_usual(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
@@ -229,14 +229,14 @@ class Walk(Generic[T]):
             try:
                 entries = self._storage.scan(place)
             except FileNotFoundError as error:
-                # Listed all the same, it was made again meanwhile, or cannot be read.
+                # Still listed: it was created again, or cannot be read.
                 return error if self._is_listed(place) else None
             return [entry for entry in entries if not self._ignored(entry.name)]
 
         def is_same(one: object, other: object) -> bool:
             return one == other or (isinstance(one, FileNotFoundError) and isinstance(other, FileNotFoundError))
 
-        found = agreed(look(), look, is_usual, self._shop, is_same=is_same)[0]
+        found = agreed(look(), look, is_usual, self._work_directory, is_same=is_same)[0]
         if isinstance(found, FileNotFoundError):
             raise found
         return found
@@ -249,9 +249,9 @@ class Walk(Generic[T]):
             return False
 
     def _folders(
-        self, place: bytes, entries: Sequence[DirectoryEntry], out: list[Found[T] | Problem | _Group]
+        self, place: bytes, entries: Sequence[DirectoryEntry], out: list[FoundObject[T] | Problem | _Group]
     ) -> list[bytes]:
-        """Return the directories among ``entries``, and tell of everything else."""
+        """Return the directories among ``entries``, and report everything else."""
         folders = []
         for entry in entries:
             if entry.kind == "directory":
@@ -262,9 +262,9 @@ class Walk(Generic[T]):
                 out.append(problem("symbolic-link", path))
             elif entry.kind == "special":
                 out.append(problem("special-file", path))
-            elif place:  # files right in the root may be anything
+            elif place:  # any file may be in the root itself
                 if entry.name == b"inventory.json":
-                    what = "the directory seems to be an object's root without its declaration"
+                    what = "probably an object's root without its declaration"
                     out.append(problem("file-stray", path, what, code="E003"))
                 else:
                     out.append(problem("file-stray", path, code="E072"))
@@ -274,12 +274,12 @@ class Walk(Generic[T]):
             ]
         return folders
 
-    def _top(self) -> list[Found[T] | Problem | _Group]:
-        """Return what is right in the root, the last first."""
+    def _top(self) -> list[FoundObject[T] | Problem | _Group]:
+        """Return the entries of the root, the last first."""
         entries = [entry for entry in self._storage.scan(b"") if not self._ignored(entry.name)]
-        out: list[Found[T] | Problem | _Group] = []
+        out: list[FoundObject[T] | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
-            what = "the storage root declares itself to be an object as well"
+            what = "the storage root contains the declaration of an object"
             out.append(problem("declaration-unknown", b"", what, code="E003"))
         folders = [name for name in self._folders(b"", entries, out) if name != EXTENSIONS]
         if folders:
@@ -288,7 +288,7 @@ class Walk(Generic[T]):
 
 
 def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
-    """Give the names that another one before them is equal to, but for case and normalization."""
+    """Yield the names that equal an earlier one except for case and normalization."""
     seen: dict[bytes, bytes] = {}
     for name in names:
         if name.isascii():
@@ -298,17 +298,17 @@ def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
             folded = os.fsencode(unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold()))
         other = seen.setdefault(folded, name)
         if other is not name:
-            yield name, f"it differs from {os.fsdecode(other)!r} only in case or Unicode normalization"
+            yield name, f"differs from {os.fsdecode(other)!r} only in case or Unicode normalization"
 
 
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
 class _Identity(NamedTuple):
-    """What a walk takes from an object's inventory.
+    """The result of reading an object's inventory.
 
-    :ivar identifier: :data:`None` where there is none
-    :ivar problems: why there is none
+    :ivar identifier: :data:`None` if it has none
+    :ivar problems: the reasons
     """
 
     identifier: str | None
@@ -318,7 +318,7 @@ class _Identity(NamedTuple):
 def walk_objects(
     storage: Storage, misplacements: Misplacements, threads: int, ignore: Sequence[str]
 ) -> Iterator[StoreObject | Problem]:
-    """Yield every object with its identifier, and problems of what belongs to none.
+    """Yield every object with its identifier, and problems outside of objects.
 
     :param misplacements: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.misplacements`
     """
@@ -326,7 +326,7 @@ def walk_objects(
     def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
         return _identify(storage, place, entries)
 
-    def compare(found: list[Found[_Identity | None]]) -> list[Found[_Identity | None]]:
+    def compare(found: list[FoundObject[_Identity | None]]) -> list[FoundObject[_Identity | None]]:
         """Add what is wrong with the places of objects."""
         there = [(item, item.value) for item in found if item.value is not None]
         wrong = misplacements([(item.place, item.inside, value.identifier) for item, value in there])
@@ -338,7 +338,7 @@ def walk_objects(
         return [worse.get(item.place, item) for item in found] if worse else found
 
     for item in Walk(storage, identify, finish=compare, threads=threads, ignore=ignore):
-        if not isinstance(item, Found):
+        if not isinstance(item, FoundObject):
             yield item
         elif item.value is not None:
             identifier, problems = item.value
@@ -347,9 +347,9 @@ def walk_objects(
 
 
 def _identify(storage: Storage, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
-    """Return what an object's inventory says of it; :data:`None` where another run has removed the object."""
+    """Return the identifier in an object's inventory; :data:`None` if another run has removed the object."""
     where = place + b"/" + _INVENTORY
-    # A pipe would never be read to its end, and what a link leads to is not in the store.
+    # Neither pipes nor links are read.
     if not any(entry.name == _INVENTORY and entry.kind == "file" for entry in entries):
         return _Identity(None, (problem("inventory-missing", place),))
     try:
@@ -363,6 +363,6 @@ def _identify(storage: Storage, place: bytes, entries: Sequence[DirectoryEntry])
     except InventoryError as error:
         return _Identity(None, (problem("inventory-malformed", where, str(error)),))
     if not isinstance(identifier, str) or not identifier:
-        what = "the inventory has no id, or one that is no text"
+        what = "the inventory has no id, or the id is not a string"
         return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
     return _Identity(identifier, ())

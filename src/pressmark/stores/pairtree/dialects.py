@@ -1,14 +1,14 @@
-"""Pairtrees as other programs have written them: how each cleans identifiers otherwise than the specification.
+"""Pairtrees of other programs: how each cleans identifiers differently from the specification.
 
 =================== ==================================================================================================
-dialect             what it does otherwise
+dialect             difference
 =================== ==================================================================================================
-``unt``             pypairtree: 0x00 to 0x20 with 0x7d added, ``^7d`` to ``^9d``; backslash, DEL and non-ASCII raw
-``caltech``         Go pairtree of Caltech Library: controls, DEL and non-ASCII raw
-``unpadded-hex``    vertx-pairtree, pairtree.js: octets below 0x10 with one digit, ``^a``; it cannot always be read back
+``unt``             pypairtree: 0x00 to 0x20 are written as ``^7d`` to ``^9d``; backslash, DEL and non-ASCII are raw
+``caltech``         Go pairtree of Caltech Library: controls, DEL and non-ASCII are raw
+``unpadded-hex``    vertx-pairtree, pairtree.js: bytes below 0x10 have one digit, ``^a``; not always reversible
 =================== ==================================================================================================
 
-All split into pairs of characters, not of octets. They are read, never written.
+All split into pairs of characters, not of bytes. These dialects are read, never written.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["DIALECTS", "DialectError", "path", "read", "recognised"]
 
 _COMMON = str.maketrans("/:.", "=+,")
 _COMMON_BACK = str.maketrans("=+,", "/:.")
-# What the specification encodes of visible ASCII.
+# The visible ASCII characters that the specification encodes.
 _VISIBLE = '"<\\*=^+>|,?'
 
 
 class DialectError(PressmarkError):
-    """A path that is none of the dialect's.
+    """A path that the dialect does not produce.
 
-    :ivar kind: ``undecodable``, or ``ambiguous`` for one that several identifiers have
+    :ivar kind: ``undecodable``, or ``ambiguous`` if several identifiers have this path
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -90,10 +90,10 @@ def _read_unpadded(cleaned: str) -> str:
             raise DialectError("undecodable", "a '^' is not followed by a hex digit")
         value = int(digits[1], 16)
         if len(digits[1]) == 2:
-            # One digit and a character that looks like another, or two: the dialect wrote both alike.
+            # One digit followed by a hex digit, or two digits: the dialect writes both alike.
             as_two = value >= 0x10 and not (0x21 <= value <= 0x7E and chr(value) not in _VISIBLE)
             if as_two:
-                raise DialectError("ambiguous", f"{digits[0]!r} is one octet or an octet and {digits[1][1]!r}")
+                raise DialectError("ambiguous", f"{digits[0]!r} is one byte, or a byte and {digits[1][1]!r}")
             value = int(digits[1][0], 16)
             at += 2
         else:
@@ -119,23 +119,23 @@ def read(dialect: str, path: str) -> str:
     """Return the identifier of a ppath in a dialect, without the tree's prefix.
 
     :param path: components of one or two characters, with ``/``
-    :raises DialectError: the dialect gives this path to no identifier, or to several
+    :raises DialectError: the dialect maps no identifier to this path, or several
     """
     cleaned = path.replace("/", "")
     identifier = _READ[dialect](cleaned)
     if _CLEAN[dialect](identifier) != cleaned:
-        raise DialectError("undecodable", f"the dialect {dialect} does not write it like this")
+        raise DialectError("undecodable", f"the dialect {dialect} does not produce this path")
     return identifier
 
 
 def path(dialect: str, identifier: str) -> str:
-    """Return the ppath of an identifier, without the tree's prefix, in a dialect."""
+    """Return the ppath of an identifier in a dialect, without the tree's prefix."""
     cleaned = _CLEAN[dialect](identifier)
     return "/".join(cleaned[at : at + 2] for at in range(0, len(cleaned), 2))
 
 
 def recognised(path: str) -> list[str]:
-    """Return the dialects that may have written a ppath: it is just as they write it, readable again or not."""
+    """Return the dialects that may have written a ppath, reversible or not."""
     found = []
     for dialect in DIALECTS:
         try:

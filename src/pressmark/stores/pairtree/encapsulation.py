@@ -1,7 +1,7 @@
-"""The patch of section 2: everything that is one object's into one directory, so that its place holds nothing else.
+"""The repair of section 2: all names of one object are moved to one directory.
 
-The names are moved one after another into a directory with a reserved name, which gets its own name in the end.
-Wherever that is interrupted, everything is in one of the two places, and doing it again goes on.
+The names are moved one by one to a directory with a reserved name, which is renamed in the end. After an interruption,
+everything is in one of the two places, and a second call continues.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ __all__ = ["encapsulate", "unmovable"]
 
 
 def encapsulate(directory: bytes, members: Sequence[DirectoryEntry]) -> None:
-    """Move ``members`` of ``directory`` into ``obj`` there; one that is a member is moved as well (rule A14).
+    """Move ``members`` of ``directory`` to ``obj`` there; a member called ``obj`` is moved as well (rule A14).
 
-    To be called by whoever has the turn.
+    The caller holds the lock.
 
-    :raises OSError: a name cannot be moved; those before it are, and :func:`encapsulate` goes on
+    :raises OSError: a name cannot be moved; a second call continues
     """
     target = os.path.join(directory, REPAIRING)
     if os.path.islink(target) or not os.path.isdir(target):
         os.mkdir(target)
-    # All names of the object, those that an interrupted call has moved among them.
+    # All names of the object, including those moved by an interrupted call.
     together = {entry.name for entry in members} | set(os.listdir(target))
     for entry in members:
         old, new = os.path.join(directory, entry.name), os.path.join(target, entry.name)
         if entry.is_link:
-            # A link that leads by a relative path would lead elsewhere from one level below.
+            # A relative link must be adjusted to one level below.
             link = _from_below(os.readlink(old), together)
             if not (os.path.islink(new) and os.readlink(new) == link):
                 os.symlink(link, new)
@@ -45,14 +45,14 @@ def encapsulate(directory: bytes, members: Sequence[DirectoryEntry]) -> None:
 
 
 def _from_below(link: bytes, together: Collection[bytes]) -> bytes:
-    """Return what a link has to say one level below, where the names ``together`` are with it."""
+    """Return the text of a link moved one level down together with the names ``together``."""
     if os.path.isabs(link) or os.path.normpath(link).split(b"/")[0] in together:
         return link
     return b"../" + link
 
 
 def unmovable(directory: bytes, members: Sequence[DirectoryEntry]) -> list[bytes]:
-    """Return the symbolic links deep in an object, relative to ``directory``, that would lead elsewhere afterwards."""
+    """Return the symbolic links deep in an object, relative to ``directory``, whose targets would change."""
     together = {entry.name for entry in members}
     moved = os.path.join(directory, REPAIRING)
     if os.path.isdir(moved):

@@ -1,4 +1,4 @@
-"""An object of which a change was interrupted: read from two directories, and finished or taken back."""
+"""Objects with an interrupted change: read from two directories, completed or undone."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pressmark.stores.stored_object import StoredObject
 
 __all__ = ["Folder", "InterruptedObject", "is_one_directory", "replaced_names", "take_back", "unreached"]
 
-# A directory, and the names in it that are meant; None for all.
+# A directory, and the names in it that belong to the object; None for all.
 Folder = tuple[bytes, Sequence[bytes] | None]
 
 
 class InterruptedObject(StoredObject):
-    """An object of which a change was interrupted: its files are in two directories."""
+    """An object with an interrupted change: its files are in several directories."""
 
     def __init__(
         self,
@@ -56,19 +56,19 @@ class InterruptedObject(StoredObject):
 
 
 def replaced_names(directory: bytes) -> list[bytes]:
-    """Return the name of the object that was to be replaced, unless another has taken its place.
+    """Return the name of the object that was put aside, unless the new object is in place.
 
-    Where several names lie there, which we do not write, all are returned whose places are free: none is to be lost.
+    Pressmark puts one name aside; if there are several, all whose places are free are returned, so that none is lost.
     """
     try:
         names = sorted(os.listdir(os.path.join(directory, REPLACED)))
-    except FileNotFoundError:  # another run has just finished
+    except FileNotFoundError:  # another run has completed the change
         return []
     return [name for name in names if not exists(os.path.join(directory, name))]
 
 
 def take_back(directory: bytes) -> None:
-    """Undo an interrupted replacing, or finish it where the new object is there already."""
+    """Undo an interrupted replacement, or complete it if the new object is in place."""
     aside = os.path.join(directory, REPLACED)
     for name in sorted(os.listdir(aside)):
         restore(os.path.join(aside, name), os.path.join(directory, name))
@@ -76,9 +76,9 @@ def take_back(directory: bytes) -> None:
 
 
 def unreached(found: Contents, place: str) -> list[bytes]:
-    """Return the links that lead nowhere and by their names might extend the ppath.
+    """Return the links without a target whose names could extend the ppath.
 
-    What they lead to may only be away for the moment: a file system that is not mounted, a server that does not answer.
+    The target may be temporarily unavailable: a file system that is not mounted, or a server that does not answer.
     """
     if is_morty(place):
         return []
@@ -86,6 +86,6 @@ def unreached(found: Contents, place: str) -> list[bytes]:
 
 
 def is_one_directory(found: Contents) -> bool:
-    """Return whether an object is in one directory of three characters or more, and nothing else is its."""
+    """Return whether an object consists of one directory with a name of at least three characters."""
     first = found.members[0] if len(found.members) == 1 else None
     return first is not None and first.kind == "directory" and len(decode_fs(first.name)) > 2

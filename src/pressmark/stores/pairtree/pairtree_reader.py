@@ -1,11 +1,11 @@
-"""Pairtree: a tree of directories of two characters, in which each object lies at its identifier's path.
+"""Pairtree: a tree of directories of two characters, where each object is at the path of its identifier.
 
-The specification is draft-kunze-pairtree-01; what it leaves open is decided as its sibling of December 2008 ("Pairtrees
-for Collection Storage") says. In particular a directory of one character ends every ppath.
+The specification is draft-kunze-pairtree-01. Open points follow its sibling of December 2008 ("Pairtrees for Collection
+Storage"); in particular, a directory of one character ends every ppath.
 
-What is changed is changed under the store's workshop (:mod:`pressmark.fs.run_directories`), a directory beside
-``pairtree_root`` that is there while a run is at work. Interrupted changes of one object show as names that begin with
-``pairtree_pressmark`` in its last directory; whoever changes the object next, or repairs the store, finishes them.
+Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists beside
+``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
+``pairtree_pressmark`` in its last directory; the next change of the object, or a repair, completes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pressmark.stores.pairtree.interrupted import (
     unreached,
 )
 from pressmark.stores.pairtree.version_files import prefix_of, version_problems
-from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, Walk, contents, is_morty
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
 from pressmark.stores.running_report import RunningReport
@@ -45,24 +45,24 @@ from pressmark.stores.stored_object import StoredObject
 __all__ = ["PairtreeReader"]
 
 PROGRESS_EVERY = 10_000  # objects
-# What other runs make, too, for the moment in which they change something.
+# Problems that a running change also causes for a moment.
 _PASSING = {"empty", "unfinished", "unreadable"}
 
 
 class PairtreeReader(Store):
-    """A Pairtree that is there, and the objects in it.
+    """An existing Pairtree, and the objects in it.
 
-    :param path: the directory that holds ``pairtree_root``, or ``pairtree_root`` itself
-    :param encapsulation: how new objects' directories are named; see :class:`pressmark.Pairtree`
+    :param path: the directory that contains ``pairtree_root``, or ``pairtree_root`` itself
+    :param encapsulation: how encapsulating directories of new objects are named; see :class:`pressmark.Pairtree`
     :param prefix_required: refuse identifiers that do not begin with the tree's prefix
-    :param links: ``"follow"`` symbolic links in the tree, or ``"refuse"`` them: report and do not follow
-    :param dialect: a tree that another program has written, as ``pairtree_dialects`` lists them; it is only read
-    :param ignore: globs of names that are passed over everywhere in the tree, such as ``.DS_Store``
-    :param durable: have everything on the disk before a change is made; without it a crash of the system, not one of
-        the program, may lose objects that were just put
-
-    :ivar prefix: what is put before every identifier of the tree
-    :raises StoreError: it is no Pairtree, or cannot be read
+    :param links: ``"follow"`` symbolic links in the tree, or ``"refuse"`` them: report them and do not follow
+    :param dialect: the dialect of a tree written by another program, see ``pairtree_dialects``; such a tree is
+        read-only
+    :param ignore: globs of names to ignore in the whole tree, such as ``.DS_Store``
+    :param durable: flush everything before a change is made; without, a crash of the system (not of the program) may
+        lose new objects
+    :ivar prefix: the common prefix of all identifiers of the tree
+    :raises StoreError: not a Pairtree, or not readable
     """
 
     kind: ClassVar[str] = "pairtree"
@@ -93,8 +93,8 @@ class PairtreeReader(Store):
         self._ignore = tuple(ignore)
         self._durable = durable
 
-    def _workshop(self, place: str) -> bytes:
-        """Return the workshop for changes at a ppath: beside the tree, or within it on another file system."""
+    def _work_directory(self, place: str) -> bytes:
+        """Return the work directory for changes at a ppath: beside the tree, or within it on another file system."""
         at = self._tree
         top, device = self._base, os.stat(self._base).st_dev
         for name in ["", *place.split("/")]:
@@ -105,20 +105,20 @@ class PairtreeReader(Store):
                 break
             if status.st_dev != device:
                 top, device = at, status.st_dev
-        return os.path.join(top, WORKSHOP)
+        return os.path.join(top, WORK_DIRECTORY)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
     def objects(
         self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
     ) -> Iterator[StoreObject]:
-        """Give every object, lazily, in the order of the octets of the ppaths' names.
+        """Yield every object lazily, in the order of the bytes of the ppaths' names.
 
-        What belongs to no object (reserved names, empty directories, what lies beside the tree, …) goes to
-        ``on_problem``. Memory does not grow, but by the identifiers of objects whose ppath is not canonical.
+        Names outside of objects (reserved names, empty directories, files beside the tree, …) are passed to
+        ``on_problem``. Memory grows only with the number of ppaths that are not canonical.
 
-        :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
-        :param ignore: globs of names that are passed over, besides those of the store
+        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
+        :param ignore: globs of names to ignore, besides those of the store
         """
         return self._objects(self._walk(ignore), threads, on_problem)
 
@@ -129,12 +129,12 @@ class PairtreeReader(Store):
                 yield self._with_duplicates(record, others) if record.problems else record
 
     def _second_look(self, walk: Walk, item: Item) -> list[Item]:
-        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        """Return the item of a walk, or the items in its place if another run was changing it."""
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
             return [item]
         return settled(
-            item, lambda: walk.again(item), self._workshop(decode_fs(encode_fs(item.path)).removeprefix(ROOT))
+            item, lambda: walk.again(item), self._work_directory(decode_fs(encode_fs(item.path)).removeprefix(ROOT))
         )
 
     def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Walk:
@@ -156,19 +156,19 @@ class PairtreeReader(Store):
         return () if found is None else self._walk(readable=True).unreadable_in(record.path, found)
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
-        """Add that another ppath stands for the same identifier; one of two such is not canonical (rule A19)."""
+        """Add the problem that another ppath has the same identifier; one of the two is not canonical (rule A19)."""
         if not any(found.kind == "not-canonical" for found in record.problems):
             return record
         assert record.id is not None
         canonical = next(found.expected for found in record.problems if found.kind == "not-canonical")
         other = others.setdefault(record.id, record.path)
         if not self._is_object(other.removeprefix(f"{ROOT}/")):
-            other = others[record.id] = record.path  # it has gone since
+            other = others[record.id] = record.path  # removed meanwhile
         if canonical is not None and self._is_object(canonical.removeprefix(f"{ROOT}/")):
             other = canonical
         if other == record.path:
             return record
-        message = f"{other} is the same identifier's; remove one, or move it"
+        message = f"{other} has the same identifier; remove or move one of them"
         found = problem("duplicate-id", encode_fs(record.path), message, expected=canonical, found=other)
         return record._replace(problems=(*record.problems, found))
 
@@ -177,7 +177,7 @@ class PairtreeReader(Store):
         return found is not None and bool(found.members or found.ours)
 
     def _contents(self, place: str) -> Contents | None:
-        """Return what the last directory of a ppath holds; :data:`None` where there is none."""
+        """Return the content of a ppath's last directory; :data:`None` if it does not exist."""
         if self._link(place) is not None:
             return None
         directory = os.path.join(self._tree, encode_fs(place))
@@ -191,15 +191,15 @@ class PairtreeReader(Store):
             raise
 
     def _link(self, place: str) -> str | None:
-        """Return the path of the first symbolic link on the way to a place, where links are refused."""
+        """Return the path of the first symbolic link above a place, if links are refused."""
         link = None if self._follow else first_link(self._tree, encode_fs(place))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
-        """Test in which dialect a tree is written: return how many objects each may have written.
+        """Detect the dialect of a tree: return the number of objects that each dialect may have written.
 
-        ``spec`` counts the ppaths that are canonical, and ``unknown`` those that nobody known writes. What several
-        dialects write alike counts for each.
+        ``spec`` counts canonical ppaths, ``unknown`` those of no known dialect. An object that several dialects write
+        alike counts for each.
         """
         counts: Counter[str] = Counter()
         for record in self.objects(threads=threads):
@@ -220,10 +220,10 @@ class PairtreeReader(Store):
         on_problem: OnProblem | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Walk the whole tree and return what is wrong.
+        """Walk the whole tree and return a report of all problems.
 
-        Files in objects are not read, only that they can be read is checked. A Pairtree holds no digests: with
-        ``digests`` nothing more is done.
+        Files in objects are only checked for being readable. A Pairtree contains no digests, so ``digests`` has no
+        effect.
         """
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(version_problems(self._base))
@@ -236,24 +236,24 @@ class PairtreeReader(Store):
     def _place(self, identifier: str | bytes) -> str:
         if self.dialect is None:
             return self.layout.map_id(identifier)
-        self.layout.map_id(identifier)  # refuses what no Pairtree takes
+        self.layout.map_id(identifier)  # refuses invalid identifiers
         whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         return dialects.path(self.dialect, whole.removeprefix(self.prefix))
 
     def get(self, identifier: str | bytes) -> StoredObject:
         """Return an object.
 
-        :raises ObjectError: of kind ``missing``: it is not there
-        :raises IdentifierError: the identifier has no place in a Pairtree
+        :raises ObjectError: of kind ``missing``: the store has no such object
+        :raises IdentifierError: the identifier has no path in a Pairtree
         """
         return self._stored(identifier, self._place(identifier))
 
     def locate(self, record: StoreObject) -> StoredObject:
-        """Return the object of a record of :meth:`objects`: also one whose ppath is not its identifier's."""
+        """Return the object of a record of :meth:`objects`, even if its ppath is not canonical."""
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> StoredObject:
-        # Absolute paths are made once: of many small objects that would cost a tenth of what is done for each.
+        # Making each path absolute would take a tenth of the time for small objects.
         tree = self._tree if os.path.isabs(self._tree) else os.path.abspath(self._tree)
         directory = os.path.join(tree, encode_fs(place)) if place else tree
         with object_errors(self.root, identifier):
@@ -262,7 +262,7 @@ class PairtreeReader(Store):
                 if found is None or REPLACED not in found.ours:
                     replaced = []
                     break
-                # Between the two looks the old object may have been put aside, or the new one have come.
+                # The object may have been moved between the two looks.
                 replaced = replaced_names(directory)
                 names = {entry.name for entry in found.members}
                 if (names or replaced) and names.isdisjoint(replaced):
@@ -280,16 +280,16 @@ class PairtreeReader(Store):
             return StoredObject(self.root, shown_id, directory, [entry.name for entry in found.members], links)
 
     def _between(self, identifier: str, directory: bytes, found: Contents, replaced: list[bytes]) -> StoredObject:
-        """Return an object that is between two steps of a change.
+        """Return an object between two steps of a change.
 
-        :param directory: the last of its ppath, which holds ``found``
-        :param replaced: the names of the object that are put aside there
+        :param directory: the last directory of its ppath, with the content ``found``
+        :param replaced: the names of the object that were put aside
         """
         links = "follow" if self._follow else "refuse"
         aside = os.path.join(directory, REPLACED)
         members = [entry.name for entry in found.members]
         if REPAIRING in found.ours or members:
-            # Everything is there, in several directories.
+            # The object is complete, in several directories.
             parts: list[Folder] = [(directory, members)]
             parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
             parts += [(aside, replaced)] if replaced else []
@@ -299,19 +299,19 @@ class PairtreeReader(Store):
         return StoredObject(self.root, identifier, aside, replaced, links)
 
     def _missing(self, identifier: str | bytes, place: str) -> ObjectError:
-        return ObjectError(self.root, identifier, "missing", f"there is no object at {ROOT}/{place}")
+        return ObjectError(self.root, identifier, "missing", f"object not found at {ROOT}/{place}")
 
     def _settled(self, identifier: str | bytes, directory: bytes, place: str, ignore: Sequence[str]) -> Contents:
-        """Finish an interrupted change of one object, and return what its last directory holds then.
+        """Complete an interrupted change of one object, and return the content of its last directory.
 
-        :raises ObjectError: nobody can tell what is the object's there
+        :raises ObjectError: the object's files cannot be determined
         """
         found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
         links = unreached(found, place)
         if links:
             link = f"{ROOT}/{place}/{decode_fs(links[0])}"
-            reason = "is a symbolic link that leads nowhere now, and may be a branch of the tree"
-            way_out = "mount what it leads to, or remove the link"
+            reason = "is a symbolic link without a target, possibly a branch of the tree"
+            way_out = "mount its target, or remove the link"
             raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")
         if not found.ours:
             return found
@@ -324,19 +324,19 @@ class PairtreeReader(Store):
 
 
 def _base_of(path: Path) -> bytes:
-    """Return the directory that holds pairtree_root, from that or from pairtree_root itself (rule A11)."""
+    """Return the directory that contains pairtree_root, from that or from pairtree_root itself (rule A11)."""
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if exists(given) else "it is not there"
-            raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
+            what = "not a directory" if exists(given) else "not found"
+            raise StoreError(given, f"{what}; specify the directory that contains {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
         if os.path.isdir(tree):
-            scan(tree)  # it opens
+            scan(tree)  # raises if it cannot be read
             return given
         if exists(tree):
-            raise StoreError(given, f"{ROOT} in it is no directory; restore it")
+            raise StoreError(given, f"{ROOT} is not a directory; restore it")
         absolute = os.path.abspath(given)
         if os.path.basename(absolute) == encode_fs(ROOT):
             return os.path.dirname(absolute)
-    raise StoreError(given, f"there is no {ROOT} in it: it is no Pairtree")
+    raise StoreError(given, f"not a Pairtree, because {ROOT} is missing; specify a directory that contains it")

@@ -1,4 +1,4 @@
-"""Pairtrees: objects put, adopted, replaced and deleted."""
+"""Changes of a Pairtree: objects stored, adopted, replaced and removed."""
 
 from __future__ import annotations
 
@@ -29,43 +29,45 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
-from pressmark.stores.store import CopyMode, OnEvent, Path, Source, StoreObject, encode_path
+from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 
 __all__ = ["PairtreeStore"]
 
 
 class PairtreeStore(PairtreeReader):
-    """A Pairtree that is there, and can be changed; :meth:`create` makes one; see :class:`PairtreeReader`."""
+    """An existing Pairtree that can be changed; :meth:`create` creates one; see :class:`PairtreeReader`."""
 
     @classmethod
     def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
-        """Make an empty Pairtree in a directory that is empty or not there, and open it.
+        """Create an empty Pairtree in a directory that is empty or does not exist, and open it.
 
-        :param layout: a :class:`pressmark.Pairtree` whose prefix and encapsulation are taken
-        :param prefix: what every identifier begins with and no path shows
+        :param layout: a :class:`pressmark.Pairtree` whose prefix and encapsulation are used
+        :param prefix: the common prefix of all identifiers, omitted from paths (section 4)
         :param options: as for opening
-        :raises StoreError: there is something in the directory, or it cannot be written
+        :raises StoreError: the directory is not empty, or cannot be written
         """
         if layout is not None:
             if not isinstance(layout, Pairtree):
-                raise StoreError(encode_path(path), f"a Pairtree has the layout pairtree, not {layout.name}")
+                raise StoreError(encode_path(path), f"a Pairtree uses the layout pairtree, not {layout.name}")
             prefix = prefix or layout.prefix
             options = {"encapsulation": layout.encapsulation, "prefix_required": layout.prefix_required, **options}
         base = encode_path(path)
-        data = encoded_prefix(base, prefix)  # before anything is made
+        data = encoded_prefix(base, prefix)  # before anything is created
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
-            # What an interrupted call has left is written again.
+            # Files of an interrupted creation are overwritten.
             strangers = sorted(set(os.listdir(base)) - UNFINISHED)
             if strangers:
                 raise StoreError(
-                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
                 )
             if prefix_of(base) not in ("", prefix):
-                raise StoreError(base, f"it holds the prefix of another tree, whose {ROOT} is missing; restore that")
+                raise StoreError(
+                    base, f"the directory contains the prefix of another tree, whose {ROOT} is missing; restore it"
+                )
             write_version(base)
             write_prefix(base, data)
-            # Last: this is what makes a Pairtree of it.
+            # Last, because this makes the directory a Pairtree.
             os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
         return cls(path, **options)  # type: ignore[arg-type]
@@ -73,7 +75,7 @@ class PairtreeStore(PairtreeReader):
     def put(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         *,
         replace: bool = False,
         mode: CopyMode = "auto",
@@ -84,25 +86,25 @@ class PairtreeStore(PairtreeReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
-        """Store an object in an encapsulating directory: whole or not at all.
+        """Store an object in an encapsulating directory, completely or not at all.
 
-        An object that is replaced keeps the name of its encapsulating directory, and is replaced in one step where the
-        system can exchange two names (Linux).
+        A replaced object keeps the name of its encapsulating directory. It is replaced in one step where the system can
+        exchange two names (Linux).
 
-        :param encapsulation: the directory's name, instead of the one that the store gives
-        :param check: called with the path of the object before it appears; what it raises ends this
-        :param algorithms: of the digests that ``on_file`` gets
-        :param on_file: called with the name and the outcome of each file that was copied; what it raises ends this
+        :param encapsulation: the name of the encapsulating directory, instead of the store's choice
+        :param check: called with the path of the object before it appears; an exception discards the object
+        :param algorithms: of the digests that ``on_file`` receives
+        :param on_file: called with name and outcome of each copied file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
-        :raises ObjectError: nothing was stored; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this tree
+        :raises ObjectError: nothing was stored; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this tree
         """
         place, name = self._new_place(identifier, encapsulation)
         with object_errors(self.root, identifier):
             if not replace and self._is_object(place):
                 raise self._exists(identifier, place)
-            with RunDirectory(self._workshop(place)) as shop:
-                new = shop / b"object"
+            with RunDirectory(self._work_directory(place)) as staging:
+                new = staging / b"object"
                 copy_source(
                     source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
                 )
@@ -111,34 +113,34 @@ class PairtreeStore(PairtreeReader):
                 if self._durable:
                     flush_tree(new)
                 longest = longest_inside(new)
-                with shop.lock():
-                    name = self._move_in(shop, identifier, new, place, name, longest, replace)
+                with staging.lock():
+                    name = self._move_in(staging, identifier, new, place, name, longest, replace)
         return self._proper(place, name)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
-        """Have a directory, on the same file system, moved in as it is: it becomes the encapsulating directory.
+        """Move an existing directory on the same file system into the tree as an encapsulating directory.
 
-        :raises ObjectError: nothing was moved; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this tree
+        :raises ObjectError: nothing was moved; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this tree
         """
         place, name = self._new_place(identifier, encapsulation)
         with object_errors(self.root, identifier):
             if self._is_object(place):
                 raise self._exists(identifier, place)
             longest = longest_inside(directory)
-            with RunDirectory(self._workshop(place)) as shop, shop.lock():
-                name = self._move_in(shop, identifier, directory, place, name, longest, False)
+            with RunDirectory(self._work_directory(place)) as staging, staging.lock():
+                name = self._move_in(staging, identifier, directory, place, name, longest, False)
         return self._proper(place, name)
 
     def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
-        """Return the ppath of an object that is put, and the name of its encapsulating directory."""
+        """Return the ppath of a new object, and the name of its encapsulating directory."""
         self.refuse_changes()
         place, _, name = self.layout.object_path(identifier).rpartition("/")
         if encapsulation is not None:
             name = encapsulation
             if not _encapsulates(encode_fs(name)):
-                reason = f"no object can be in a directory called {quoted(name)}"
-                way_out = "choose a name of three characters or more that does not begin with pairtree"
+                reason = f"{quoted(name)} cannot be the name of an encapsulating directory"
+                way_out = "use a name of at least three characters that does not begin with pairtree"
                 raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
         too_much = too_long(self._tree, encode_fs(f"{place}/{name}"))
         if too_much:
@@ -146,21 +148,21 @@ class PairtreeStore(PairtreeReader):
         return place, name
 
     def _proper(self, place: str, name: str) -> StoreObject:
-        """Return the record of an object that was put."""
+        """Return the record of a stored object."""
         problems = self._walk().identified(place)[1]
         return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
 
     def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"there is one at {ROOT}/{place}: replace it, or delete it first"
+        reason = f"object exists at {ROOT}/{place}; replace it, or remove it first"
         return ObjectError(self.root, identifier, "exists", reason)
 
     def refuse_changes(self) -> None:
         if self.dialect is not None:
-            raise StoreError(self.root, f"a tree in the dialect {self.dialect} is only read: migrate it to a new one")
+            raise StoreError(self.root, f"a tree in the dialect {self.dialect} is read-only; migrate it to a new tree")
 
     def _move_in(
         self,
-        shop: RunDirectory,
+        staging: RunDirectory,
         identifier: str | bytes,
         new: bytes,
         place: str,
@@ -168,21 +170,21 @@ class PairtreeStore(PairtreeReader):
         longest: bytes,
         replace: bool,
     ) -> str:
-        """Give what was prepared its place; return the name that it has there.
+        """Publish a staged object; return the name of its encapsulating directory.
 
-        :param longest: path in it, as of :func:`longest_inside`
+        :param longest: the longest path in it, from :func:`longest_inside`
         """
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link, and links are refused; follow them, or put what it leads to there"
+            reason = f"{link} is a symbolic link; follow links, or replace the link by its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)
             if clash is not None:
-                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
+                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
         made: list[bytes] = []
         try:
             made = make_parents(self._tree, ppath)
@@ -195,13 +197,13 @@ class PairtreeStore(PairtreeReader):
                 self._refuse_too_long(identifier, place, name, longest)
                 if not is_one_directory(found):
                     encapsulate(directory, found.members)
-                self._replace(shop, new, directory, encode_fs(name))
+                self._replace(staging, new, directory, encode_fs(name))
             else:
                 raise self._exists(identifier, place)
         except BaseException as error:
             prune_empty_parents(self._tree, ppath, strict=False)
             if isinstance(error, NotADirectoryError):
-                reason = "a file lies where its ppath goes on; repair the store first"
+                reason = "a file is in the way of its ppath; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
         if self._durable:
@@ -215,27 +217,27 @@ class PairtreeStore(PairtreeReader):
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
 
-    def _replace(self, shop: RunDirectory, new: bytes, directory: bytes, name: bytes) -> None:
-        """Put the new object in the place of the old one, which goes into the workshop."""
+    def _replace(self, staging: RunDirectory, new: bytes, directory: bytes, name: bytes) -> None:
+        """Replace the old object, which is moved to the staging directory."""
         old = os.path.join(directory, name)
         aside = os.path.join(directory, REPLACED)
         try:
-            # Under its name, which tells the next run whether the new object has taken its place.
+            # It keeps its name, which shows the next run whether the new object is in place.
             left = replace_directory(new, old, os.path.join(aside, name))
         except BaseException:
             if exists(aside):
                 take_back(directory)
             raise
         if left != new:
-            os.rename(aside, shop / b"replaced")
+            os.rename(aside, staging / b"replaced")
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove one object, never the objects below it; then directories above it that are empty.
+        """Remove one object, never the objects below it, and the directories above it that become empty.
 
-        Of an encapsulating directory that is a symbolic link the link is removed, not what it leads to.
+        If the encapsulating directory is a symbolic link, the link is removed and its target stays.
 
-        :raises ObjectError: of kind ``missing``, or nothing could be removed
-        :raises IdentifierError: the identifier has no place in this tree
+        :raises ObjectError: of kind ``missing``, or the object could not be removed
+        :raises IdentifierError: the identifier has no path in this tree
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
@@ -244,7 +246,7 @@ class PairtreeStore(PairtreeReader):
         with object_errors(self.root, identifier):
             if not self._is_object(place):
                 raise self._missing(identifier, place)
-            with RunDirectory(self._workshop(place)) as shop, shop.lock():
+            with RunDirectory(self._work_directory(place)) as staging, staging.lock():
                 try:
                     found = self._settled(identifier, directory, place, self._ignore)
                 except FileNotFoundError:
@@ -252,23 +254,23 @@ class PairtreeStore(PairtreeReader):
                 if not found.members:
                     raise self._missing(identifier, place)
                 if len(found.members) > 1:
-                    # So that it goes in one step.
+                    # Then it can be removed in one step.
                     encapsulate(directory, found.members)
                 name = OBJECT if len(found.members) > 1 else found.members[0].name
-                os.rename(os.path.join(directory, name), shop / b"object")
+                os.rename(os.path.join(directory, name), staging / b"object")
                 if self._durable:
                     flush_directory(directory)
                 prune_empty_parents(self._tree, ppath, strict=False)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Encapsulate every object that is not, finish what was interrupted, and remove empty ppaths.
+        """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
 
-        Everything of an object that is not properly encapsulated is moved into a directory ``obj`` in the same place;
-        identifiers and ppaths stay, and so does every byte (section 2). Done twice, it changes nothing. What is not
-        for a repair to decide stays as it is and is in the report.
+        The files of an object that is not properly encapsulated are moved to a directory ``obj`` in the same place;
+        identifiers, ppaths and contents do not change (section 2). A second repair changes nothing. Ambiguous problems
+        are reported and not changed.
 
-        :param dry_run: only say what would be done
-        :param on_event: called with :class:`Changed`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
+        :param dry_run: report the changes without making them
+        :param on_event: called with :class:`RepairStep`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
         """
         from pressmark.stores.pairtree.repair import Repair
 
@@ -282,5 +284,5 @@ class PairtreeStore(PairtreeReader):
 
 
 def _encapsulates(name: bytes) -> bool:
-    """Return whether a directory of this name, and nothing else, would be an object's."""
+    """Return whether a directory of this name can be an encapsulating directory."""
     return len(decode_fs(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name

@@ -1,4 +1,4 @@
-"""What can be mended in a Pairtree: objects encapsulated, interrupted changes finished, empty ppaths removed."""
+"""Repairs of a Pairtree: objects encapsulated, interrupted changes completed, empty ppaths removed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
 from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
-from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORKSHOP, Contents, contents, is_morty
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, contents, is_morty
 from pressmark.stores.problems import problem
-from pressmark.stores.store import Changed, OnEvent, StoreObject
+from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 
 __all__ = ["Repair"]
 
-# What a repair mends, by moving everything that is the object's into one directory.
+# Problems repaired by moving all files of the object to one directory.
 _MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
 
 
 class Repair(contextlib.ExitStack):
-    """One repair of a tree; a context manager, which keeps its workshops.
+    """One repair of a tree; a context manager that holds its staging directories.
 
-    :ivar report: what remains, and what was done
+    :ivar report: the remaining problems, and counts
     """
 
     def __init__(self, store: PairtreeReader, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> None:
@@ -44,15 +44,15 @@ class Repair(contextlib.ExitStack):
 
     def __enter__(self) -> Repair:
         super().__enter__()
-        folder = os.path.join(self._store._base, WORKSHOP)
+        folder = os.path.join(self._store._base, WORK_DIRECTORY)
         if not self._dry_run and os.path.isdir(folder):
             for left in own_leftovers(folder):
-                self._tell(Changed("remove", WORKSHOP + b"/" + os.path.basename(left)))
-            self._shop(folder)  # also where nothing is left in it
+                self._tell(RepairStep("remove", WORK_DIRECTORY + b"/" + os.path.basename(left)))
+            self._staging(folder)  # also removes an empty one
         return self
 
     def see(self, item: StoreObject | Problem) -> None:
-        """Mend what can be mended of one thing that the walk found, and report the rest."""
+        """Repair one item of the walk if possible, and report the remaining problems."""
         if isinstance(item, Problem):
             if not self._see_problem(item):
                 self.report.add([item])
@@ -72,35 +72,35 @@ class Repair(contextlib.ExitStack):
 
     def _see_problem(self, found: Problem) -> bool:
         if found.kind == "leftover":
-            # Entering the workshop removes it.
-            self._tell(Changed("remove", found.path))
+            # Entering the work directory removes leftovers.
+            self._tell(RepairStep("remove", found.path))
             if not self._dry_run:
-                self._shop(os.path.dirname(os.path.join(self._store._base, found.path)))
+                self._staging(os.path.dirname(os.path.join(self._store._base, found.path)))
             return True
         if found.kind != "empty":
             return False
         return self._prune(decode_fs(found.path).removeprefix(f"{ROOT}/"))
 
     def _prune(self, place: str) -> bool:
-        """Remove an empty directory, and those above it that are empty then; return whether it is gone."""
+        """Remove an empty directory and those above it that become empty; return whether it is gone."""
         removed: list[bytes] = []
         try:
             if self._dry_run:
                 removed = self._would_prune(encode_fs(place))
             else:
-                with self._shop(self._store._workshop(place)).lock():
+                with self._staging(self._store._work_directory(place)).lock():
                     prune_empty_parents(self._store._tree, encode_fs(place), removed)
         except OSError as error:
             stuck = (
                 os.path.relpath(error.filename, self._store._base) if error.filename else encode_fs(f"{ROOT}/{place}")
             )
-            self.report.add([unrepaired(stuck, error)])  # it may be one above
+            self.report.add([unrepaired(stuck, error)])  # possibly a directory above
         for path in removed:
-            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + path))
+            self._tell(RepairStep("prune", encode_fs(ROOT) + b"/" + path))
         return bool(removed) or not exists(os.path.join(self._store._tree, encode_fs(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return what pruning would remove after all that it would have removed already."""
+        """Return what pruning would remove after everything pruned so far."""
         removed = []
         while place:
             directory = os.path.join(self._store._tree, place)
@@ -125,12 +125,12 @@ class Repair(contextlib.ExitStack):
             if change is not None:
                 self._tell(change)
             return change is not None
-        shop = self._shop(store._workshop(place))
-        with shop.lock():
+        staging = self._staging(store._work_directory(place))
+        with staging.lock():
             try:
                 found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
             except FileNotFoundError:
-                return True  # somebody has deleted it meanwhile
+                return True  # removed meanwhile
             change = self._change(record, directory, found)
             if change is None:
                 return False
@@ -141,24 +141,24 @@ class Repair(contextlib.ExitStack):
         self._tell(change)
         return True
 
-    def _change(self, record: StoreObject, directory: bytes, found: Contents) -> Changed | None:
-        """Return what is to be done; :data:`None` where nothing must be."""
+    def _change(self, record: StoreObject, directory: bytes, found: Contents) -> RepairStep | None:
+        """Return the required change; :data:`None` if none is required or possible."""
         if not found.ours and (is_one_directory(found) or not found.members):
-            return None  # it is no longer as the walk found it
+            return None  # already repaired
         if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
-            return None  # what is in the way is none of ours
+            return None  # a foreign name is in the way
         if unreached(found, record.path):
-            return None  # it would cut off the branch that they may lead to
+            return None  # they may lead to a branch of the tree
         broken = unmovable(directory, found.members)
         if broken:
             path = encode_fs(record.path) + b"/"
             self.report.add(problem("link-unmoved", path + name) for name in broken)
             return None
         names = tuple(entry.name for entry in found.members)
-        return Changed("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
+        return RepairStep("finish" if found.ours else "encapsulate", encode_fs(record.path), names)
 
-    def _shop(self, folder: bytes) -> RunDirectory:
+    def _staging(self, folder: bytes) -> RunDirectory:
         if folder not in self._shops:
-            with store_errors(folder):  # no repair at all without one
+            with store_errors(folder):  # required for any repair
                 self._shops[folder] = self.enter_context(RunDirectory(folder))
         return self._shops[folder]

@@ -1,4 +1,4 @@
-"""The files beside pairtree_root: which version this is, and what every identifier begins with (section 4)."""
+"""The files beside pairtree_root: the Pairtree version, and the common prefix of identifiers (section 4)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ VERSION_TEXT = (
     "This directory conforms to Pairtree Version 0.1. Updated spec:\n"
     "http://www.cdlib.org/inside/diglib/pairtree/pairtreespec.html\n"
 )
-# What a version file says, whatever else it says.
+# The text that identifies a version file.
 _SAYS = b"Pairtree Version 0.1"
-# A prefix is the beginning of an identifier. What is longer is another file under its name.
+# A longer file is not a prefix.
 LONGEST_PREFIX = 4096  # bytes
 _SPACE = b" \t\n\v\f\r"
 _BOM = b"\xef\xbb\xbf"
 
 
 def prefix_of(base: bytes) -> str:
-    """Return the prefix of a tree, without a BOM and without white space at either end (rule A8).
+    """Return the prefix of a tree, without BOM and surrounding white space (rule A8).
 
-    :raises StoreError: the file cannot be read, or is no prefix
+    :raises StoreError: the file cannot be read, or is not a prefix
     """
     path = os.path.join(base, PREFIX)
     try:
@@ -44,50 +44,52 @@ def prefix_of(base: bytes) -> str:
         raise
     prefix = data.removeprefix(_BOM).strip(_SPACE)
     if len(data) > LONGEST_PREFIX:
-        raise StoreError(path, f"it is longer than {LONGEST_PREFIX} bytes: that is no prefix; restore the file")
+        raise StoreError(path, f"not a prefix, because it is longer than {LONGEST_PREFIX} bytes; restore the file")
     if b"\n" in prefix or b"\r" in prefix:
-        raise StoreError(path, "it has more than one line, and a prefix is one; leave the one that is meant")
+        raise StoreError(path, "the prefix has more than one line; remove the other lines")
     if b"\0" in prefix:
-        raise StoreError(path, "there is a NUL in it, which no prefix has; restore the file")
+        raise StoreError(path, "the prefix contains a NUL character; restore the file")
     try:
         return prefix.decode()
     except UnicodeDecodeError as error:
-        raise StoreError(path, f"it is not UTF-8 at byte {error.start}; restore the file") from None
+        raise StoreError(path, f"not UTF-8 at byte {error.start}; restore the file") from None
 
 
 def encoded_prefix(base: bytes, prefix: str) -> bytes:
-    """Return what the file of a prefix holds: exactly that, without a newline.
+    """Return the content of the prefix file: the prefix without a newline.
 
-    :raises StoreError: it would not be read back as it is
+    :raises StoreError: the prefix would be read back differently
     """
     path = os.path.join(base, PREFIX)
     try:
         data = prefix.encode()
     except UnicodeEncodeError:
-        raise StoreError(path, "the prefix is not UTF-8; choose another") from None
+        raise StoreError(path, "the prefix is not UTF-8; choose another prefix") from None
     unreadable = data != data.removeprefix(_BOM).strip(_SPACE) or {0, 10, 13} & set(data)
     if unreadable or len(data) > LONGEST_PREFIX:
-        raise StoreError(path, "a prefix has no white space at its ends, no line breaks, no NUL and at most 4096 bytes")
+        raise StoreError(
+            path, "invalid prefix; use at most 4096 bytes without surrounding white space, line breaks and NUL"
+        )
     return data
 
 
 def write_prefix(base: bytes, data: bytes) -> None:
-    """Write what :func:`encoded_prefix` has given; no file for the empty prefix."""
+    """Write the content returned by :func:`encoded_prefix`; no file for the empty prefix."""
     path = os.path.join(base, PREFIX)
     if data:
         replace_file(path, data, part=path + _PART)
-    elif os.path.exists(path):  # of an interrupted call
+    elif os.path.exists(path):  # from an interrupted call
         os.unlink(path)
 
 
 def write_version(base: bytes) -> None:
-    """Write the file that says which version of Pairtree this is."""
+    """Write the version file."""
     path = os.path.join(base, VERSION)
     replace_file(path, VERSION_TEXT.encode(), part=path + _PART)
 
 
 def version_problems(base: bytes) -> list[Problem]:
-    """Return what is to be said of the version file, which nobody needs (rule A10)."""
+    """Return the problems of the version file, which is not required (rule A10)."""
     path = os.path.join(base, VERSION)
     try:
         with open(path, "rb") as file:

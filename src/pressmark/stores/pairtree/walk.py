@@ -1,8 +1,8 @@
-"""The walk of a Pairtree: every object, and every name that belongs to none, in the order of the names' octets.
+"""The walk of a Pairtree: every object, and every name outside of objects, in the order of bytes.
 
-Directories that need no rule of their own are looked through by a kernel, many at a time and on several threads. What
-it defers is looked at here, one directory at a time: this is the one place that says what a directory holds.
-Encapsulating directories are opened only where the caller asks whether what is in them can be read.
+A kernel reads most directories, many at a time and on several threads. Directories that need a special rule are
+deferred to this module, one at a time. Encapsulating directories are only opened to check whether their content can be
+read.
 """
 
 from __future__ import annotations
@@ -33,49 +33,49 @@ from pressmark.stores.store import StoreObject
 from pressmark.threads import resolve_threads
 
 __all__ = [
-    *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORKSHOP"),
+    *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
     *("Contents", "Walk", "Work", "contents", "is_morty"),
 ]
 
 ROOT = "pairtree_root"
 RESERVED = b"pairtree"
-# Names of ours, all reserved, so that no other program takes what is under them for an object.
-WORKSHOP = b"pairtree_pressmark"
-REPAIRING = b"pairtree_pressmark-obj"  # what a split end is moved into, before it gets its name
-REPLACED = b"pairtree_pressmark-old"  # holds an object that is replaced where two names cannot be exchanged at once
-# The name of the directory that a split end is repaired with (section 2).
+# Our own names; they are reserved, so that no other program takes their content for an object.
+WORK_DIRECTORY = b"pairtree_pressmark"
+REPAIRING = b"pairtree_pressmark-obj"  # the temporary name of a repaired object's directory
+REPLACED = b"pairtree_pressmark-old"  # holds a replaced object where two names cannot be exchanged
+# The encapsulating directory of a repaired object (section 2).
 OBJECT = b"obj"
 
-# Directories that a thread reads before it gives its results: a few milliseconds of work, and few kilobytes.
+# Directories that a thread reads before it returns results: a few milliseconds and kilobytes.
 BUDGET = 2048
-# Results that wait for those before them.
+# Maximal number of results that wait for those before them.
 WAITING = 16_384
 SHOWN_NAMES = 5
 
 
 @dataclass
 class Work:
-    """Directories to be looked through, and what is below them.
+    """Directories to read, with everything below them.
 
-    :ivar places: relative to the root, in their order
+    :ivar places: relative to the root, in order
     """
 
     places: list[str]
 
 
-# What is found in a part of the tree, or is still to be.
+# Results of a part of the tree, or work still to be done.
 Part = list[Item] | Work
 
 
 class Contents(NamedTuple):
-    """What a directory of the tree holds.
+    """The content of a directory of the tree.
 
-    :ivar members: what does not extend the ppath: the object's
-    :ivar below: directories of one or two characters that do
+    :ivar members: names that do not extend the ppath: they belong to the object
+    :ivar below: directories of one or two characters, which extend the ppath
     :ivar reserved: names that begin with ``pairtree``
-    :ivar ours: names under which a change of ours was going on
-    :ivar ignored: names that were to be ignored
-    :ivar links: symbolic links that are not followed and may extend the ppath, so that they are no object's
+    :ivar ours: names of an interrupted change of ours
+    :ivar ignored: ignored names
+    :ivar links: symbolic links that are not followed and could extend the ppath, so that they belong to no object
     """
 
     members: list[DirectoryEntry]
@@ -87,12 +87,12 @@ class Contents(NamedTuple):
 
 
 def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
-    """Sort out what is in a directory of the tree (rules 11 to 16).
+    """Classify the entries of a directory of the tree (rules 11 to 16).
 
-    :param is_morty: its name has one character: it ends every ppath
-    :param follow: symbolic links
-    :param ignore: globs of names that do not extend a ppath and are passed over
-    :raises OSError: it cannot be read
+    :param is_morty: the directory's name has one character, so that it ends every ppath
+    :param follow: follow symbolic links
+    :param ignore: globs of names to ignore, unless they extend a ppath
+    :raises OSError: the directory cannot be read
     """
     ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
     found = Contents([], [], [], [], [], [])
@@ -120,14 +120,14 @@ def is_morty(path: str) -> bool:
 
 
 class Walk:
-    """One walk over a tree.
+    """One walk of a tree.
 
-    :param base: the directory that holds pairtree_root
-    :param layout: what its paths mean
-    :param dialect: in which it was written, or :data:`None` for the specification
-    :param follow: symbolic links
-    :param ignore: globs of names to pass over
-    :param readable: report what in an object cannot be read
+    :param base: the directory that contains pairtree_root
+    :param layout: decodes the paths
+    :param dialect: of the tree; :data:`None` for the specification
+    :param follow: follow symbolic links
+    :param ignore: globs of names to ignore
+    :param readable: report unreadable files in objects
     """
 
     def __init__(
@@ -153,9 +153,9 @@ class Walk:
     # --- in order -------------------------------------------------------------------------------------------------
 
     def items(self, threads: int | None = None) -> Iterator[Item]:
-        """Give objects and problems in their order.
+        """Yield objects and problems in order.
 
-        :param threads: how many read directories; :data:`None` or 0 for as many as there are cores
+        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
         """
         yield from self._beside()
         first, below = self._looked_at("")
@@ -167,7 +167,7 @@ class Walk:
         yield from self._one_by_one(below)
 
     def again(self, item: Item) -> list[Item]:
-        """Look again at the place of an item: at the object, or at all that is there where there was none."""
+        """Read the place of an item again: the object, or everything there if the item is a problem."""
         found, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
         if isinstance(item, StoreObject):
             return [one for one in found if encode_fs(one.path) == encode_fs(item.path)]
@@ -183,10 +183,10 @@ class Walk:
                 yield from part
 
     def _by_threads(self, below: Work, workers: int) -> Iterator[Item]:
-        """Work on the leftmost that is left to do, and never far ahead of what is given.
+        """Process the leftmost work first, and stay close to the results already yielded.
 
-        The line holds what is done, what is being done, and what is to be done, in the order of the tree. Whoever is
-        free takes from the leftmost work; what it leaves takes its place.
+        The line contains results, running work and waiting work in the order of the tree. A free thread takes the
+        leftmost work, which is replaced by its results and the remaining work.
         """
         line: list[Part | Future[list[Part]]] = [below]
         with GeneratorPool(workers, "pressmark-walk") as pool:
@@ -208,7 +208,7 @@ class Walk:
                     continue
                 running += 1
             elif isinstance(part, Work):
-                # The leftmost must go on, whatever waits behind it.
+                # The leftmost work always continues.
                 if index and (running >= 2 * workers or waiting >= WAITING):
                     return
                 share = -(-len(part.places) // (workers + 1))
@@ -223,7 +223,7 @@ class Walk:
     # --- many directories -----------------------------------------------------------------------------------------
 
     def _look_through(self, work: Work) -> list[Part]:
-        """Look through directories and those below them, within the budget; return what is found and what is left."""
+        """Read directories and those below them, within the budget; return the results and the remaining work."""
         parts: list[Part] = []
         places = work.places
         budget = BUDGET
@@ -237,7 +237,7 @@ class Walk:
             packed, _ = self._kernels.ByteColumn.from_texts(places[:plain])
             found, names, rest = self._kernels.scan_pairtree(self._root, packed, self._follow, budget)
             left = rest.to_texts()
-            # How many it has read it does not say: at least those that it was given, if none is left.
+            # The number of directories read is at least the number of results.
             budget = 0 if left else budget - max(len(found), plain)
             places = left + places[plain:]
             self._take_in(found.to_texts(), names.to_texts(), parts)
@@ -246,9 +246,9 @@ class Walk:
         return parts
 
     def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
-        """Add what the kernel found to ``parts``: objects in batches, and what it defers in its place."""
+        """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
         if self._ignored is not None:
-            # What is to be ignored may be the only name that the kernel has seen.
+            # An ignored name may be the only one that the kernel has seen.
             names = ["" if self._ignored(name) else name for name in names]
         if "" not in names:
             self._append(parts, self._proper(places, names))
@@ -276,13 +276,13 @@ class Walk:
             parts.append(below)
 
     def _proper(self, places: list[str], names: list[str]) -> list[Item]:
-        """Return the objects of a batch that are properly encapsulated."""
+        """Return the properly encapsulated objects of a batch."""
         if not places:
             return []
         paths = [f"{ROOT}/{place}" for place in places]
         identifiers = self._plain_identifiers(places)
         if identifiers is not None:
-            # A NamedTuple takes twice as long by its name.
+            # Calling the NamedTuple takes twice as long.
             make = partial(tuple.__new__, StoreObject)
             unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
             return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable)))
@@ -293,7 +293,7 @@ class Walk:
         return found
 
     def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
-        """Return what cannot be read of the object that ends in a directory; none if that is not asked for."""
+        """Return what cannot be read of the object in a directory; nothing unless requested."""
         members = [decode_fs(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
         return self._unreadable_in(path, *members, *map(decode_fs, found.ours))
 
@@ -309,14 +309,14 @@ class Walk:
         )
 
     def _plain_identifiers(self, places: list[str]) -> list[str] | None:
-        """Return the identifiers of paths if there is nothing to say of any of them."""
+        """Return the identifiers of paths; :data:`None` if any of them has a problem."""
         if self._dialect is not None:
             return None
         try:
             identifiers = self._layout.unmap_paths(places)
         except PathError:
             return None
-        # Only an escape can be written in several ways, and only octets that are escaped are not ASCII.
+        # Only escapes have several spellings, and only escaped bytes are not ASCII.
         if "^" not in "".join(places):
             return identifiers
         everything = "".join(identifiers)
@@ -330,7 +330,7 @@ class Walk:
     # --- identifiers ----------------------------------------------------------------------------------------------
 
     def identified(self, place: str) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of a ppath, and what is to be said of the two."""
+        """Return the identifier of a ppath, and the problems of the two."""
         path = encode_fs(f"{ROOT}/{place}")
         if self._dialect is not None:
             try:
@@ -342,7 +342,7 @@ class Walk:
             identifier = self._layout.unmap_path(place)
         except PathError:
             try:
-                # Characters that cleaning would have changed: other programs leave them (rule A4).
+                # Other programs leave characters that cleaning changes (rule A4).
                 identifier, _ = self._layout.split_path(place)
             except PathError as error:
                 written = ", ".join(dialects.recognised(place))
@@ -353,7 +353,7 @@ class Walk:
         except IdentifierError as error:
             return identifier, [*problems, problem("not-canonical", path, error.reason)]
         if canonical != place:
-            message = f"its identifier maps to {ROOT}/{canonical}"
+            message = f"the identifier maps to {ROOT}/{canonical}"
             written = ", ".join(dialects.recognised(place))
             problems.append(
                 problem("not-canonical", path, message, expected=f"{ROOT}/{canonical}", found=written or None)
@@ -371,14 +371,14 @@ class Walk:
     # --- one directory --------------------------------------------------------------------------------------------
 
     def _looked_at(self, place: str) -> tuple[list[Item], Work]:
-        """Return what one directory holds: the object, problems, and directories that go on."""
+        """Return the content of one directory: the object, problems, and the directories below."""
         place_octets = encode_fs(place)
         directory = os.path.join(self._root, place_octets)
         path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
         try:
             found = contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
         except FileNotFoundError:
-            return [], Work([])  # removed as empty since its name was read
+            return [], Work([])  # removed since its name was read
         except OSError as error:
             return [problem("unreadable", path, error.strerror or str(error))], Work([])
         items: list[Item] = []
@@ -398,7 +398,7 @@ class Walk:
         return items, Work(below)
 
     def _reserved(self, directory: bytes, path: bytes) -> list[Item]:
-        if os.path.basename(directory) != WORKSHOP or os.path.islink(directory):
+        if os.path.basename(directory) != WORK_DIRECTORY or os.path.islink(directory):
             return [problem("reserved", path)]
         left = {os.path.basename(name) for name in abandoned(directory)}
         found: list[Item] = []
@@ -410,32 +410,32 @@ class Walk:
                 elif entry.kind != "directory" and entry.name != LOCK:
                     found.append(problem("reserved", path + b"/" + entry.name))
         except FileNotFoundError:
-            pass  # the last run has left
+            pass  # the last run has ended
         except NotADirectoryError:
             return [problem("reserved", path)]
         return found
 
     def _object(self, place: str, path: bytes, found: Contents) -> StoreObject:
-        """Return the object that ends in a directory."""
+        """Return the object in a directory."""
         members = found.members
         encapsulation = None
         if not place:
             identifier: str | None = None
-            problems = [problem("empty-id", path, f"{_listed(members)}: move it to where its identifier maps to")]
+            problems = [problem("empty-id", path, f"{_listed(members)}: move it to the path of its identifier")]
         else:
             identifier, problems = self.identified(place)
             problems += [problem("unfinished", path, found=decode_fs(name)) for name in found.ours]
             short = [entry for entry in members if entry.kind == "directory" and len(decode_fs(entry.name)) <= 2]
             if REPAIRING in found.ours:
-                pass  # in the middle of being mended
+                pass  # an interrupted repair
             elif len(members) > 1:
-                problems.append(problem("split-end", path, f"it is {len(members)} names: {_listed(members)}"))
+                problems.append(problem("split-end", path, f"{len(members)} names: {_listed(members)}"))
             elif members and members[0].kind == "directory" and not short:
                 encapsulation = None if found.ours else decode_fs(members[0].name)
             elif members and not short and members[0].kind != "link":
-                problems.append(problem("bare-file", path, f"it is a single file: {_listed(members)}"))
+                problems.append(problem("bare-file", path, f"single file: {_listed(members)}"))
             if short and REPAIRING not in found.ours:
-                problems.append(problem("post-morty", path, f"no ppath goes on here: {_listed(short)}"))
+                problems.append(problem("post-morty", path, f"the ppath ends here: {_listed(short)}"))
         for entry in members:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
@@ -445,7 +445,7 @@ class Walk:
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 
     def _leads_up(self, place: bytes, name: bytes) -> bool:
-        """Return whether a symbolic link in the tree leads to a directory that holds it."""
+        """Return whether a symbolic link leads to a directory above it."""
         path = os.path.join(self._root, place)
         try:
             target = os.stat(os.path.join(path, name))
@@ -459,10 +459,10 @@ class Walk:
             return False
 
     def _beside(self) -> Iterator[Item]:
-        """Give what is beside pairtree_root and not Pairtree's."""
+        """Yield everything beside pairtree_root that is not Pairtree's."""
         for entry in scan(self._base, follow=False):
             name = decode_fs(entry.name)
-            if entry.name == WORKSHOP:
+            if entry.name == WORK_DIRECTORY:
                 yield from self._reserved(os.path.join(self._base, entry.name), entry.name)
             elif not entry.name.startswith(RESERVED) and not (self._ignored is not None and self._ignored(name)):
                 yield problem("beside", entry.name)

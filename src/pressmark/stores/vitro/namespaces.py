@@ -1,8 +1,8 @@
-"""The namespaces file of a Vitro store: ``file_storage_namespaces.properties``.
+"""The namespaces file of a Vitro store: ``file_storage_namespaces.properties`` (section "Namespaces").
 
-It is read as :class:`java.util.Properties` reads text. Vitro writes it without escapes, ``k = namespace`` a line, and
-so does this module. A namespace that would not be read back as it was written cannot be declared; where one is in the
-file already, it is read as Vitro reads it, and reported.
+The file is parsed like :class:`java.util.Properties`. Vitro writes it without escapes, one line ``k = namespace`` per
+prefix, and so does this module. A namespace that would be read back differently cannot be declared; one that is already
+in the file is read as Vitro reads it, and reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pressmark.stores.problems import problem
 __all__ = ["NAMESPACES", "NamespacesFile", "parse", "read_namespaces", "render", "with_declared"]
 
 NAMESPACES = b"file_storage_namespaces.properties"
-# A file of so many bytes is no list of 62 namespaces at most.
+# There are at most 62 namespaces, so a longer file is something else.
 LONGEST = 1 << 20
 
 _SPACE = " \t\f"
@@ -38,9 +38,8 @@ _PREFIX = re.compile("[0-9A-Za-z]")
 class NamespacesFile(NamedTuple):
     """The content of a namespaces file.
 
-    :ivar namespaces: what each prefix stands for, as Vitro reads it; lines that cannot be read are left out
-    :ivar problems: what is wrong with the file; with an error among them its meaning is in doubt, and what depends on
-        it is not to be written
+    :ivar namespaces: the namespace of each prefix, as Vitro reads it, without unreadable lines
+    :ivar problems: the problems of the file; after an error, paths are uncertain, and the store must not be changed
     """
 
     namespaces: dict[str, str]
@@ -48,14 +47,14 @@ class NamespacesFile(NamedTuple):
 
     @property
     def doubt(self) -> str | None:
-        """The first error; :data:`None` where the file's meaning is certain."""
+        """The first error; :data:`None` if the file is unambiguous."""
         return next((found.message for found in self.problems if found.severity == ERROR), None)
 
 
 def parse(text: str) -> list[tuple[str, str]]:
-    r"""Return keys and values as :class:`java.util.Properties` reads them, in their order.
+    r"""Return keys and values in order, as :class:`java.util.Properties` reads them.
 
-    :raises ValueError: a ``\u`` that is not followed by four hex digits, or stands for no character
+    :raises ValueError: a ``\u`` without four hex digits, or an unpaired surrogate
     """
     return [_pair(line) for _number, line in _logical_lines(text)]
 
@@ -73,13 +72,13 @@ def _pair(line: str) -> tuple[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each logical line with the number of the first line that it is made of."""
-    # A backslash before the very last line end does not continue the line.
+    """Yield each logical line with the number of its first physical line."""
+    # A backslash before the last line end does not continue the line.
     lines = _LINE_END.split(text[:-1] if text.endswith(("\r", "\n")) else text)
     number, line, goes_on = 0, "", False
     for at, natural in enumerate(lines, 1):
         part = natural.lstrip(_SPACE)
-        # As long as nothing but a backslash has come, a comment may begin.
+        # After nothing but a backslash, a comment may begin.
         if not line and (not part or part[0] in "#!"):
             goes_on = False
             continue
@@ -103,56 +102,53 @@ def _unescaped(text: str) -> str:
         if escaped[:1] != "u":
             return _CONTROLS.get(escaped, escaped)
         if len(escaped) != 5:
-            raise ValueError("a \\u is not followed by four hex digits; correct it")
+            raise ValueError("\\u without four hex digits; correct the line")
         return chr(int(escaped[1:], 16))
 
     plain = _ESCAPE.sub(character, text)
     try:
-        # Two escapes make one character beyond U+FFFF.
+        # Two escapes are one character beyond U+FFFF.
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
-        raise ValueError("a \\u is half a character; correct it") from None
+        raise ValueError("\\u with an unpaired surrogate; correct the line") from None
 
 
 def render(namespaces: Mapping[str, str]) -> str:
-    """Return the file's text, as Vitro writes it."""
+    """Return the text of the file, as Vitro writes it."""
     return "".join(f"{prefix} = {namespace}\n" for prefix, namespace in sorted(namespaces.items()))
 
 
 def _fault(namespace: str) -> str | None:
-    """Return why a namespace would not be read back as it is written; :data:`None` where it would."""
+    """Return why a namespace would be read back differently; :data:`None` if it would not."""
     if not namespace:
-        return "it is empty, and every identifier begins with it"
+        return "the namespace is empty"
     try:
         namespace.encode()
         if parse(render({"a": namespace})) == [("a", namespace)]:
             return None
     except (UnicodeEncodeError, ValueError):
         pass
-    return (
-        "Vitro writes it without escapes, so that it would not read back; it cannot begin with blanks, nor have "
-        "backslashes or line ends"
-    )
+    return "Vitro writes namespaces without escapes; use one without leading white space, backslashes and line breaks"
 
 
 def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
     """Read the file in the directory ``base``.
 
-    :raises StoreError: the file is not there, cannot be read, or is no list of namespaces
+    :raises StoreError: the file does not exist, cannot be read, or is not a namespaces file
     """
     path = os.path.join(base, NAMESPACES)
     with store_errors(path), open(path, "rb") as file:
         data = file.read(LONGEST + 1)
     if len(data) > LONGEST:
-        raise StoreError(path, f"it is longer than {LONGEST} bytes: that is no list of namespaces; restore the file")
+        raise StoreError(path, f"not a namespaces file, because it is longer than {LONGEST} bytes; restore the file")
     problems = []
     if data.startswith(codecs.BOM_UTF8):
-        problems.append(_malformed("a byte order mark at the beginning, which Vitro takes for a prefix; remove it"))
+        problems.append(_malformed("byte order mark at the beginning, which Vitro takes for a prefix; remove it"))
         data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode(encoding, "surrogateescape")
     except UnicodeDecodeError as error:
-        reason = f"it is not {encoding} at byte {error.start}; name its encoding, or restore the file"
+        reason = f"not {encoding} at byte {error.start}; specify the encoding, or restore the file"
         raise StoreError(path, reason) from None
     read: dict[str, str] = {}
     for number, line in _logical_lines(text):
@@ -163,12 +159,12 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
             continue
         prefix = key[0]
         if key != prefix:
-            what = f"the prefix {quoted(key)} is longer than one character, and Vitro uses {prefix!r}; shorten it"
+            what = f"prefix {quoted(key)} is longer than one character, and Vitro uses {prefix!r}; shorten it"
             problems.append(_malformed(f"line {number}: {what}"))
             if prefix in read:
                 continue
         elif prefix in read:
-            what = f"line {number}: the prefix {prefix!r} is repeated, and Vitro uses the last line; remove the others"
+            what = f"line {number}: prefix {prefix!r} is repeated, and Vitro uses the last line; remove the others"
             problems.append(problem("namespaces-repeated", NAMESPACES, what, found=prefix))
         read[prefix] = namespace
     return NamespacesFile(read, (*problems, *_namespaces_problems(read)))
@@ -179,70 +175,71 @@ def _malformed(message: str) -> Problem:
 
 
 def _entry(line: str, encoding: str) -> tuple[str, str]:
-    """Return the key and the namespace of a logical line.
+    """Return prefix and namespace of a logical line.
 
-    :raises ValueError: there are none that can be used
+    :raises ValueError: the line is invalid
     """
     try:
         line.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"not {encoding}; convert the file, or name its encoding") from None
+        raise ValueError(f"not {encoding}; convert the file, or specify its encoding") from None
     key, namespace = _pair(line)
     if not key:
-        raise ValueError("no prefix; write one letter before the namespace")
+        raise ValueError("no prefix; add one letter before the namespace")
     if not _PREFIX.match(key):
-        raise ValueError(f"the prefix {quoted(key)} is not an ASCII letter or digit; correct it")
+        raise ValueError(f"prefix {quoted(key)} is not an ASCII letter or digit; correct it")
     return key, namespace
 
 
 def with_declared(base: bytes, namespaces: Mapping[str, str], declared: Iterable[str]) -> dict[str, str]:
-    """Return the namespaces with those ``declared`` that are not there under the first letters that are free.
+    """Return the namespaces with those ``declared`` added under the first free letters.
 
-    :raises StoreError: one would not be read back, or there is no letter left
+    :raises StoreError: a namespace is invalid, or no letter is left
     """
     path = os.path.join(base, NAMESPACES)
     result = dict(namespaces)
     for namespace in declared:
         if fault := _fault(namespace):
-            raise StoreError(path, f"the namespace {quoted(namespace)} cannot be declared: {fault}")
+            raise StoreError(path, f"namespace {quoted(namespace)} cannot be declared: {fault}")
         if namespace in result.values():
             continue
         free = next((letter for letter in ascii_lowercase if letter not in result), None)
         if free is None:
-            raise StoreError(path, f"no letter is left for the namespace {quoted(namespace)}: there are 26 at most")
+            raise StoreError(
+                path, f"no letter is left for the namespace {quoted(namespace)}; at most 26 can be declared"
+            )
         result[free] = namespace
     return result
 
 
 def _namespaces_problems(namespaces: Mapping[str, str]) -> list[Problem]:
-    """Return what is wrong with namespaces as they were read."""
+    """Return the problems of namespaces as read."""
     found = []
     items = sorted(namespaces.items())
     for prefix, namespace in items:
         if _fault(namespace):
-            what = "is empty, so every identifier begins with it"
+            what = "is empty"
             if namespace:
                 what = f"{quoted(namespace)} changes when Vitro writes the file again"
             way_out = f"migrate the objects below '{prefix}~' before changing the line"
             message = f"the namespace of {prefix!r} {what}; {way_out}"
             found.append(problem("namespaces-value", NAMESPACES, message, found=prefix))
         elif namespace[-1] in _SPACE:
-            message = (
-                f"the namespace {quoted(namespace)} of {prefix!r} ends with a blank; check that identifiers have it"
-            )
+            what = f"the namespace {quoted(namespace)} of {prefix!r} ends with white space"
+            message = f"{what}; check whether identifiers contain it"
             found.append(problem("namespaces-blank", NAMESPACES, message, found=prefix))
     for number, (prefix, namespace) in enumerate(items):
         earlier = next((letter for letter, other in items[:number] if other == namespace), None)
         if earlier is not None:
-            message = f"{prefix!r} stands for the same as {earlier!r}, and is never used"
+            message = f"{prefix!r} has the same namespace as {earlier!r}, and is never used"
             found.append(problem("namespaces-repeated", NAMESPACES, message, expected=earlier, found=prefix))
     letters = [prefix for prefix, _ in items]
     if letters != list(ascii_lowercase[: len(letters)]):
         for prefix, namespace in items:
             for other, longer in items:
                 if other != prefix and longer != namespace and longer.startswith(namespace):
-                    message = f"that of {other!r} begins with that of {prefix!r}, and letters are left out"
+                    message = f"the namespace of {other!r} begins with that of {prefix!r}, and letters are skipped"
                     found.append(
-                        problem("namespaces-order", NAMESPACES, f"{message}: Java versions disagree which one wins")
+                        problem("namespaces-order", NAMESPACES, f"{message}; the result depends on the version of Java")
                     )
     return found

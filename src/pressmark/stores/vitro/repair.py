@@ -1,4 +1,4 @@
-"""What can be mended in a Vitro store, where there is one answer."""
+"""Repairs of a Vitro store, where they are unambiguous."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.store import Changed, OnEvent, StoreObject
+from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
 
 __all__ = ["Repair"]
@@ -28,29 +28,29 @@ class Repair:
         self._store = store
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
-        self._shop: RunDirectory | None = None
+        self._staging: RunDirectory | None = None
         self._mended = 0
-        # What a dry run would have done so far: paths that would be gone, that would be there, and names by the old.
+        # The effects of a dry run so far: removed paths, new paths, and new names by the old.
         self._gone: set[bytes] = set()
         self._come: set[bytes] = set()
         self._renamed: dict[bytes, bytes] = {}
 
     def run(self, ignore: Sequence[str]) -> Report:
-        """Do it, and check what is there then."""
+        """Make all repairs, and check the result."""
         store = self._store
         done: set[Problem] = set()
         with contextlib.ExitStack() as stack:
             renaming = store._renaming()
             if renaming is not None:
-                self._tell(Changed("finish", encode_fs(f"{ROOT}/{renaming.place}")))
-            for left in own_leftovers(store._workshop()):
-                self._tell(Changed("remove", os.path.relpath(left, store._base)))
-            if not self._dry_run and os.path.isdir(store._workshop()):
-                # Entering it removes what is left there.
+                self._tell(RepairStep("finish", encode_fs(f"{ROOT}/{renaming.place}")))
+            for left in own_leftovers(store._work_directory()):
+                self._tell(RepairStep("remove", os.path.relpath(left, store._base)))
+            if not self._dry_run and os.path.isdir(store._work_directory()):
+                # Entering it removes leftovers.
                 self._enter(stack)
                 with self._turn(stack):
                     store._settle()
-            # All of it before anything is moved, so that nothing is met again where it was moved to.
+            # Listed before anything is moved, so that no object is seen twice.
             items = list(self._to_mend(ignore))
             stuck: list[Problem] = []
             for item, problems in items:
@@ -74,14 +74,14 @@ class Repair:
                 if item.kind == "empty":
                     yield None, [item]
             elif {found.kind for found in item.problems} & {"bad-file-name", "hidden"}:
-                # A move takes the name along: first the name.
+                # Rename first, because a move keeps the name.
                 yield item, sorted(item.problems, key=lambda found: found.kind)
 
     def _enter(self, stack: contextlib.ExitStack) -> RunDirectory:
-        if self._shop is None:
-            with store_errors(self._store._base):  # no repair at all without one
-                self._shop = stack.enter_context(RunDirectory(self._store._workshop()))
-        return self._shop
+        if self._staging is None:
+            with store_errors(self._store._base):  # required for any repair
+                self._staging = stack.enter_context(RunDirectory(self._store._work_directory()))
+        return self._staging
 
     def _turn(self, stack: contextlib.ExitStack) -> Any:
         return contextlib.nullcontext() if self._dry_run else self._enter(stack).lock()
@@ -89,7 +89,7 @@ class Repair:
     def _mend(
         self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack, ignore: Sequence[str]
     ) -> bool:
-        """Mend one problem, or on a dry run find out whether it could be."""
+        """Repair one problem, or on a dry run find out whether this is possible."""
         with self._turn(stack):
             if item is None:
                 return self._prune(found.path)
@@ -99,7 +99,7 @@ class Repair:
                 return False
             if found.kind == "bad-file-name":
                 if encode_fs(f"{item.path}/") + files[0] != found.path:
-                    return False  # it has been replaced since it was looked at
+                    return False  # replaced meanwhile
                 new, action = os.path.join(encode_fs(place), encode_fs(found.expected)), "rename"
             elif found.kind == "hidden" and item.id is not None:
                 target = found.expected.removeprefix(f"{ROOT}/")
@@ -114,11 +114,11 @@ class Repair:
         place = path.removeprefix(encode_fs(ROOT) + b"/")
         removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._store._tree, place)
         for one in removed:
-            self._tell(Changed("prune", encode_fs(ROOT) + b"/" + one))
+            self._tell(RepairStep("prune", encode_fs(ROOT) + b"/" + one))
         return True
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return what pruning would remove after all that would have been done already."""
+        """Return what pruning would remove after all changes so far."""
         removed = []
         while place and place not in self._come:
             if not would_be_empty(os.path.join(self._store._tree, place), place, self._gone):
@@ -129,7 +129,7 @@ class Repair:
         return removed
 
     def _would_rename(self, action: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
-        """Note what renaming would do, and return the names that it would have."""
+        """Record the effect of a renaming, and return the resulting names."""
         if action == "rename":
             self._renamed[old] = new
             return old, new
@@ -165,7 +165,7 @@ class Repair:
                 for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
                     flush_directory(directory)
         self._mended += 1
-        self._tell(Changed(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
+        self._tell(RepairStep(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
         if not self._dry_run:
             prune_empty_parents(tree, os.path.dirname(old), strict=False)
         return True

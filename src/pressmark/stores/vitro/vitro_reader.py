@@ -1,15 +1,16 @@
-"""Vitro file storage: the identifier in groups of three characters is a directory, and the one file in it the object.
+"""Vitro file storage: the directory of an object is its identifier in groups of three characters, and its one file is
+the object.
 
 ::
 
     <root>/
-    ├── file_storage_namespaces.properties   what each prefix stands for: see :mod:`pressmark.stores.vitro.namespaces`
-    ├── file_storage_pressmark/              while something is changed: see :mod:`pressmark.fs.run_directories`
+    ├── file_storage_namespaces.properties   prefixes of namespaces: see :mod:`pressmark.stores.vitro.namespaces`
+    ├── file_storage_pressmark/              during a change: see :mod:`pressmark.fs.run_directories`
     └── file_storage_root/
         └── a~n/342/4/myPhoto.jpg
 
-Directories may hold other objects' directories besides their own file. Nothing but objects' files is ever in them, not
-even for a moment: Vitro takes every file for the object's.
+The directory of an object may also contain directories of other objects. It never contains any other file, not even for
+a moment, because Vitro takes every file for the object's.
 """
 
 from __future__ import annotations
@@ -41,24 +42,24 @@ from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject,
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
 
-__all__ = ["JOURNAL", "ROOT", "WORKSHOP", "Renaming", "VitroObject", "VitroReader"]
+__all__ = ["JOURNAL", "ROOT", "WORK_DIRECTORY", "Renaming", "VitroObject", "VitroReader"]
 
 ROOT = "file_storage_root"
-WORKSHOP = b"file_storage_pressmark"
-# In the workshop, while an object gets a file of another name: what is to be finished.
+WORK_DIRECTORY = b"file_storage_pressmark"
+# In the work directory, while an object's file is replaced by one with another name.
 JOURNAL = b"renaming"
 PROGRESS_EVERY = 1_000  # objects
 SHOWN_NAMES = 5
-# What other runs make, too, for the moment in which they change something.
+# Problems that a running change also causes for a moment.
 _PASSING = {"bad-file-name", "duplicate-id", "empty", "files-several", "unfinished", "unreadable"}
-# What is wrong with an object that Vitro itself cannot have.
+# Problems of objects that Vitro does not find or create.
 _IMPROPER = {"bad-file-name", "files-several", "hidden", "not-canonical", "undecodable", "unknown-prefix"}
 
 
 class VitroObject(StoredObject):
     """An object of a Vitro store: one file.
 
-    :ivar name: the file's name, decoded
+    :ivar name: the file's decoded name
     :ivar file: its path, absolute
     """
 
@@ -68,7 +69,7 @@ class VitroObject(StoredObject):
         self.file = os.path.join(directory, stored)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Give the file's name and its path.
+        """Yield the file's name and path.
 
         :raises ObjectError: of kind ``changed``
         """
@@ -76,26 +77,28 @@ class VitroObject(StoredObject):
         self.confirm()
 
     def was_seen(self) -> bool:
-        """Return whether there was a status of the file to be had when it was got."""
+        """Return whether the status of the file could be read when the object was looked up."""
         return self._seen[self.file] is not None
 
     def is_current(self) -> bool:
-        """Return whether it is still the one that was got."""
+        """Return whether the file is still the one that was looked up."""
         return is_same_version(status_of(self.file), self._seen[self.file])
 
     def open(self, name: str) -> BinaryIO:
         """Open the file for reading.
 
-        :raises ObjectError: it has another name, is no longer the one that was got, or cannot be read
+        :raises ObjectError: the file has another name, was replaced, or cannot be read
         """
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
-            raise ObjectError(self._store, self.id, "missing", f"there is no file {name!r} in it but {self.name!r}")
+            raise ObjectError(
+                self._store, self.id, "missing", f"file {name!r} not found in the object, only {self.name!r}"
+            )
         return file
 
 
 class Renaming(NamedTuple):
-    """A file that gets new content and another name: first the content, at once, then the name.
+    """A file that gets new content and a new name: first the content, in one step, then the name.
 
     :ivar place: its directory, relative to file_storage_root
     :ivar inode: of the new content
@@ -108,19 +111,18 @@ class Renaming(NamedTuple):
 
 
 class VitroReader(Store):
-    """A Vitro store that is there, and the objects in it.
+    """An existing Vitro store, and the objects in it.
 
-    Symbolic links within it are reported and not followed. Vitro itself takes no locks: do not let it write at the same
-    time.
+    Symbolic links in the store are reported and not followed. Vitro itself does not lock the store: stop it during
+    changes.
 
-    :param path: the directory that holds file_storage_root
+    :param path: the directory that contains file_storage_root
     :param encoding: of the namespaces file
-    :param ignore: globs of names that are passed over everywhere, such as ``.DS_Store``
-    :param durable: have everything on the disk before a change is made
-
-    :ivar namespaces: what each prefix stands for
-    :ivar namespaces_problems: what is wrong with the namespaces file; with an error among them the store is only read
-    :raises StoreError: it is no Vitro store, or cannot be read
+    :param ignore: globs of names to ignore in the whole store, such as ``.DS_Store``
+    :param durable: flush everything before a change is made
+    :ivar namespaces: the namespace of each prefix
+    :ivar namespaces_problems: the problems of the namespaces file; after an error, the store is read-only
+    :raises StoreError: not a Vitro store, or not readable
     """
 
     kind: ClassVar[str] = "vitro"
@@ -144,29 +146,29 @@ class VitroReader(Store):
         self.layout = Vitro(self.namespaces)
 
     def refuse_changes(self) -> None:
-        """Return where the store may be changed, as far as it knows without trying.
+        """Raise an error if the store is known to be read-only.
 
-        :raises StoreError: the meaning of its namespaces file is in doubt, and with it where objects belong
+        :raises StoreError: the namespaces file is ambiguous, so that the paths of objects are uncertain
         """
         if self._doubt is not None:
-            raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is only read: {self._doubt}")
+            raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is read-only: {self._doubt}")
 
-    def _workshop(self) -> bytes:
-        """Return the workshop: beside the tree, or within it where that is on another file system."""
+    def _work_directory(self) -> bytes:
+        """Return the work directory: beside the tree, or within it on another file system."""
         same = os.stat(self._base).st_dev == os.stat(self._tree).st_dev
-        return os.path.join(self._base if same else self._tree, WORKSHOP)
+        return os.path.join(self._base if same else self._tree, WORK_DIRECTORY)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
     def objects(
         self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
     ) -> Iterator[StoreObject]:
-        """Give every object, lazily, in the order of the octets of the directories' names.
+        """Yield every object lazily, in the order of the bytes of the directories' names.
 
-        What belongs to no object goes to ``on_problem``.
+        Files and directories outside of objects are passed to ``on_problem``.
 
-        :param threads: has no effect: directories are read one after another
-        :param ignore: globs of names that are passed over, besides those of the store
+        :param threads: no effect: directories are read one after another
+        :param ignore: globs of names to ignore, besides those of the store
         """
         return self._objects(ignore, on_problem)
 
@@ -178,7 +180,7 @@ class VitroReader(Store):
             yield from settled_objects(self._walk(ignore, readable=readable), second_look, on_problem)
 
     def _second_look(self, ignore: Sequence[str], readable: bool, item: Item) -> list[Item]:
-        """Return what the walk has found, or what is there in its place where another run was changing that."""
+        """Return the item of a walk, or the items in its place if another run was changing it."""
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
             return [item]
@@ -188,25 +190,25 @@ class VitroReader(Store):
         def again() -> list[Item]:
             found = self._walk_from(place, ignored, readable)
             if isinstance(item, StoreObject):
-                # What else is there, and below, the walk finds by itself.
+                # The walk finds everything else there and below.
                 return [one for one in islice(found, 1) if encode_fs(one.path) == encode_fs(item.path)]
             return list(found)
 
-        return settled(item, again, self._workshop())
+        return settled(item, again, self._work_directory())
 
     def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Iterator[Item]:
-        """Give objects and problems in their order.
+        """Yield objects and problems in order.
 
-        :param readable: report files that cannot be read
+        :param readable: also report files that cannot be read
         """
         ignored = _matcher((*self._ignore, *ignore))
         yield from self._beside(ignored)
         yield from self._walk_from("", ignored, readable)
 
     def _walk_from(self, place: str, ignored: Any, readable: bool) -> Iterator[Item]:
-        """Give what is at and below a place: of an object's directory, the object first."""
+        """Yield everything at and below a place; in an object's directory, the object first."""
         renaming = self._renaming()
-        # Places that are still to be looked at, the next one last.
+        # Places still to be read, the next one last.
         places = [place]
         while places:
             place = places.pop()
@@ -214,13 +216,13 @@ class VitroReader(Store):
             try:
                 entries = scan(os.path.join(self._tree, encode_fs(place)), follow=False)
             except FileNotFoundError:
-                continue  # removed as empty since its name was read
+                continue  # removed since its name was read
             except OSError as error:
                 yield problem("unreadable", path, error.strerror or str(error))
                 continue
             kept = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             if not place:
-                kept = [entry for entry in kept if not self._is_workshop(self._tree, entry)]
+                kept = [entry for entry in kept if not self._is_work_directory(self._tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
             if files and not place:
                 for name in files:
@@ -236,14 +238,14 @@ class VitroReader(Store):
                 elif entry.kind == "special":
                     yield problem("special-file", path + b"/" + entry.name, section="")
             if place and not entries:
-                yield problem("empty", path, "an empty directory; it holds no object", section="")
+                yield problem("empty", path, "an empty directory", section="")
             below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
             places += [f"{place}/{name}" if place else name for name in reversed(below)]
 
     def _object(self, place: str, path: bytes, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
         identifier, problems = self._identified(place, path)
         if len(files) > 1:
-            problems.append(problem("files-several", path, f"it has {len(files)} files: {_listed(files)}"))
+            problems.append(problem("files-several", path, f"{len(files)} files: {_listed(files)}"))
         for name in files:
             problems += self._named(name, path)
         if renaming is not None and renaming.place == place:
@@ -251,7 +253,7 @@ class VitroReader(Store):
         if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
             canonical = self._canonical(identifier)
             if canonical and canonical != place and self._files(canonical):
-                message = f"{ROOT}/{canonical} is the same identifier's; remove one"
+                message = f"{ROOT}/{canonical} has the same identifier; remove one of them"
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
@@ -271,7 +273,7 @@ class VitroReader(Store):
         ]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of a place, and what is to be said of the two."""
+        """Return the identifier of a place, and the problems of the two."""
         try:
             return self.layout.unmap_path(place), []
         except PathError as error:
@@ -283,9 +285,9 @@ class VitroReader(Store):
             identifier = Vitro().unmap_path(place)
         except PathError:
             return None, [problem("undecodable", path, why, section="")]
-        # Without namespaces it is somebody's: it was stored before its namespace was declared.
+        # It was stored before its namespace was declared.
         canonical = f"{ROOT}/{self.layout.map_id(identifier)}"
-        message = f"its namespace was declared later, and Vitro looks for it at {canonical}"
+        message = f"its namespace was declared later; Vitro expects the object at {canonical}"
         return identifier, [problem("hidden", path, message, expected=canonical)]
 
     def _canonical(self, identifier: str) -> str | None:
@@ -295,7 +297,7 @@ class VitroReader(Store):
             return None
 
     def _named(self, stored: bytes, path: bytes) -> list[Problem]:
-        """Return what is to be said of a file's name."""
+        """Return the problems of a file's name."""
         where = path + b"/" + stored
         try:
             expected = self.layout.encode_filename(self.layout.decode_filename(stored))
@@ -303,26 +305,26 @@ class VitroReader(Store):
             return [problem("bad-file-name", where, error.reason)]
         if encode_fs(expected) == stored:
             return []
-        return [problem("bad-file-name", where, f"Vitro would look for {expected!r}", expected=expected)]
+        return [problem("bad-file-name", where, f"Vitro expects the name {expected!r}", expected=expected)]
 
     def _beside(self, ignored: Any) -> Iterator[Problem]:
-        """Give what is beside file_storage_root and not Vitro's, and what interrupted runs have left."""
-        workshop = self._workshop()
-        for left in abandoned(workshop):
+        """Yield everything beside file_storage_root that is not Vitro's, and leftovers of interrupted runs."""
+        staging = self._work_directory()
+        for left in abandoned(staging):
             yield problem(kind_of_leftover(left), os.path.relpath(left, self._base))
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            # What a link in its place leads to is not the store's.
-            for entry in [] if os.path.islink(workshop) else scan(workshop, follow=False):
+            # A link in its place is not followed.
+            for entry in [] if os.path.islink(staging) else scan(staging, follow=False):
                 if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
-                    yield problem("beside", os.path.relpath(os.path.join(workshop, entry.name), self._base))
+                    yield problem("beside", os.path.relpath(os.path.join(staging, entry.name), self._base))
         for entry in scan(self._base, follow=False):
-            known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_workshop(self._base, entry)
+            known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_work_directory(self._base, entry)
             if not known and not ignored(decode_fs(entry.name)):
                 yield problem("beside", entry.name)
 
-    def _is_workshop(self, directory: bytes, entry: DirectoryEntry) -> bool:
-        """Return whether an entry of a directory is where this store's changes are prepared."""
-        return entry.kind == "directory" and os.path.join(directory, entry.name) == self._workshop()
+    def _is_work_directory(self, directory: bytes, entry: DirectoryEntry) -> bool:
+        """Return whether an entry of a directory is the store's work directory."""
+        return entry.kind == "directory" and os.path.join(directory, entry.name) == self._work_directory()
 
     def check(
         self,
@@ -333,10 +335,9 @@ class VitroReader(Store):
         on_problem: OnProblem | None = None,
         ignore: Sequence[str] = (),
     ) -> Report:
-        """Walk the whole store and return what is wrong.
+        """Walk the whole store and return a report of all problems.
 
-        Files are not read, only that they can be read is checked. A Vitro store holds no digests: with ``digests``
-        nothing more is done.
+        Files are only checked for being readable. A Vitro store contains no digests, so ``digests`` has no effect.
         """
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(self.namespaces_problems)
@@ -349,13 +350,14 @@ class VitroReader(Store):
     def get(self, identifier: str | bytes) -> VitroObject:
         """Return an object.
 
-        :raises ObjectError: of kind ``missing``: it is not there; of kind ``ambiguous``: it has several files
-        :raises IdentifierError: the identifier has no place in this store
+        :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``ambiguous``: it has several
+            files
+        :raises IdentifierError: the identifier has no path in this store
         """
         return self._stored(identifier, self.layout.map_id(identifier))
 
     def locate(self, record: StoreObject) -> VitroObject:
-        """Return the object of a record of :meth:`objects`: also one that is not where its identifier belongs."""
+        """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier."""
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
 
     def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
@@ -366,9 +368,9 @@ class VitroReader(Store):
                 stored = self._only_file(identifier, place)
                 found = VitroObject(self.root, shown_id, directory, stored, decode_fs(stored))
                 renaming = self._renaming()
-                # Of one that has gone nothing is seen, as of one that nobody may look at.
+                # A file without a status is either gone or not accessible.
                 if found.is_current() and (found.was_seen() or stored in self._files(place)):
-                    break  # it was neither replaced nor renamed meanwhile
+                    break  # neither replaced nor renamed meanwhile
             with contextlib.suppress(PathError):
                 found.name = self.layout.decode_filename(self._name_of(place, stored, renaming))
         return found
@@ -380,23 +382,23 @@ class VitroReader(Store):
         """
         files = self._files(place)
         if not files:
-            reason = f"there is no object at {ROOT}/{place}"
+            reason = f"object not found at {ROOT}/{place}"
             link = self._link(place)
             if link is not None:
-                reason += f": {link} is a symbolic link, and is not followed; put what it leads to in its place"
+                reason += f": {link} is a symbolic link, which is not followed; replace the link by its target"
             raise ObjectError(self.root, identifier, "missing", reason)
         if len(files) > 1:
-            reason = f"it has {len(files)} files at {ROOT}/{place} ({_listed(files)}); leave the one that is meant"
+            reason = f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); remove the others"
             raise ObjectError(self.root, identifier, "ambiguous", reason)
         return files[0]
 
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
-        """Return the names of the files in the directory of an object; none where there is none."""
+        """Return the names of the files in an object's directory; none if the directory does not exist."""
         ignored = _matcher((*self._ignore, *ignore))
         return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
 
     def _link(self, place: str) -> str | None:
-        """Return the path of the first symbolic link on the way to a place; what is behind it is not the store's."""
+        """Return the path of the first symbolic link above a place; links are not followed."""
         link = first_link(self._tree, encode_fs(place))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
@@ -415,12 +417,12 @@ class VitroReader(Store):
     # --- a change of name that was interrupted ------------------------------------------------------------------------
 
     def _renaming(self) -> Renaming | None:
-        """Return what was to be finished, if anything was.
+        """Return the recorded renaming, if any.
 
-        :raises OSError: it is there and cannot be read
+        :raises OSError: the record cannot be read
         """
         try:
-            with open(os.path.join(self._workshop(), JOURNAL), "rb") as file:
+            with open(os.path.join(self._work_directory(), JOURNAL), "rb") as file:
                 return Renaming(*json.loads(file.read()))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
@@ -434,7 +436,7 @@ class VitroReader(Store):
         return stored
 
     def _settle(self) -> None:
-        """Finish what was written down; to be called in our turn."""
+        """Complete the recorded renaming; the caller holds the lock."""
         renaming = self._renaming()
         if renaming is not None:
             directory = os.path.join(self._tree, encode_fs(renaming.place))
@@ -445,11 +447,11 @@ class VitroReader(Store):
                     flush_directory(directory)
         for name in (JOURNAL, JOURNAL + b".new"):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(os.path.join(self._workshop(), name))
+                os.unlink(os.path.join(self._work_directory(), name))
 
 
 def _matcher(globs: Sequence[str]) -> Any:
-    """Return what tells whether a name matches one of ``globs``."""
+    """Return a function that tells whether a name matches one of ``globs``."""
     return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
 
@@ -459,12 +461,12 @@ def _listed(names: Sequence[bytes]) -> str:
 
 
 def _base_of(path: Path) -> bytes:
-    """Return the directory that holds file_storage_root, from that or from file_storage_root itself."""
+    """Return the directory that contains file_storage_root, from that or from file_storage_root itself."""
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "it is not a directory" if exists(given) else "it is not there"
-            raise StoreError(given, f"{what}; name the directory that holds {ROOT}")
+            what = "not a directory" if exists(given) else "not found"
+            raise StoreError(given, f"{what}; specify the directory that contains {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
         if not exists(tree) and os.path.basename(os.path.abspath(given)) == encode_fs(ROOT):
             given = os.path.dirname(os.path.abspath(given))
@@ -472,12 +474,16 @@ def _base_of(path: Path) -> bytes:
         has_names = exists(os.path.join(given, NAMESPACES))
         if not exists(tree):
             if has_names:
-                raise StoreError(given, f"{ROOT} is missing beside {decode_fs(NAMESPACES)}; restore it")
-            raise StoreError(given, f"there is no {ROOT} in it: it is no Vitro store")
+                raise StoreError(given, f"{ROOT} is missing; restore it")
+            raise StoreError(
+                given, f"not a Vitro store, because {ROOT} is missing; specify a directory that contains it"
+            )
         if not os.path.isdir(tree):
-            raise StoreError(given, f"{ROOT} in it is no directory; restore it")
+            raise StoreError(given, f"{ROOT} is not a directory; restore it")
         if not has_names:
             names = decode_fs(NAMESPACES)
-            raise StoreError(given, f"{names} is missing; restore it, or make it empty if no namespace was declared")
-        scan(tree)  # it opens
+            raise StoreError(
+                given, f"{names} is missing; restore it, or create an empty file if no namespace was declared"
+            )
+        scan(tree)  # raises if it cannot be read
     return given

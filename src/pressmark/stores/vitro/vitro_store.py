@@ -1,4 +1,4 @@
-"""Vitro stores: objects put, replaced and deleted, namespaces declared."""
+"""Changes of a Vitro store: objects stored, replaced and removed, namespaces declared."""
 
 from __future__ import annotations
 
@@ -20,73 +20,74 @@ from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import copy_source
-from pressmark.stores.store import CopyMode, OnEvent, Path, Source, StoreObject, encode_path
+from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
-from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORKSHOP, Renaming, VitroReader
+from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
 
 __all__ = ["VitroStore"]
 
 
 class VitroStore(VitroReader):
-    """A Vitro store that is there, and can be changed; :meth:`create` makes one; see :class:`VitroReader`."""
+    """An existing Vitro store that can be changed; :meth:`create` creates one; see :class:`VitroReader`."""
 
     @classmethod
     def create(
         cls, path: Path, layout: Layout | None = None, *, namespaces: Iterable[str] = (), **options: Any
     ) -> VitroStore:
-        """Make an empty Vitro store in a directory that is empty or not there, and open it.
+        """Create an empty Vitro store in a directory that is empty or does not exist, and open it.
 
-        :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are taken
-        :param namespaces: more of them; each gets the first letter that is free
+        :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are used
+        :param namespaces: more namespaces; each gets the first free letter (section "Namespaces")
         :param options: as for opening
-        :raises StoreError: there is something in the directory, it cannot be written, or a namespace is refused
+        :raises StoreError: the directory is not empty or cannot be written, or a namespace is invalid
         """
         given: Mapping[str, str] = {}
         if layout is not None:
             if not isinstance(layout, Vitro):
-                raise StoreError(encode_path(path), f"a Vitro store has the layout vitro, not {layout.name}")
+                raise StoreError(encode_path(path), f"a Vitro store uses the layout vitro, not {layout.name}")
             given = dict(layout.namespaces)
         base = encode_path(path)
-        # Those of the layout are checked as those that are declared.
+        # Namespaces of the layout are checked like declared ones.
         with_declared(base, {}, given.values())
         wanted = with_declared(base, given, namespaces)
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
-            # What an interrupted call has left is written again.
-            strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORKSHOP})
+            # Files of an interrupted creation are overwritten.
+            strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORK_DIRECTORY})
             if strangers:
                 raise StoreError(
-                    base, f"it holds {decode_fs(strangers[0])!r}: name a directory that is empty or not there"
+                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
                 )
             if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
-                raise StoreError(base, f"it holds other namespaces, of a store whose {ROOT} is missing; restore that")
-            with RunDirectory(os.path.join(base, WORKSHOP)) as shop, shop.lock():
-                _write(shop, base, wanted, "utf-8")
-                # Last: this is what makes a store of it.
+                raise StoreError(
+                    base, f"the directory contains the namespaces of another store, whose {ROOT} is missing; restore it"
+                )
+            with RunDirectory(os.path.join(base, WORK_DIRECTORY)) as staging, staging.lock():
+                _write(staging, base, wanted, "utf-8")
+                # Last, because this makes the directory a store.
                 os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
         return cls(path, **options)
 
     def declare(self, *namespaces: str) -> None:
-        """Add namespaces that the store does not have; each gets the first letter that is free.
+        """Declare namespaces that the store does not have; each gets the first free letter.
 
-        Objects that are there already under a new namespace are hidden then: :meth:`check` lists them, :meth:`repair`
-        moves them.
+        Existing objects in a new namespace become hidden: :meth:`check` lists them, :meth:`repair` moves them.
 
-        :raises StoreError: one would not be read back, or there is no letter left; nothing was written
+        :raises StoreError: a namespace is invalid, or no letter is left; nothing was written
         """
-        with store_errors(self._base), RunDirectory(self._workshop()) as shop, shop.lock():
-            self._read()  # another run may have declared some
+        with store_errors(self._base), RunDirectory(self._work_directory()) as staging, staging.lock():
+            self._read()  # another run may have declared namespaces
             self.refuse_changes()
             wanted = with_declared(self._base, self.namespaces, namespaces)
             if wanted != self.namespaces:
-                _write(shop, self._base, wanted, self._encoding)
+                _write(staging, self._base, wanted, self._encoding)
             self._read()
 
     def put(
         self,
         identifier: str | bytes,
-        source: Source,
+        source: ObjectSource,
         *,
         replace: bool = False,
         mode: CopyMode = "auto",
@@ -95,16 +96,16 @@ class VitroStore(VitroReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
-        """Store an object: whole or not at all.
+        """Store an object, completely or not at all.
 
-        :param source: one file: by its path, in a directory that holds nothing else, or with the name that it shall
-            have; names may have any characters up to U+00FF
-        :param replace: the file that is there, whatever its name, in one step
-        :param algorithms: of the digests that ``on_file`` gets
-        :param on_file: called with the stored name and the outcome of the file; what it raises ends this
+        :param source: one file: its path, a directory with nothing else in it, or a mapping with its name in the
+            object; names may contain any characters up to U+00FF
+        :param replace: replace the existing file, whatever its name, in one step
+        :param algorithms: of the digests that ``on_file`` receives
+        :param on_file: called with the stored name and the outcome of the file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
-        :raises ObjectError: nothing was stored; its ``kind`` says why
-        :raises IdentifierError: the identifier has no place in this store
+        :raises ObjectError: nothing was stored; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this store
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
@@ -113,14 +114,14 @@ class VitroStore(VitroReader):
             try:
                 stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
             except IdentifierError as error:
-                reason = f"the file's name {quoted(error.identifier)}: {error.reason}; give it another"
+                reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
                 raise ObjectError(self.root, identifier, "bad-name", reason) from None
             reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
             if reason:
-                raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter one")
+                raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
             self._refuse(identifier, place, stored, replace)
-            with RunDirectory(self._workshop()) as shop:
-                new = shop / b"object"
+            with RunDirectory(self._work_directory()) as staging:
+                new = staging / b"object"
                 copy_source(
                     {decode_fs(stored): path},
                     new,
@@ -132,18 +133,20 @@ class VitroStore(VitroReader):
                     on_event=on_event,
                 )
                 if not os.path.isfile(os.path.join(new, stored)):
-                    raise ObjectError(self.root, identifier, "source", "it is no file, and a Vitro object is one")
+                    raise ObjectError(
+                        self.root, identifier, "source", "not a regular file, which a Vitro object is; specify a file"
+                    )
                 if self._durable:
                     flush_tree(new)
-                with shop.lock():
+                with staging.lock():
                     self._settle()
                     self._refuse(identifier, place, stored, replace)
                     self._move_in(os.path.join(new, stored), place, stored)
         path_ = encode_fs(f"{ROOT}/{place}")
         return self._object(place, path_, [stored], None)
 
-    def _source(self, identifier: str | bytes, source: Source, links: str) -> tuple[str, Path]:
-        """Return the name and the path of the one file of a source."""
+    def _source(self, identifier: str | bytes, source: ObjectSource, links: str) -> tuple[str, Path]:
+        """Return name and path of the one file of a source."""
         count = 1
         if isinstance(source, Mapping):
             count = len(source)
@@ -157,50 +160,50 @@ class VitroStore(VitroReader):
                 return decode_fs(os.path.basename(path)), path
             entries = scan(path, follow=False)
             count = len(entries)
-            # A link that the source itself does not name is followed on request only.
+            # Links inside the source are followed only on request.
             if count == 1 and (entries[0].kind == "file" or (entries[0].kind == "link" and links == "follow")):
                 return decode_fs(entries[0].name), os.path.join(path, entries[0].name)
         what = (
-            f"the source has {count} names"
+            f"the source contains {count} names"
             if count != 1
-            else f"{decode_fs(entries[0].name)!r} in the source is no file"
+            else f"{decode_fs(entries[0].name)!r} in the source is not a regular file"
         )
-        raise ObjectError(self.root, identifier, "source", f"{what}, and a Vitro object is one file; name that")
+        raise ObjectError(self.root, identifier, "source", f"{what}, but a Vitro object is one file; specify that file")
 
     def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
         """Refuse what cannot be stored, before anything is written.
 
-        :raises ObjectError: as said
+        :raises ObjectError: with the reason
         """
         at = self._tree
         for name in encode_fs(place).split(b"/"):
             at = os.path.join(at, name)
             if is_blocked(at):
                 shorter = decode_fs(os.path.relpath(at, self._base))
-                reason = f"{shorter} is a file of another object, and a directory is needed there; rename that file"
+                reason = f"{shorter} is a file of another object, but must be a directory; rename that file"
                 raise ObjectError(self.root, identifier, "collision", reason)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link, and is not followed; put what it leads to in its place"
+            reason = f"{link} is a symbolic link, which is not followed; replace the link by its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, encode_fs(place))
             if clash is not None:
-                reason = f"{decode_fs(clash)!r} is there in the other case, and this file system has one name for both"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use one that distinguishes case")
+                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
         target = os.path.join(at, stored)
         if os.path.isdir(target) or os.path.islink(target):
-            reason = f"{ROOT}/{place}/{decode_fs(stored)} is there and no file, but other objects' directory or a link"
-            raise ObjectError(self.root, identifier, "collision", f"{reason}; give the file another name")
+            reason = f"{ROOT}/{place}/{decode_fs(stored)} exists and is a directory of other objects or a link"
+            raise ObjectError(self.root, identifier, "collision", f"{reason}; rename the file")
         files = self._files(place)
         if len(files) > 1:
             self._only_file(identifier, place)
         if files and not replace:
-            reason = f"there is one at {ROOT}/{place}: replace it, or delete it first"
+            reason = f"object exists at {ROOT}/{place}; replace it, or remove it first"
             raise ObjectError(self.root, identifier, "exists", reason)
 
     def _move_in(self, new: bytes, place: str, stored: bytes) -> None:
-        """Give a file that was prepared its place, instead of the one that is there."""
+        """Publish a staged file, in place of the existing one."""
         directory = os.path.join(self._tree, encode_fs(place))
         files = self._files(place)
         made: list[bytes] = []
@@ -211,7 +214,7 @@ class VitroStore(VitroReader):
             elif files == [stored]:
                 os.replace(new, os.path.join(directory, stored))
             else:
-                # First the content, then the name: at each moment it is one whole file, and who looks knows its name.
+                # First the content, then the name: the object is one complete file at every moment.
                 self._note(Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino))
                 os.replace(new, os.path.join(directory, files[0]))
                 self._settle()
@@ -224,41 +227,41 @@ class VitroStore(VitroReader):
                 flush_directory(os.path.dirname(os.path.join(self._tree, above)))
 
     def _note(self, renaming: Renaming) -> None:
-        """Write down what is about to be done, so that whoever comes next finishes it."""
-        path = os.path.join(self._workshop(), JOURNAL)
+        """Record a renaming, so that the next run completes it after a kill."""
+        path = os.path.join(self._work_directory(), JOURNAL)
         with Replacement(path, part=path + b".new", durable=self._durable) as file:
             file.write(json.dumps(renaming).encode())
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove an object's file, whatever its name; then directories above it that are empty.
+        """Remove an object's file, whatever its name, and the directories above it that become empty.
 
-        :raises ObjectError: of kind ``missing`` or ``ambiguous``, or it could not be removed
-        :raises IdentifierError: the identifier has no place in this store
+        :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
+        :raises IdentifierError: the identifier has no path in this store
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
         directory = os.path.join(self._tree, encode_fs(place))
         with object_errors(self.root, identifier):
             self._only_file(identifier, place)
-            with RunDirectory(self._workshop()) as shop, shop.lock():
+            with RunDirectory(self._work_directory()) as staging, staging.lock():
                 self._settle()
-                os.rename(os.path.join(directory, self._only_file(identifier, place)), shop / b"object")
+                os.rename(os.path.join(directory, self._only_file(identifier, place)), staging / b"object")
                 if self._durable:
                     flush_directory(directory)
                 prune_empty_parents(self._tree, encode_fs(place), strict=False)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Mend what has one answer, and report what remains.
+        """Repair unambiguous problems, and report the remaining ones.
 
         =========== ==========================================================================================
-        ``finish``  an interrupted change is finished
-        ``move``    an object that a namespace hides, to where Vitro looks for it, if nothing is there
+        ``finish``  an interrupted change is completed
+        ``move``    an object hidden by a namespace is moved to its current path, if that is free
         ``prune``   empty directories are removed
-        ``remove``  what a killed run left in the workshop
-        ``rename``  a file, to the name that Vitro looks for, if that is free
+        ``remove``  temporary directories of killed runs are removed
+        ``rename``  a file is renamed as Vitro encodes its name, if the new name is free
         =========== ==========================================================================================
 
-        Identifiers, decoded file names and every byte stay. Done twice, it changes nothing.
+        Identifiers, decoded file names and contents do not change. A second repair changes nothing.
         """
         from pressmark.stores.vitro.repair import Repair
 
@@ -268,11 +271,11 @@ class VitroStore(VitroReader):
             return run.run(ignore)
 
 
-def _write(shop: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
-    """Write the namespaces file at once."""
+def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
+    """Write the namespaces file atomically."""
     path = os.path.join(base, NAMESPACES)
     try:
         data = render(namespaces).encode(encoding)
     except UnicodeEncodeError:
         raise StoreError(path, f"a namespace cannot be written in {encoding}") from None
-    replace_file(path, data, part=shop / NAMESPACES)
+    replace_file(path, data, part=staging / NAMESPACES)
