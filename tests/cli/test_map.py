@@ -196,8 +196,8 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
         ),
         (
             ["unmap", "0004", "missing"],
-            "0004-hashed-n-tuple-storage-layout has no inverse: its paths do not hold the "
-            "whole identifier; read it from the object (an OCFL inventory, for example)",
+            "0004-hashed-n-tuple-storage-layout has no inverse: its paths do not contain the "
+            "whole identifier; read it from the object, for example from its OCFL inventory",
         ),
     ],
     ids=["no =", "no key", "type", "no parameters", "surrogate", "depth", "folder", "config", "unless", "never"],
