@@ -260,7 +260,7 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put(".pressmark-work", tmp_path / "f.txt")
     monkeypatch.setattr("pressmark.stores.bags.bag_folder.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.bags.bag_folder.existing_spelling", lambda _base, _relative: b"ab")
-    with pytest.raises(ObjectError, match="distinguishes case"):
+    with pytest.raises(ObjectError, match="case-sensitive"):
         store.put("AB", tmp_path / "f.txt")
 
 

@@ -216,10 +216,10 @@ def test_stores_that_are_none(tmp_path: Path, vitro: VitroStore) -> None:
         VitroStore(vitro.root)
     names.write_bytes(content)
     Path(vitro.root, "file_storage_root").rmdir()
-    with pytest.raises(StoreError, match="is missing beside"):
+    with pytest.raises(StoreError, match="file_storage_root is missing"):
         VitroStore(vitro.root)
     Path(vitro.root, "file_storage_root").write_bytes(b"")
-    with pytest.raises(StoreError, match="no directory"):
+    with pytest.raises(StoreError, match="not a directory"):
         VitroStore(vitro.root)
 
 

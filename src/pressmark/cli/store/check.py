@@ -75,7 +75,7 @@ def check_command(
             try:
                 with reporter:
                     if workers is not None:
-                        workers.refuse((threads, "--threads: each worker uses one thread;"))
+                        workers.refuse((threads, "--threads: each worker has one thread;"))
                         chosen = layout_of(layout)
                         report = _shared(
                             workers,
