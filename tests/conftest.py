@@ -1,6 +1,6 @@
 """Every test of a behaviour runs twice, as ``[native]`` and as ``[pure]``: it uses the fixture ``implementation``.
 
-Tests that compare the two use the fixture ``twins``. Properties with expensive examples use ``implementations`` and try
+Tests that compare the two use the fixture ``pair``. Properties with expensive examples use ``implementations`` and try
 each example under all of them. ``PRESSMARK_IMPLEMENTATION=pure`` (or ``native``) restricts the run to one of the two.
 Without the native extensions only the pure half runs, and the header reports it; ``--require-native`` makes that an
 error.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from support.implementations import Implementation
 
 SOURCE = Path(__file__).parents[1] / "src"
-PAIRED = {"implementation", "implementations", "twins"}
+PAIRED = {"implementation", "implementations", "pair"}
 MISSING = "the native extension of pressmark is not built"
 
 # The fixture `implementation` is the same for every example of a property, so nothing needs a reset.
@@ -81,11 +81,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    from support.implementations import twins_are_testable
+    from support.implementations import both_are_testable
 
     def can_run(item: pytest.Item) -> bool:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if "twins" in fixtures and not twins_are_testable():
+        if "pair" in fixtures and not both_are_testable():
             return False
         if fixtures & PAIRED and config.getoption("--unpaired"):
             return False
@@ -117,7 +117,7 @@ def implementations() -> list[Implementation]:
 
 
 @pytest.fixture
-def twins() -> tuple[Implementation, Implementation]:
+def pair() -> tuple[Implementation, Implementation]:
     """Return the native and the pure implementation, for tests that compare them."""
     from support.implementations import NATIVE, PURE
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pressmark
-from pressmark.fixity.copying import Job, copy_files
+from pressmark.fixity.copying import CopyTask, copy_files
 from pressmark.generator_pool import GeneratorPool
 
 
@@ -22,7 +22,9 @@ def copies(folder: Path) -> Iterator[Any]:
     jobs = []
     for number in range(50):
         (folder / "source" / str(number)).write_bytes(bytes(1000))
-        jobs.append(Job(os.fsencode(folder / "source" / str(number)), os.fsencode(folder / "target" / str(number))))
+        jobs.append(
+            CopyTask(os.fsencode(folder / "source" / str(number)), os.fsencode(folder / "target" / str(number)))
+        )
     return copy_files(jobs, ("md5",), threads=2)
 
 

@@ -68,10 +68,10 @@ def test_native_is_native_and_pure_is_pure(implementation: Implementation) -> No
     assert (implementation.kernels.LEVEL == "none") == (implementation == PURE)
 
 
-def test_a_layout_changes_over_with_the_implementation(twins: tuple[Implementation, Implementation]) -> None:
+def test_a_layout_changes_over_with_the_implementation(pair: tuple[Implementation, Implementation]) -> None:
     """The switch that the tests use works: one layout runs under either, at once."""
     layout = pressmark.FlatDirect()
-    for implementation in (*twins, *twins):
+    for implementation in (*pair, *pair):
         with use(implementation):
             layout.map_id("a")
             assert str(implementation) in type(layout._mapping().kernel).__module__
@@ -86,7 +86,7 @@ def test_pure_is_chosen_by_name() -> None:
     assert run.stdout == "pure\n[]\n"
 
 
-def test_native_is_chosen_by_name(twins: tuple[Implementation, Implementation]) -> None:
+def test_native_is_chosen_by_name(pair: tuple[Implementation, Implementation]) -> None:
     """``PRESSMARK_IMPLEMENTATION=native`` and an environment without a wish give the extension that is there."""
     for wish in ("native", "auto", None):
         run = run_python(SAY, implementation=wish)
@@ -109,7 +109,7 @@ def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
 
 @pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_paths"])
 def test_an_incomplete_extension_is_seen(
-    twins: tuple[Implementation, Implementation], tmp_path: Path, name: str
+    pair: tuple[Implementation, Implementation], tmp_path: Path, name: str
 ) -> None:
     """One compiled module that is missing beside the others is a broken build, not a pure one."""
     folder = copy_without(tmp_path, f"{name}.*.so", f"{name}.*.pyd")

@@ -53,7 +53,7 @@ print(used() - before)
 
 
 @pytest.mark.parametrize("rounds", [100])
-def test_memory_does_not_grow(twins: tuple[Implementation, Implementation], rounds: int) -> None:
+def test_memory_does_not_grow(pair: tuple[Implementation, Implementation], rounds: int) -> None:
     """A hundred rounds of every native kernel leave the peak where a hundred rounds before had put it.
 
     One leaked column a call would be tens of megabytes: 4 MiB leaves room for what allocators do.

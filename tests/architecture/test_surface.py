@@ -45,9 +45,9 @@ def first_line(value: Any) -> str:
     return (inspect.getdoc(value) or "").partition("\n")[0]
 
 
-def test_both_packages_export_the_same(twins: tuple[Implementation, Implementation]) -> None:
+def test_both_packages_export_the_same(pair: tuple[Implementation, Implementation]) -> None:
     """The packages have one ``__all__``, and everything in it."""
-    native, pure = (implementation.kernels for implementation in twins)
+    native, pure = (implementation.kernels for implementation in pair)
     assert native.__all__ == pure.__all__
     assert sorted(native.__all__) == sorted(set(native.__all__))
     for name in native.__all__:
@@ -55,9 +55,9 @@ def test_both_packages_export_the_same(twins: tuple[Implementation, Implementati
     assert list(_kernels.IMPLEMENTATIONS) == [native.NAME, pure.NAME]
 
 
-def test_the_package_exports_all_that_is_compiled(twins: tuple[Implementation, Implementation]) -> None:
+def test_the_package_exports_all_that_is_compiled(pair: tuple[Implementation, Implementation]) -> None:
     """Each name that an extension module exports is one of the package, but for the few that are listed here."""
-    native, _ = (implementation.kernels for implementation in twins)
+    native, _ = (implementation.kernels for implementation in pair)
     compiled: set[str] = set()
     for name, alone in ONLY_COMPILED.items():
         exported = set(getattr(native, name).__all__)
@@ -66,9 +66,9 @@ def test_the_package_exports_all_that_is_compiled(twins: tuple[Implementation, I
     assert set(native.__all__) - compiled == {"LEVEL", "NAME", "RELEASES_GIL"}
 
 
-def test_both_say_the_same_of_themselves(twins: tuple[Implementation, Implementation]) -> None:
+def test_both_say_the_same_of_themselves(pair: tuple[Implementation, Implementation]) -> None:
     """The first docstring lines of classes and functions are the same in both."""
-    native, pure = (implementation.kernels for implementation in twins)
+    native, pure = (implementation.kernels for implementation in pair)
     for export in native.__all__:
         one, other = getattr(native, export), getattr(pure, export)
         if callable(one):
@@ -77,9 +77,9 @@ def test_both_say_the_same_of_themselves(twins: tuple[Implementation, Implementa
             assert export in SAID_DIFFERENTLY or first_line(one) == first_line(other)
 
 
-def test_columns_have_the_same_methods(twins: tuple[Implementation, Implementation]) -> None:
+def test_columns_have_the_same_methods(pair: tuple[Implementation, Implementation]) -> None:
     """``ByteColumn`` has the same public methods, parameters and first lines; only pure Python shows its items."""
-    native, pure = (implementation.kernels.ByteColumn for implementation in twins)
+    native, pure = (implementation.kernels.ByteColumn for implementation in pair)
     assert public(pure) - public(native) == {"items"}
     assert public(native) - public(pure) == set()
     for name in sorted(public(native)):
@@ -96,7 +96,7 @@ def parameters(function: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def test_kernels_take_the_same_parameters(twins: tuple[Implementation, Implementation]) -> None:
+def test_kernels_take_the_same_parameters(pair: tuple[Implementation, Implementation]) -> None:
     """Every kernel is made with the same arguments, refuses others, has the same limit, and is called alike."""
     clean_path = (True, 127, 32000, b"_", b" ", "md5", b"fallback", 0, 1, False)
     arguments: dict[str, tuple[Any, ...]] = {
@@ -118,7 +118,7 @@ def test_kernels_take_the_same_parameters(twins: tuple[Implementation, Implement
         "VitroMap": ({b"a": b"http://"},),
         "VitroUnmap": ({b"a": b"http://"},),
     }
-    native, pure = (implementation.kernels for implementation in twins)
+    native, pure = (implementation.kernels for implementation in pair)
     bases = (pure.column.Kernel, pure.column.Inverse)
     kernels = {
         name for name in pure.__all__ if inspect.isclass(getattr(pure, name)) and issubclass(getattr(pure, name), bases)
@@ -148,9 +148,9 @@ def stubbed(body: list[ast.stmt]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", ONLY_COMPILED)
-def test_stubs_are_true(twins: tuple[Implementation, Implementation], name: str) -> None:
+def test_stubs_are_true(pair: tuple[Implementation, Implementation], name: str) -> None:
     """The stub of an extension module has its names, and its functions and methods have their parameters."""
-    compiled = getattr(twins[0].kernels, name)
+    compiled = getattr(pair[0].kernels, name)
     stub = ast.parse((Path(_kernels.__file__).parent / "native" / f"{name}.pyi").read_text(encoding="utf-8"))
     names = {node.name for node in stub.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     assert names == set(compiled.__all__)

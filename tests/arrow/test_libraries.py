@@ -87,10 +87,10 @@ def read(name: str, column: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", columns())
-def test_one_answer(twins: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
+def test_one_answer(pair: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
     """Every kind of column has the results, chunks, nulls, errors and exports that it has natively."""
     found = read(name, columns()[name])
-    with use(twins[0]):
+    with use(pair[0]):
         assert found == read(name, columns()[name])
 
 

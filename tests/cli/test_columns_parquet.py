@@ -400,7 +400,7 @@ def test_an_ambiguous_name(call: Call, tmp_path: Path) -> None:
     for number, longest in (("1", 1), ("2", 2)):
         pq.write_table(pa.table([["a"], ["bb"]], ["id", "id"]), tmp_path / "in.pq")
         result = call("compare", "in.pq", "--column", number, "--layout", "0002", "--json")
-        assert json.loads(result.stdout.splitlines()[0])["lengths"]["path_octets"]["max"] == longest
+        assert json.loads(result.stdout.splitlines()[0])["lengths"]["path_bytes"]["max"] == longest
 
 
 def whole_file() -> bytes:

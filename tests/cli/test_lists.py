@@ -200,7 +200,7 @@ def test_other_commands_strip(call: Call, tmp_path: Path) -> None:
     assert [line.split("\t")[0] for line in result.stdout.splitlines()] == ["c", "d"]
     (tmp_path / "crlf").write_bytes(b"\xef\xbb\xbfc\r\nd\r\n")
     result = call("compare", "crlf", "--layout", "0002", "--json", "--crlf", "strip")
-    assert json.loads(result.stdout.splitlines()[0])["lengths"]["path_octets"]["max"] == 1
+    assert json.loads(result.stdout.splitlines()[0])["lengths"]["path_bytes"]["max"] == 1
     result = call("migrate", "tree", "root", "--to", "bags", "--ids", "crlf", "--crlf", "strip", "--all", "--json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row.get("source_id") for row in rows[:-1]] == ["c", "d"], result.stderr

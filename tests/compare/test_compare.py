@@ -318,9 +318,9 @@ def test_all_the_same(implementation: Implementation) -> None:
     assert not found.ok
 
 
-def test_a_million_that_collide(twins: tuple[Implementation, Implementation]) -> None:
+def test_a_million_that_collide(pair: tuple[Implementation, Implementation]) -> None:
     """A million collisions are counted in bounded memory; only a few are listed."""
-    with use(twins[0]):
+    with use(pair[0]):
         result = one((b"n%d.same" % number for number in range(10**6)), memory=16 << 20)
     assert (result.collisions.equal, result.collisions.paths, result.collisions.groups["equal"]) == (10**6, 1, 1)
     assert len(result.collisions.first["equal"][0].members) == 20
@@ -360,10 +360,10 @@ def test_memory_and_threads_change_nothing(implementation: Implementation, tmp_p
     assert os.listdir(tmp_path) == []
 
 
-def test_implementations_agree(twins: tuple[Implementation, Implementation]) -> None:
+def test_implementations_agree(pair: tuple[Implementation, Implementation]) -> None:
     """Both implementations give the same numbers."""
     records = []
-    for implementation in twins:
+    for implementation in pair:
         with use(implementation):
             found = compare([*samples.hostile(), *samples.hathitrust()], list(LAYOUTS.values()), directory_limit=5)
         record = found.record()["layouts"]

@@ -40,9 +40,9 @@ def test_real_identifiers() -> None:
 
 
 @pytest.mark.parametrize("name", ["0003 3x3", "0003 2x2", "0004", "0012"])
-def test_hashed_trees(twins: tuple[Implementation, Implementation], name: str) -> None:
+def test_hashed_trees(pair: tuple[Implementation, Implementation], name: str) -> None:
     """The error is below 0.1 % for tens of thousands of identifiers."""
-    with use(twins[0]):
+    with use(pair[0]):
         growth = growth_of([f"mdp.{number}" for number in range(60_000)], samples.layouts()[name])
     ((objects, found, predicted),) = growth.held_out
     assert (growth.model, objects) == ("hashed", 60_000)
@@ -61,11 +61,11 @@ def test_flat_trees_do_not_grow(implementation: Implementation) -> None:
     assert growth.points[-1] == (10**12, 0, 10**12)
 
 
-def test_models_are_tested_on_held_out_samples(twins: tuple[Implementation, Implementation]) -> None:
+def test_models_are_tested_on_held_out_samples(pair: tuple[Implementation, Implementation]) -> None:
     """The two largest samples are held out, and the error is that of their prediction."""
     drawn = random.Random(4)
     ids = [f"mdp.3901500{drawn.randrange(10**7):07d}" for _ in range(50_000)]
-    with use(twins[0]):
+    with use(pair[0]):
         growth = growth_of(ids, pressmark.layout("pairtree"))
         (result,) = compare(ids, [pressmark.layout("pairtree")]).layouts
     assert growth.model == "fitted"

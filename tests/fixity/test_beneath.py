@@ -386,11 +386,11 @@ def test_changes_and_failures(
     ]
 
 
-def test_twins(twins: tuple[Implementation, ...], hostile: Path) -> None:
+def test_implementations_agree(pair: tuple[Implementation, ...], hostile: Path) -> None:
     """Both implementations give equal outcomes for everything that a walk finds and for everything that is refused."""
     found = []
     with open_directory(hostile) as beneath:
-        for implementation in twins:
+        for implementation in pair:
             with use(implementation):
                 paths = [*walk(".", beneath=beneath), *REFUSED]
                 found.append(list(hash_files(paths, ["sha512", "blake3"], threads=2, beneath=beneath)))

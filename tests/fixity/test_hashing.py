@@ -88,7 +88,7 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
         digests.use_level(before)
 
 
-def test_random_trees_are_the_same(twins: tuple[Implementation, ...], tmp_path: Path) -> None:
+def test_random_trees_are_the_same(pair: tuple[Implementation, ...], tmp_path: Path) -> None:
     """Both implementations give equal outcomes, failures included, on trees of random sizes."""
     draw = random.Random(11)
     for turn in range(4):
@@ -99,7 +99,7 @@ def test_random_trees_are_the_same(twins: tuple[Implementation, ...], tmp_path: 
         (folder / "00030-up").symlink_to(".")
         names = draw.sample(list(ALGORITHMS), 3)
         found = []
-        for implementation in twins:
+        for implementation in pair:
             with use(implementation):
                 found.append(list(hash_files(walk(folder), names, threads=2)))
         assert found[0] == found[1]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pressmark._kernels.tables import ErrorCode
 from strategies import identifiers, texts
 from support.implementations import Implementation
-from support.outcomes import twin_outcome
+from support.outcomes import common_outcome
 
 COLUMNS = (
     [],
@@ -105,7 +105,7 @@ def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> No
 
 
 @given(items=st.lists(st.one_of(texts(), identifiers())), byte=st.sampled_from((b"\n", b"a", b"\xa9", b"\0")))
-def test_columns_are_alike(twins: tuple[Implementation, Implementation], items: list[str | bytes], byte: bytes) -> None:
+def test_columns_are_alike(pair: tuple[Implementation, Implementation], items: list[str | bytes], byte: bytes) -> None:
     """Both implementations encode, split, join, search and decode identically."""
     from pressmark import _kernels
 
@@ -116,4 +116,4 @@ def test_columns_are_alike(twins: tuple[Implementation, Implementation], items: 
         data, offsets = packed.buffers()
         return faults, block, cut.buffers(), data, offsets, packed.to_texts(), packed.indices_containing(byte)
 
-    assert twin_outcome(forms)[0] == "ok"
+    assert common_outcome(forms)[0] == "ok"

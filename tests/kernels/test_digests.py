@@ -26,7 +26,7 @@ def test_digests_are_those_of_the_standard_library(implementation: Implementatio
 
 
 @pytest.fixture
-def every_level(twins: tuple[Implementation, Implementation]) -> Iterator[list[str]]:
+def every_level(pair: tuple[Implementation, Implementation]) -> Iterator[list[str]]:
     """Return the names of this machine's vector levels; restore the selected level afterwards."""
     digests = NATIVE.kernels._digests
     levels = digests.levels()

@@ -171,9 +171,11 @@ pieces = st.sampled_from(
 
 @given(st.lists(pieces, max_size=20).map(b"".join) | st.binary(max_size=100), st.integers(0, 3), st.booleans())
 @example(PLAIN + DIGEST + b"  data/y\r", 0, False)
-def test_twins(twins: tuple[Implementation, Implementation], block: bytes, begin: int, final: bool) -> None:
+def test_implementations_agree(
+    pair: tuple[Implementation, Implementation], block: bytes, begin: int, final: bool
+) -> None:
     """Both implementations stop at the same lines for the same reasons and contain the same lines."""
-    native, pure = (index_of(implementation) for implementation in twins)
+    native, pure = (index_of(implementation) for implementation in pair)
     position = min(begin, len(block))
     while True:
         found = native.scan(block, position, 5, final)

@@ -121,11 +121,11 @@ def test_as_defined(
 
 
 @given(st.lists(st.sampled_from([b"a", b"same/", b"B", b"/"]), max_size=400), st.integers(0, 9))
-def test_order_of_many(twins: tuple[Implementation, Implementation], parts: list[bytes], shift: int) -> None:
+def test_order_of_many(pair: tuple[Implementation, Implementation], parts: list[bytes], shift: int) -> None:
     """Hundreds of records with long common prefixes are sorted."""
     paths = [b"a common beginning/" * 3 + b"".join(parts[index : index + index % 7]) for index in range(len(parts))]
     orders = []
-    for implementation in twins:
+    for implementation in pair:
         sorter = sorter_of(implementation, paths, shift)
         orders.append([record for block in blocks(sorter, 1000) for record in records(block)])
     assert orders[0] == orders[1] == sorted(orders[0])
@@ -195,12 +195,12 @@ def test_no_runs(implementation: Implementation) -> None:
     "block",
     [b"x", b"\1\0\0\0", b"\xff\xff\xff\xff" + b"x" * 20, b"\x02\0\0\0ab", b"\x0b\0\0\0" + b"x" * 11],
 )
-def test_damaged_records(twins: tuple[Implementation, Implementation], block: bytes) -> None:
+def test_damaged_records(pair: tuple[Implementation, Implementation], block: bytes) -> None:
     """The native implementation rejects invalid blocks and reads nothing after their end."""
     with pytest.raises(ValueError, match="incomplete records"):
-        merged(twins[0], [[block]], 1)
+        merged(pair[0], [[block]], 1)
     with pytest.raises(ValueError, match="incomplete records"):
-        twins[0].kernels.PathMerge(1, 1).feed(1, b"")
+        pair[0].kernels.PathMerge(1, 1).feed(1, b"")
 
 
 # --- names ------------------------------------------------------------------------------------------------------

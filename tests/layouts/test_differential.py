@@ -15,11 +15,11 @@ import pressmark
 from pressmark.layouts import Layout, clean, unclean
 from strategies import LAYOUT_NAMES, REVERSIBLE_LAYOUT_NAMES, configs, identifiers, paths, texts
 from support.implementations import Implementation, use
-from support.outcomes import twin_outcome
+from support.outcomes import common_outcome
 from support.samples import layout_of
 from support.streams import pass_through
 
-pytestmark = pytest.mark.usefixtures("twins")
+pytestmark = pytest.mark.usefixtures("pair")
 
 WRONG = st.sampled_from((None, 0, 1.5, True, [], ("a",), bytearray(b"a"), memoryview(b"a"), object))
 
@@ -88,9 +88,9 @@ def check_batch(
 ) -> None:
     """Compare the implementations over the calls for one item and for a batch."""
     for item in items:
-        twin_outcome(partial(one, item))
+        common_outcome(partial(one, item))
     for on_error in ("raise", "none"):
-        twin_outcome(lambda on_error=on_error: many(make(items), on_error=on_error))
+        common_outcome(lambda on_error=on_error: many(make(items), on_error=on_error))
 
 
 @pytest.mark.parametrize("name", LAYOUT_NAMES)
@@ -147,7 +147,7 @@ fewer = settings(max_examples=settings.default.max_examples // 2)
 def test_lines_map_alike(name: str, data: st.DataObject) -> None:
     """``map_lines`` writes the same bytes and fails in the same lines, under all of its options."""
     layout, blob, options = data.draw(lines(name))
-    twin_outcome(lambda: pass_through(layout.map_lines, blob, **options))
+    common_outcome(lambda: pass_through(layout.map_lines, blob, **options))
 
 
 @pytest.mark.parametrize("name", REVERSIBLE_LAYOUT_NAMES)
@@ -156,7 +156,7 @@ def test_lines_map_alike(name: str, data: st.DataObject) -> None:
 def test_lines_map_back_alike(name: str, data: st.DataObject) -> None:
     """``unmap_lines`` writes the same bytes and fails in the same lines, under all of its options."""
     layout, blob, options = data.draw(lines(name, back=True))
-    twin_outcome(lambda: pass_through(layout.unmap_lines, blob, **options))
+    common_outcome(lambda: pass_through(layout.unmap_lines, blob, **options))
 
 
 @given(st.one_of(items_of("pairtree"), items_of(), odd_items()))
@@ -166,7 +166,7 @@ def test_lines_map_back_alike(name: str, data: st.DataObject) -> None:
 def test_cleaning_is_alike(item: Any) -> None:
     """``clean`` and ``unclean``, as functions and as methods, answer alike."""
     for call in (clean, unclean, pressmark.Pairtree.clean, pressmark.Pairtree().unclean):
-        twin_outcome(partial(call, item))
+        common_outcome(partial(call, item))
 
 
 def some_name(identifier: str) -> str:
@@ -180,8 +180,8 @@ ENCAPSULATIONS = st.sampled_from(("id", "tail:1", "tail:5", "tail:400", "fixed:d
 def test_encapsulation_is_alike(policy: Any, prefix: str, item: Any) -> None:
     """``object_path`` and ``encapsulation_name`` of Pairtree answer alike under every policy."""
     layout = pressmark.Pairtree(prefix=prefix, encapsulation=policy)
-    twin_outcome(partial(layout.object_path, item))
-    twin_outcome(partial(layout.encapsulation_name, item))
+    common_outcome(partial(layout.object_path, item))
+    common_outcome(partial(layout.encapsulation_name, item))
 
 
 @given(st.sampled_from(("", "a")), items_of("pairtree"))
@@ -190,7 +190,7 @@ def test_encapsulation_is_alike(policy: Any, prefix: str, item: Any) -> None:
 @example("", "\ud800/a")
 def test_loose_splitting_is_alike(prefix: str, item: Any) -> None:
     """``split_path`` of Pairtree answers alike for any path."""
-    twin_outcome(partial(pressmark.Pairtree(prefix).split_path, item))
+    common_outcome(partial(pressmark.Pairtree(prefix).split_path, item))
 
 
 @given(items_of("vitro"), st.one_of(items_of("vitro"), odd_items()))
@@ -200,13 +200,13 @@ def test_loose_splitting_is_alike(prefix: str, item: Any) -> None:
 def test_file_names_are_alike(identifier: Any, item: Any) -> None:
     """``encode_filename``, ``decode_filename`` and ``object_path`` of Vitro answer alike."""
     layout = pressmark.Vitro({"a": "http://"})
-    twin_outcome(partial(layout.encode_filename, item))
-    twin_outcome(partial(layout.decode_filename, item))
-    twin_outcome(partial(layout.object_path, identifier, item))
+    common_outcome(partial(layout.encode_filename, item))
+    common_outcome(partial(layout.decode_filename, item))
+    common_outcome(partial(layout.object_path, identifier, item))
 
 
 @pytest.mark.parametrize("name", sorted(set(LAYOUT_NAMES) - set(REVERSIBLE_LAYOUT_NAMES)))
-def test_no_inverse_is_alike(name: str, twins: tuple[Implementation, Implementation]) -> None:
+def test_no_inverse_is_alike(name: str, pair: tuple[Implementation, Implementation]) -> None:
     """A layout without inverse raises the same error under both implementations, in every call."""
     layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
     for call in (
@@ -214,8 +214,8 @@ def test_no_inverse_is_alike(name: str, twins: tuple[Implementation, Implementat
         partial(layout.unmap_paths, []),
         lambda: pass_through(layout.unmap_lines, b"").result,
     ):
-        found = twin_outcome(call)
+        found = common_outcome(call)
         assert pressmark.NotReversibleError in (found[0], found[1][0])
-    for implementation in twins:
+    for implementation in pair:
         with use(implementation):
             assert not layout.reversible

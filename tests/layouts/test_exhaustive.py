@@ -16,7 +16,7 @@ from support.implementations import Implementation, use
 from support.outcomes import agree, kernel_results, naive_identifiers, naive_paths
 from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
 
-Twins = tuple[Implementation, Implementation]
+Pair = tuple[Implementation, Implementation]
 
 # One configuration for each layout, and of 0011 all four sets of rules: what more there is treats octets alike.
 PLAIN = [word for word in CONFIGURATIONS if "-" not in word or word in ("0011-encoded", "0011-gocfl")]
@@ -31,15 +31,15 @@ def raw(implementation: Implementation, layout: Layout, items: Sequence[str | by
         return results.buffers(), unpackable, faults
 
 
-def compare(twins: Twins, layout: Layout, items: Sequence[str | bytes], back: bool = False) -> None:
+def compare(pair: Pair, layout: Layout, items: Sequence[str | bytes], back: bool = False) -> None:
     """Compare the implementations over a batch, in every byte and every position."""
-    native = raw(twins[0], layout, items, back)
+    native = raw(pair[0], layout, items, back)
     # The sanitizers examine the native code alone; the pure code would take most of their time.
-    if os.environ.get("PRESSMARK_IMPLEMENTATION") == "native" or native == raw(twins[1], layout, items, back):
+    if os.environ.get("PRESSMARK_IMPLEMENTATION") == "native" or native == raw(pair[1], layout, items, back):
         return
     # Say which item it is, not how two megabytes differ.
     for item in items:
-        native, pure = (raw(implementation, layout, [item], back) for implementation in twins)
+        native, pure = (raw(implementation, layout, [item], back) for implementation in pair)
         assert native == pure, item
     pytest.fail("the implementations differ over the batch, but over none of its items alone")
 
@@ -60,14 +60,14 @@ def compare_with_naive(word: str, items: Sequence[bytes], back: bool = False) ->
 @pytest.mark.long
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", PLAIN)
-def test_every_code_point_maps_alike(twins: Twins, word: str) -> None:
+def test_every_code_point_maps_alike(pair: Pair, word: str) -> None:
     """Each of the 0x110000 code points, surrogates too, has the same path or the same fault in both implementations.
 
     The short form takes every 41st code point from U+3100 on.
     """
     codes = (*range(0x3100), *range(0x3100, 0x110000, stride(41)))
     for start in range(0, len(codes), 0x10000):
-        compare(twins, sample(word), list(map(chr, codes[start : start + 0x10000])))
+        compare(pair, sample(word), list(map(chr, codes[start : start + 0x10000])))
 
 
 # All that any layout treats apart lies below U+3001, and between U+FFxx and the astral planes.
@@ -82,10 +82,10 @@ def test_code_points_map_as_in_the_naive_transcription(implementation: Implement
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", [word for word in CONFIGURATIONS if word.startswith("0011")])
-def test_code_points_are_cleaned_alike_wherever_they_stand(twins: Twins, word: str) -> None:
+def test_code_points_are_cleaned_alike_wherever_they_stand(pair: Pair, word: str) -> None:
     """0011 treats a character by its place: each of the first 0x10000 stands left, right, within and alone."""
     items = ["a{0}b/{0}x/x{0}/{0}.{0}".format(chr(code)) for code in range(0x10000)]
-    compare(twins, sample(word), items)
+    compare(pair, sample(word), items)
     compare_with_naive(word, [item.encode() for item in items[:0x3100:3]])
 
 
@@ -93,19 +93,19 @@ def test_code_points_are_cleaned_alike_wherever_they_stand(twins: Twins, word: s
 
 
 @pytest.mark.parametrize("word", PLAIN)
-def test_every_byte_and_every_pair_maps_alike(twins: Twins, word: str) -> None:
+def test_every_byte_and_every_pair_maps_alike(pair: Pair, word: str) -> None:
     """Identifiers of one and of two octets, valid UTF-8 or not, map alike, and as in the naive transcription."""
     octets = [bytes([octet]) for octet in range(256)]
     pairs = [first + second for first in octets for second in octets]
-    compare(twins, sample(word), [b"", *octets, *pairs])
+    compare(pair, sample(word), [b"", *octets, *pairs])
     compare_with_naive(word, [b"", *octets, *pairs[::11]])
 
 
 @pytest.mark.parametrize("word", [word for word in PLAIN if word in REVERSIBLE])
-def test_every_byte_and_every_pair_maps_back_alike(twins: Twins, word: str) -> None:
+def test_every_byte_and_every_pair_maps_back_alike(pair: Pair, word: str) -> None:
     """Paths of one and of two octets map back alike."""
     octets = [bytes([octet]) for octet in range(256)]
-    compare(twins, sample(word), [b"", *octets, *(one + other for one in octets for other in octets)], back=True)
+    compare(pair, sample(word), [b"", *octets, *(one + other for one in octets for other in octets)], back=True)
 
 
 # ------------------------------------------------------------------------------------------------ short strings
@@ -133,10 +133,10 @@ def strings(alphabet: Iterable[str | bytes], longest: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_every_short_string_maps_alike(twins: Twins, word: str) -> None:
+def test_every_short_string_maps_alike(pair: Pair, word: str) -> None:
     """All strings of up to four of the characters that matter map alike; those of three as in the transcription."""
     alphabet = ALPHABETS[word.partition("-")[0]]
-    compare(twins, sample(word), list(strings(alphabet, 4)))
+    compare(pair, sample(word), list(strings(alphabet, 4)))
     compare_with_naive(word, list(strings(alphabet, 3)))
 
 
@@ -150,19 +150,19 @@ BACK_ALPHABETS = {
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
-def test_every_short_string_maps_back_alike(twins: Twins, word: str) -> None:
+def test_every_short_string_maps_back_alike(pair: Pair, word: str) -> None:
     """All paths of up to four of the pieces that matter map back alike; those of three as in the transcription."""
     alphabet = BACK_ALPHABETS[word.partition("-")[0]]
-    compare(twins, sample(word), list(strings(alphabet, 4)), back=True)
+    compare(pair, sample(word), list(strings(alphabet, 4)), back=True)
     compare_with_naive(word, list(strings(alphabet, 3)), back=True)
 
 
 @pytest.mark.parametrize("word", ["0011-encoded", "0011-gocfl-encoded"])
-def test_every_escape_is_guarded_alike(twins: Twins, word: str) -> None:
+def test_every_escape_is_guarded_alike(pair: Pair, word: str) -> None:
     """What looks like an escape of 0011, or nearly so, is guarded alike, in either direction."""
     items = list(strings(("=", "u", "0", "F", "g"), 6))
-    compare(twins, sample(word), items)
-    compare(twins, sample(word), items, back=True)
+    compare(pair, sample(word), items)
+    compare(pair, sample(word), items, back=True)
     compare_with_naive(word, items[::5])
     compare_with_naive(word, items[::5], back=True)
 
@@ -179,14 +179,14 @@ def of_length(filling: str | bytes, length: int) -> bytes:
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_every_length_maps_alike(twins: Twins, word: str) -> None:
+def test_every_length_maps_alike(pair: Pair, word: str) -> None:
     """All lengths from 0 to 300 of ASCII, of wider characters, of what is escaped and of what is cut, map alike.
 
     Among them are the cut of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
     every digest.
     """
     items = [of_length(filling, length) for filling in FILLINGS for length in range(301)]
-    compare(twins, sample(word), items)
+    compare(pair, sample(word), items)
     compare_with_naive(word, items[::7])
 
 
@@ -224,12 +224,12 @@ def test_long_segments_and_paths_fall_back_at_every_length(implementation: Imple
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_a_mebibyte_passes_and_one_byte_more_does_not(twins: Twins, word: str) -> None:
+def test_a_mebibyte_passes_and_one_byte_more_does_not(pair: Pair, word: str) -> None:
     """An identifier may have 1 MiB; one octet more is refused for its length before anything else is asked."""
     lengths = [MAX_IDENTIFIER_BYTES + change for change in (-1, 0, 1)]
     items = [of_length("a", length) for length in lengths] + [b"\xff" * (MAX_IDENTIFIER_BYTES + 1)]
-    compare(twins, sample(word), items)
-    for implementation in twins:
+    compare(pair, sample(word), items)
+    for implementation in pair:
         _, _, faults = raw(implementation, sample(word), items, back=False)
         codes = {index: code for index, code, _ in faults}
         assert ErrorCode.TOO_LONG not in (codes.get(0), codes.get(1))
@@ -238,27 +238,27 @@ def test_a_mebibyte_passes_and_one_byte_more_does_not(twins: Twins, word: str) -
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", [word for word in PLAIN if word in REVERSIBLE])
-def test_paths_may_have_eight_mebibytes(twins: Twins, word: str) -> None:
+def test_paths_may_have_eight_mebibytes(pair: Pair, word: str) -> None:
     """The longest path of the longest identifier maps back; beyond 8 MiB a path is refused for its length.
 
     Under 0002 the path is the identifier, and may be as long as that.
     """
     limit = MAX_IDENTIFIER_BYTES if word == "0002" else MAX_PATH_BYTES
     longest = {"pairtree": b"^", "vitro": b"^"}.get(word, b"a") * MAX_IDENTIFIER_BYTES
-    paths = [bytes(raw(twins[0], sample(word), [longest], back=False)[0][0])]
+    paths = [bytes(raw(pair[0], sample(word), [longest], back=False)[0][0])]
     assert len(paths[0]) <= limit
     paths += [b"aa/" * (limit // 3 - 1) + b"a" * (limit % 3 + 3 + change) for change in (-1, 0, 1)]
-    compare(twins, sample(word), paths, back=True)
-    _, _, faults = raw(twins[0], sample(word), paths, back=True)
+    compare(pair, sample(word), paths, back=True)
+    _, _, faults = raw(pair[0], sample(word), paths, back=True)
     codes = {index: code for index, code, _ in faults}
     assert ErrorCode.TOO_LONG not in (codes.get(0), codes.get(1), codes.get(2))
     assert codes[3] == ErrorCode.TOO_LONG
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_batches_of_every_size_map_alike(twins: Twins, word: str) -> None:
+def test_batches_of_every_size_map_alike(pair: Pair, word: str) -> None:
     """Batches of 0 to 40 items, and of sizes about the blocks of the kernels, map alike with faults at their edges."""
     items = [b"a" * (number % 90) if number % 7 else b"ab:c\xff"[: number % 6] for number in range(1100)]
     for count in (*range(41), *range(509, 516), *range(1021, 1028)):
-        compare(twins, sample(word), items[:count])
-        compare(twins, sample(word), [b"", *items[:count], b""])
+        compare(pair, sample(word), items[:count])
+        compare(pair, sample(word), [b"", *items[:count], b""])

@@ -104,10 +104,10 @@ def test_layouts_travel(implementation: Implementation, word: str, protocol: int
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_layouts_travel_between_implementations(twins: tuple[Implementation, Implementation], word: str) -> None:
+def test_layouts_travel_between_implementations(pair: tuple[Implementation, Implementation], word: str) -> None:
     """A layout used under one implementation is pickled, and serves, under the other; the pickles are the same."""
     pickles = []
-    for here, there in (twins, twins[::-1]):
+    for here, there in (pair, pair[::-1]):
         with use(here):
             layout = sample(word)
             expected = layout.map_ids(["a:b", "ab/c"], on_error="none")

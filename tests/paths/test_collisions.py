@@ -185,10 +185,10 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
     assert all(member.label == member.path for collision in found for member in collision.members)
 
 
-def test_a_column_of_the_other_twin(twins: tuple[Implementation, Implementation]) -> None:
+def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implementation]) -> None:
     """An index reads columns that the other implementation made."""
     nanoarrow = pytest.importorskip("nanoarrow")
-    for one, other in (twins, twins[::-1]):
+    for one, other in (pair, pair[::-1]):
         with use(one):
             column = pressmark.Pairtree().map_arrow(nanoarrow.Array(["abc", "x", "abc"], nanoarrow.string()))
         with use(other), PathIndex() as index:
@@ -368,7 +368,7 @@ def members(found: list[Collision]) -> set[tuple[str, frozenset[int], bool]]:
 
 @given(st.lists(PATHS, max_size=30), st.integers(1, 3), st.sampled_from([1, 200, 1000, EVERYTHING]))
 def test_as_defined(implementations: list[Implementation], paths: list[bytes], size: int, memory: int) -> None:
-    """Both twins find what comparing every path with every other finds, in memory and with runs of every size."""
+    """The result is that of comparing all pairs of paths, in memory and with runs of every size."""
     expected = naive.collisions(paths)
     totals = naive.totals(paths)
     results = []

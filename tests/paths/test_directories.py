@@ -122,9 +122,9 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
     assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
 
 
-def test_crowds(twins: tuple[Implementation, Implementation]) -> None:
-    """Directories of more entries than are counted in a table, which only one of the twins has."""
-    with use(twins[0]):
+def test_crowds(pair: tuple[Implementation, Implementation]) -> None:
+    """Directories of more entries than are counted in a table, which only one of the implementations has."""
+    with use(pair[0]):
         tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
     assert tree.fan_out == ((2, 1), (3, 1), (70_000, 1))
     assert tree.top_level == ((3, 1), (70_000, 1))

@@ -210,7 +210,7 @@ def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.Mo
     changes = once(lambda: os.utime(base / "later2"))
     (base / "later2/data/f").unlink()
     after(monkeypatch, bags_check, "validate", lambda: len(calls) == 2 and changes())
-    calls = before(monkeypatch, reader, "survey", lambda: None)
+    calls = before(monkeypatch, reader, "read_tag_files", lambda: None)
     assert sorted(found(folder)[0]) == ["duplicate-id", "file-missing", "oxum-mismatch"]
     assert len(calls) > 2
 

@@ -51,7 +51,7 @@ def implementations_to_test() -> list[Implementation]:
     return [PURE] if native_is_missing() else [NATIVE, PURE]
 
 
-def twins_are_testable() -> bool:
+def both_are_testable() -> bool:
     """Return whether tests that compare the two implementations run."""
     return os.environ.get("PRESSMARK_IMPLEMENTATION") != "pure" and not native_is_missing()
 

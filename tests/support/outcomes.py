@@ -47,7 +47,7 @@ def outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
         return type(error), str(error), error.args
 
 
-def twin_outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
+def common_outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
     """Return the outcome of ``call``, which must be the same under both implementations."""
     with use(NATIVE):
         native = outcome(call)

@@ -168,7 +168,7 @@ def _require_directory(path: bytes | str, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
         raise UntrustedError(path, "is a symbolic link; remove it")
     if not stat.S_ISDIR(status.st_mode):
-        raise UntrustedError(path, "not a directory; move it")
+        raise UntrustedError(path, "not a directory; move it away")
 
 
 def _of_another(status: os.stat_result) -> str:

@@ -115,13 +115,13 @@ def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypat
     """Until the earlier version's directory is removed; in another object it is a hard link as ever."""
     reports: list[Report] = []
     other = OcflRoot(root.root)
-    for module, name in ((ocfl_writer, "_finish"), (ocfl, "remove_tree")):
+    for module, name in ((ocfl_writer, "write_inventories"), (ocfl, "remove_tree")):
         once(monkeypatch, module, name, lambda: reports.append(other.check()), False)
     replace(root, IDENTIFIERS[0])
     assert [report.errors for report in reports] == [[], []]
     linked = Path(os.fsdecode(root.get(IDENTIFIERS[1]).path)) / "v1/content/a.txt"
     (Path(root.root).parent / "link").hardlink_to(linked)
-    once(monkeypatch, ocfl_writer, "_finish", lambda: reports.append(other.check()), False)
+    once(monkeypatch, ocfl_writer, "write_inventories", lambda: reports.append(other.check()), False)
     replace(root, IDENTIFIERS[0], "in")
     replace(root, IDENTIFIERS[1])
     assert [os.fsdecode(found.path).endswith("v1/content/a.txt") for found in reports[2].errors] == [True]

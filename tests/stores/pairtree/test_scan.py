@@ -1,4 +1,4 @@
-"""The scan of plain directories: both twins give the same, and defer the same."""
+"""The scan of plain directories: both implementations give the same, and defer the same."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def test_many_names(implementation: Implementation, tree: Tree) -> None:
 
 
 @given(TREES, st.booleans(), st.integers(0, 12))
-def test_twins(
-    twins: tuple[Implementation, Implementation], tree: dict[bytes, object], follow: bool, budget: int
+def test_implementations_agree(
+    pair: tuple[Implementation, Implementation], tree: dict[bytes, object], follow: bool, budget: int
 ) -> None:
-    """Both twins agree on any tree."""
+    """Both implementations agree on any tree."""
     with tempfile.TemporaryDirectory() as folder:
         root = os.fsencode(folder)
         build(root, tree)
         names = sorted(name for name in tree if name.isascii())
-        native, pure = (scanned(twin, root, names, follow, budget) for twin in twins)
+        native, pure = (scanned(implementation, root, names, follow, budget) for implementation in pair)
         assert native == pure
