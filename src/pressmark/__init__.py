@@ -22,7 +22,6 @@ from pressmark.errors import (
     ProfileError,
     StoreError,
 )
-from pressmark.version import __version__
 
 if TYPE_CHECKING:
     from pressmark import bagit, compare, fixity, jobs, layouts, migrate, stores
@@ -88,6 +87,8 @@ __all__ = [
 
 #: Which implementation runs, ``"native"`` or ``"pure"``; ``pressmark --version`` adds the vector level.
 implementation: str
+#: The version of Pressmark.
+__version__: str
 
 _PACKAGES = frozenset({"bagit", "compare", "fixity", "jobs", "layouts", "migrate", "stores"})
 _COLUMNS = frozenset({"StringColumn", "StringTable"})
@@ -97,6 +98,10 @@ def __getattr__(name: str) -> Any:
     """Import a part of the package when it is first used."""
     if name == "implementation":
         return _kernels.active.NAME
+    if name == "__version__":
+        from pressmark.version import __version__
+
+        return __version__
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:

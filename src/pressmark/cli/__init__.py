@@ -6,7 +6,6 @@ import click
 
 from pressmark import _kernels
 from pressmark.cli.common.program import Program
-from pressmark.version import __version__
 
 __all__ = ["main", "version_line"]
 
@@ -46,6 +45,8 @@ SIGTERM, 129 by SIGHUP).
 
 def version_line() -> str:
     """Return the output of ``pressmark --version``: version, implementation and vector level."""
+    from pressmark.version import __version__
+
     active = _kernels.active
     level = "" if active.NAME == "pure" else f", vector level {active.LEVEL}"
     return f"pressmark {__version__} ({active.NAME}{level})"

@@ -16,9 +16,9 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_formats import Files, chosen_source, source_options
 from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
-from pressmark.cli.common.fixity_options import PROGRESS, THREADS
+from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.options import layout_option
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, progress_mode
+from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, PROGRESS, Display, ProgressMode, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report

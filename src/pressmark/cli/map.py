@@ -13,7 +13,7 @@ from pressmark.cli.common.files import checked_list, open_sink, open_source, pac
 from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import discard_stdout
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
@@ -174,12 +174,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         help="Write to the file OUTPUT instead. OUTPUT is replaced only when the result is complete: after an error"
         " that stops the run it is unchanged.",
     )
-    @click.option(
-        "--progress/--no-progress",
-        default=None,
-        help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds. Default:"
-        " show, unless the data goes to the terminal.",
-    )
+    @PROGRESS
     @job_options
     def command(
         layout_class: type[Layout],

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pressmark.fixity.job import HashFiles
     from pressmark.fixity.ledger import Ledger
     from pressmark.fixity.manifests import FORMATS, ManifestEntry, manifest_line, read_manifest, write_manifest
-    from pressmark.fixity.outcomes import Outcome
-    from pressmark.fixity.pool import Finished, Progress, hash_files
+    from pressmark.fixity.outcomes import Finished, Outcome, Progress
+    from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
     from pressmark.fixity.verification import Verdict, verify
     from pressmark.fs.beneath import open_directory
@@ -49,11 +49,11 @@ _MODULES = {
     "ALGORITHMS": "fixity.algorithms",
     "FORMATS": "fixity.manifests",
     "ManifestEntry": "fixity.manifests",
-    "Finished": "fixity.pool",
+    "Finished": "fixity.outcomes",
     "HashFiles": "fixity.job",
     "Ledger": "fixity.ledger",
     "Outcome": "fixity.outcomes",
-    "Progress": "fixity.pool",
+    "Progress": "fixity.outcomes",
     "Verdict": "fixity.verification",
     "algorithm_name": "fixity.algorithms",
     "algorithm_names": "fixity.algorithms",

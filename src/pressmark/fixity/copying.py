@@ -22,9 +22,7 @@ from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fixity.pool import Finished, Progress, hash_files
-from pressmark.generator_pool import GeneratorPool
+from pressmark.fixity.outcomes import Finished, Outcome, Progress, failed_outcome
 
 __all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
@@ -117,6 +115,8 @@ def copy_files(
         for task in tasks:
             sources.append(task.source)
             yield share(task, options)
+
+    from pressmark.fixity.pool import hash_files  # clones and links are rare
 
     outcomes = hash_files(shared(), names, workers, report, links="refuse", read=read)
     try:
@@ -232,6 +232,8 @@ def _copy(
     files = failed = 0
     next_progress = monotonic() + PROGRESS_EVERY
     window: list[Future[Outcome]] = []
+    from pressmark.generator_pool import GeneratorPool  # a few files are copied without threads
+
     with GeneratorPool(workers, "pressmark-copy") as pool:
         try:
             more = True

@@ -19,7 +19,6 @@ from io import FileIO
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
 from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fixity.scheduling import SERIAL_RATES
 from pressmark.fs.beneath import HAS_DESCRIPTORS, NUL, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import resolve_threads
@@ -183,8 +182,8 @@ def hash_path(
         regular = kind_of_mode(before.st_mode) is None
         expected = before.st_size if regular else 0
         threads_here = threads if expected >= LARGE else 1
-        # The slowest first, as threads compute them at the same time.
-        hashers = {name: ALGORITHMS[name].make(threads_here) for name in sorted(names, key=SERIAL_RATES.__getitem__)}
+        order = names if threads_here == 1 else _slowest_first(names)
+        hashers = {name: ALGORITHMS[name].make(threads_here) for name in order}
         total = 0
         for data in _blocks(descriptor, expected, threads_here, list(hashers.values())):
             total += data
@@ -239,6 +238,13 @@ def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> i
     except OSError:
         return GONE
     return THERE if os.path.samestat(now, status) else REPLACED
+
+
+def _slowest_first(names: Sequence[str]) -> list[str]:
+    """Return algorithms in the order in which threads start them, so that they end together."""
+    from pressmark.fixity.scheduling import SERIAL_RATES  # only large files need it
+
+    return sorted(names, key=SERIAL_RATES.__getitem__)
 
 
 def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome, examine, hash_path
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Finished, Outcome, Progress
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
@@ -26,38 +26,12 @@ from pressmark.threads import resolve_threads
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["Finished", "Progress", "hash_files"]
+__all__ = ["hash_files"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
 BATCH = 512  # files examined and queued together
-PROGRESS_EVERY = 0.1  # seconds
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-
-
-class Finished(NamedTuple):
-    """An event: a file is done. Sent at once, not in the order of the input.
-
-    :ivar outcome: its outcome
-    """
-
-    outcome: Outcome
-
-
-class Progress(NamedTuple):
-    """An event: the progress of a run. Sent a few times a second.
-
-    :ivar files: files done, including failures and files found in the ledger
-    :ivar bytes: bytes read, including those of unfinished files
-    :ivar failed: files that failed
-    """
-
-    files: int
-    bytes: int
-    failed: int
-
-
-Event = Finished | Progress
 
 
 def hash_files(

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.fixity.manifests import ManifestEntry
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import Event, hash_files
+from pressmark.fixity.outcomes import Event, Outcome
+from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.layouts.base import Layout, Parameter
 from pressmark.layouts.registry import BUILT_IN, find_layout, layout, layout_from_config, list_layouts
-from pressmark.layouts.streams import LineCounts
 
 if TYPE_CHECKING:
     from pressmark.layouts.job import MapIds
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple
     from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
     from pressmark.layouts.pairtree import Pairtree, clean, unclean
+    from pressmark.layouts.streams import LineCounts
     from pressmark.layouts.vitro import Vitro
 
 __all__ = [
@@ -45,11 +45,11 @@ __all__ = [
 ]
 
 _MODULES = {name: module for module, _, name in (place.partition(":") for place in BUILT_IN.values())}
-_MODULES |= {"MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
+_MODULES |= {"LineCounts": "streams", "MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a layout, or the job, when it is first asked for."""
+    """Import a layout or another part when it is first used."""
     if name in _MODULES:
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

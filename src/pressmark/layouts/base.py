@@ -12,11 +12,11 @@ from pressmark import _kernels
 from pressmark.errors import IdentifierError, LayoutConfigError, NotReversibleError, PathError
 from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.parameters import REQUIRED, Check, camel_case, unknown_key
-from pressmark.layouts.streams import LineCounts, LineErrors, pass_lines
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.arrow import ArrowArrayExportable, ArrowStreamExportable, StringColumn, StringTable
+    from pressmark.layouts.streams import LineCounts, LineErrors
 
 __all__ = ["CLASSES", "NAME_MAX", "Layout", "Parameter"]
 
@@ -264,6 +264,8 @@ class Layout(ABC):
         :param on_progress: called with the counts so far, after each block
         :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts items from 0
         """
+        from pressmark.layouts.streams import pass_lines
+
         return pass_lines(self._mapping(), src, dst, delimiter, threads, on_error, both, False, on_failure, on_progress)
 
     # --- paths to identifiers -----------------------------------------------------------------------------
@@ -344,6 +346,8 @@ class Layout(ABC):
         :raises PathError: an item failed, under ``"raise"``; its ``index`` counts items from 0
         :raises NotReversibleError: the layout has no inverse
         """
+        from pressmark.layouts.streams import pass_lines
+
         return pass_lines(
             self._unmapping(), src, dst, delimiter, threads, on_error, both, True, on_failure, on_progress
         )

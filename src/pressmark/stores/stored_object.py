@@ -10,7 +10,6 @@ from typing import BinaryIO
 
 from pressmark.errors import ObjectError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.tree import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name, object_errors
 
@@ -62,6 +61,8 @@ class StoredObject:
         :raises ObjectError: a directory cannot be read, or contains a special file; or of kind ``changed``, at the end
             at the latest
         """
+        from pressmark.fixity.tree import walk  # writing an object needs no walk
+
         for top in self._seen:
             for found in walk(top, links=self._links):
                 if isinstance(found, Outcome):

@@ -17,7 +17,7 @@ from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.validate import LEVELS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Finished, Ledger, Progress
-from pressmark.fixity.pool import Event
+from pressmark.fixity.outcomes import Event
 from pressmark.reports import Problem
 from support.implementations import Implementation
 

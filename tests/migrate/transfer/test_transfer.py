@@ -454,7 +454,7 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
     (tmp_path / "one").mkdir()
     path = os.fsencode(tmp_path / "one") + b"/caf\xe9"
     Path(os.fsdecode(path)).write_bytes(b"x")
-    with pytest.raises(ObjectError, match="rename (it|the file)") as caught:
+    with pytest.raises(ObjectError, match=r"rename (it|the file)") as caught:
         store.put("x", path if alone else tmp_path / "one")
     assert caught.value.kind == "bad-name"
 

@@ -28,7 +28,7 @@ from pressmark.bagit.validation.validate import LEVELS, check_files, compare_dig
 from pressmark.errors import ArchiveError, quoted
 from pressmark.fixity import Outcome, Progress
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.pool import PROGRESS_EVERY, Event
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Event
 from pressmark.reports import Problem
 
 __all__ = ["validate_archive"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pressmark.errors import BagError
-from pressmark.fixity.pool import Finished, Progress
+from pressmark.fixity.outcomes import Finished, Progress
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.staging import StagingDirectory
 from pressmark.reports import Problem

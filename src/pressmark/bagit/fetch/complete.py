@@ -34,8 +34,7 @@ from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import PROGRESS_EVERY, Finished, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress
 from pressmark.fs.durable import exists
 from pressmark.reports import ERROR, Problem, Report
 

@@ -15,7 +15,7 @@ from pressmark.bagit.problems import judge_violation, problem
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import quoted
-from pressmark.fixity.pool import PROGRESS_EVERY, Event, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Progress
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 

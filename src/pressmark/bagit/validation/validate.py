@@ -22,8 +22,8 @@ from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import Event, Progress, hash_files
+from pressmark.fixity.outcomes import Event, Outcome, Progress
+from pressmark.fixity.pool import hash_files
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 

@@ -11,7 +11,7 @@ from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying
-from pressmark.fixity.pool import Progress
+from pressmark.fixity.outcomes import Progress
 from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import PROGRESS
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.reports import Report
 
 __all__ = ["complete_command"]

@@ -15,16 +15,8 @@ from pressmark.cli.bag.options import bag_errors, info_options, parse_elements, 
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import (
-    ALGORITHM,
-    LEDGER,
-    PROGRESS,
-    READ,
-    THREADS,
-    open_ledger,
-    parse_algorithms,
-)
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import LedgerError
 from pressmark.fixity.copying import MODES
 

@@ -17,8 +17,8 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, open_ledger, parse_algorithms
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 
 __all__ = ["update_command"]

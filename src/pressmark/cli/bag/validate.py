@@ -19,9 +19,9 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, PROGRESS, READ, THREADS, interruption_message, open_ledger
+from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
 from pressmark.cli.common.program import discard_stdout
-from pressmark.cli.common.progress import progress_mode
+from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Outcome

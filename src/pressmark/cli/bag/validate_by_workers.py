@@ -14,7 +14,7 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
-from pressmark.fixity.pool import Progress
+from pressmark.fixity.outcomes import Progress
 from pressmark.jobs import Receipt
 from pressmark.reports import Problem
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.crlf_option import CRLF_OPTION
+from pressmark.cli.common.files import CRLF_OPTION
 from pressmark.tabular.detection import FormatError, format_of, is_gzip
 
 __all__ = [

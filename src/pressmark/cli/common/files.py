@@ -9,12 +9,31 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+import click
+
 from pressmark.cli.common.console import CallError, Failure, cause
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf, ListStream
 
-__all__ = ["Sink", "Source", "checked_list", "open_lines", "open_sink", "open_source", "packed", "unpacked"]
+__all__ = [
+    "CRLF_OPTION",
+    "Sink",
+    "Source",
+    "checked_list",
+    "open_lines",
+    "open_sink",
+    "open_source",
+    "packed",
+    "unpacked",
+]
+
+CRLF_OPTION = click.option(
+    "--crlf",
+    type=click.Choice(["strip", "keep"]),
+    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as parts of"
+    " identifiers. Default: refuse such a list.",
+)
 
 
 class Source:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import click
 
 from pressmark import fixity
+from pressmark.cli.common.progress import PROGRESS
 
 __all__ = [
     "ALGORITHM",
     "LEDGER",
-    "PROGRESS",
     "READ",
     "THREADS",
     "interruption_message",
@@ -55,12 +55,6 @@ READ = click.option(
     default="parallel",
     show_default=True,
     help="Read several files at a time, or one at a time, which is faster on spinning disks. The output is the same.",
-)
-PROGRESS = click.option(
-    "--progress/--no-progress",
-    default=None,
-    help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds (default: show,"
-    " unless data are printed to the terminal).",
 )
 
 

@@ -9,16 +9,34 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Self
 
+import click
+
 from pressmark.cli.common.console import PROGRAM, one_line, say, say_lines
 from pressmark.cli.common.files import Sink
 
-__all__ = ["DISPLAY_AFTER", "LOG_EVERY", "Display", "ProgressMode", "Reporter", "format_duration", "progress_mode"]
+__all__ = [
+    "DISPLAY_AFTER",
+    "LOG_EVERY",
+    "PROGRESS",
+    "Display",
+    "ProgressMode",
+    "Reporter",
+    "format_duration",
+    "progress_mode",
+]
 
 # Seconds before the display appears: a shorter one would only flicker, and cost the import of rich.
 DISPLAY_AFTER = 1.0
 LOG_EVERY = 10.0  # seconds
 # Failures are printed in groups: the display is drawn again after each.
 FAILURES_AT_ONCE = 256
+
+PROGRESS = click.option(
+    "--progress/--no-progress",
+    default=None,
+    help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds (default: show,"
+    " unless data are printed to the terminal).",
+)
 
 
 class ProgressMode(Enum):

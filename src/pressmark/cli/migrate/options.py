@@ -11,9 +11,10 @@ import click
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.crlf_option import CRLF_OPTION
-from pressmark.cli.common.fixity_options import PROGRESS, parse_algorithms
+from pressmark.cli.common.files import CRLF_OPTION
+from pressmark.cli.common.fixity_options import parse_algorithms
 from pressmark.cli.common.options import named_layout
+from pressmark.cli.common.progress import PROGRESS
 from pressmark.cli.common.worker_options import worker_options
 from pressmark.paths import PROFILES
 

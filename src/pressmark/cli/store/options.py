@@ -10,7 +10,7 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.fixity_options import PROGRESS
+from pressmark.cli.common.progress import PROGRESS
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fixity import Progress
 from pressmark.layouts import Layout

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.crlf_option import CRLF_OPTION
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
-from pressmark.fs.atomic import replace_file
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
@@ -113,6 +112,8 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
         _clear_unfinished(root)
     if layout.parameters():  # ocfl-py 2.1.0 rejects a configuration of 0002, which has no parameters
         write_extension(root, layout)
+    from pressmark.fs.atomic import replace_file  # only a new root needs it
+
     part = os.path.join(root, _NEW)
     replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
     flush_tree(root)
