@@ -18,6 +18,13 @@ LEVELS = 100
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+class _RemovalError(Exception):
+    """Ends a removal. Not an OSError: :func:`shutil.rmtree` of Python 3.13 would pass that to its handler again."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+
+
 def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
     """Remove a file or a tree, also with write-protected directories. Links are removed, not followed.
 
@@ -30,15 +37,21 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
         if isinstance(error, FileNotFoundError):
             return
         if not isinstance(error, PermissionError):
-            raise error
+            raise _RemovalError(error)
         # A copy of a write-protected directory is write-protected.
-        for closed in (os.path.dirname(path), path):
-            with contextlib.suppress(OSError):
-                _let_us_write(closed, dir_fd)
-        if function in (os.unlink, os.rmdir):
-            function(path, dir_fd=dir_fd)
-        else:
-            remove_tree(path, dir_fd=dir_fd)
+        changed = [_let_us_write(closed, dir_fd) for closed in (os.path.dirname(path), path)]
+        is_entry = function in (os.unlink, os.rmdir)
+        if not is_entry and not any(changed):  # another attempt would end here again
+            raise _RemovalError(error)
+        try:
+            if is_entry:
+                function(path, dir_fd=dir_fd)
+            else:
+                remove_tree(path, dir_fd=dir_fd)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _RemovalError(error) from None
 
     try:
         is_tree = stat.S_ISDIR(os.stat(top, dir_fd=dir_fd, follow_symlinks=False).st_mode)
@@ -53,28 +66,33 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
             shutil.rmtree(top, onexc=again, dir_fd=dir_fd)
         else:
             shutil.rmtree(top, onerror=again, dir_fd=dir_fd)
+    except _RemovalError as stopped:
+        raise stopped.error from None
     except RecursionError:  # recursive up to Python 3.12
         _flatten(top, dir_fd)
         remove_tree(top, dir_fd=dir_fd)
 
 
-def _let_us_write(path: bytes, dir_fd: int | None) -> None:
-    """Give the owner of a directory all permissions on it, without following links."""
-    mode = os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode
-    # Windows does not remove write-protected files.
-    if stat.S_ISLNK(mode) or not (stat.S_ISDIR(mode) or os.name == "nt"):
-        return
-    mode = stat.S_IMODE(mode) | stat.S_IRWXU
-    if sys.platform != "linux":
-        follow = os.chmod not in os.supports_follow_symlinks  # False on Windows only
-        os.chmod(path, mode, dir_fd=dir_fd, follow_symlinks=follow)
-        return
-    # O_PATH: the directory may not be readable.
-    descriptor = os.open(path, _OPEN | os.O_PATH, dir_fd=dir_fd)
-    try:
-        os.chmod(f"/proc/self/fd/{descriptor}", mode)
-    finally:
-        os.close(descriptor)
+def _let_us_write(path: bytes, dir_fd: int | None) -> bool:
+    """Give the owner of a directory all permissions on it, without following links; return whether that changed it."""
+    with contextlib.suppress(OSError):
+        mode = os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode
+        # Windows does not remove write-protected files.
+        if stat.S_ISLNK(mode) or not (stat.S_ISDIR(mode) or os.name == "nt") or mode & stat.S_IRWXU == stat.S_IRWXU:
+            return False
+        mode = stat.S_IMODE(mode) | stat.S_IRWXU
+        if sys.platform != "linux":
+            follow = os.chmod not in os.supports_follow_symlinks  # False on Windows only
+            os.chmod(path, mode, dir_fd=dir_fd, follow_symlinks=follow)
+            return True
+        # O_PATH: the directory may not be readable.
+        descriptor = os.open(path, _OPEN | os.O_PATH, dir_fd=dir_fd)
+        try:
+            os.chmod(f"/proc/self/fd/{descriptor}", mode)
+        finally:
+            os.close(descriptor)
+        return True
+    return False
 
 
 def _flatten(top: bytes, dir_fd: int | None) -> None:
