@@ -38,7 +38,7 @@ Examples:
 
 EPILOG = """\
 Data goes to standard output, everything else to standard error. Exit status: 0 success (also if the reader of a pipe
-left), 1 some items failed (each is listed), or reading or writing failed, 2 usage error, 130 interrupted (143 by
+closes it), 1 some items failed (each is listed), or reading or writing failed, 2 usage error, 130 interrupted (143 by
 SIGTERM, 129 by SIGHUP).
 """
 

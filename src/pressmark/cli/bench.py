@@ -41,10 +41,10 @@ Rates are those of the fastest of several rounds; other work on the machine lowe
 and "lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped
 by the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes
 one file after another, and "hashlib" hashes bytes in memory; BLAKE3 and xxHash come from their own packages. The ratio
-is the fastest way of Pressmark divided by pure Python or the plain loop.
+is the highest rate of Pressmark divided by that of pure Python or the plain loop.
 
-FOLDER is hashed twice. "first read" takes the files as they are, on disk or in memory, for a third of the time;
-"again" hashes the files read so far once more. Files larger than 1 GiB are left out.
+FOLDER is hashed twice. "first read" reads files from the disk or the cache of the system, for a third of the time;
+"again" hashes the same files once more. Files larger than 1 GiB are left out.
 
 With --json, each line of the tables becomes an object on its own line. The last line is {"summary": {...}}, with facts
 about the machine. Rates are identifiers or bytes per second; null was not measured.

@@ -34,14 +34,14 @@ __all__ = ["hash_command"]
 
 EPILOG = """\
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
-deleted while it is read fails. Named pipes, sockets and devices are not opened. A directory that contains itself
-through a symbolic link is reported, and not entered again.
+deleted while it is read fails. So does a named pipe, socket or device, which is not opened; --special-files reads pipes
+and devices. A directory that contains itself through a symbolic link is reported, and not entered again.
 
 Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
 UTF-8 are the surrogates \\udc80 to \\udcff.
 
-Exit status: 0 success (also if the reader of a pipe has closed it), 1 a file failed or the output could not be written,
-2 usage error, 130 interrupted.
+Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed or the output could not be written, 2
+usage error, 130 interrupted.
 
 \b
 Examples:
@@ -52,7 +52,7 @@ Examples:
 """
 
 
-@click.command("hash", epilog=EPILOG, short_help="Digests of files and trees.")
+@click.command("hash", epilog=EPILOG, short_help="Compute digests of files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options

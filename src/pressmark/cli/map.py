@@ -54,7 +54,7 @@ compressed.
 
 A list made on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the first
 lines have either, --crlf is required. Files that are not lists are refused by their names and first bytes:
-spreadsheets, documents, archives, databases, JSON, and files that another program than gzip compressed.
+spreadsheets, documents, archives, databases, JSON, and files in another compression format than gzip.
 """
 
 TABLES = """
@@ -84,8 +84,8 @@ run, after everything before it is written. With "skip" the line is left out. Wi
 In a table, "skip" leaves out the row and "empty" leaves the new field empty (null in Parquet); the line number is that
 of the start of the row, in Parquet the number of the row (from 1). A row with too few or too many fields fails, too.
 
-Exit status: 0 success (also if the reader of a pipe left), 1 an item failed, or reading or writing failed, 2 usage
-error (nothing was done), 130 interrupted.
+Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2
+usage error (nothing was done), 130 interrupted.
 """
 
 MAP = _Direction(

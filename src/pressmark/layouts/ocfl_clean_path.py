@@ -16,10 +16,10 @@ from pressmark.layouts.parameters import Boolean, Choice, Integer, Text, paramet
 
 __all__ = ["DirectClean"]
 
-# Rule A14 of rules/ocfl.md: a replacement must not create segments, end strings or break lines.
+# A replacement must not create segments, end strings or break lines.
 _REPLACEMENT = Text(without={"/": "'/'", "\0": "NUL", "\n": "line feed"})
 
-# Parameters of 0011 in the spelling of gocfl, current and former (section 1.2 there).
+# Parameters of 0011 in the spelling of gocfl, current and former.
 _GOCFL_KEYS = {
     "utfEncode": "encodeUTF",
     "maxFilenameLen": "maxPathSegmentLen",
@@ -36,7 +36,7 @@ _GOCFL_DEFAULTS = {
 
 
 class _Folder(Text):
-    """Plain relative segments (rule A15)."""
+    """Plain relative segments."""
 
     def __init__(self) -> None:
         super().__init__(empty=False)
@@ -69,7 +69,7 @@ class DirectClean(Layout):
     specification = "OCFL Community Extension 0011: Direct Clean Path Layout"
     url = "https://ocfl.github.io/extensions/0011-direct-clean-path-layout.html"
     reversibility = "with encodeUTF, unless the fallback was used"
-    # gocfl writes these unregistered names for storage roots (rules/ocfl.md section 1.1).
+    # gocfl writes these unregistered names for storage roots.
     foreign_names = ("NNNN-direct-clean-path-layout", "NNNN-direct-path-layout")
 
     max_path_segment_len: int = parameter(Integer(1), "longest segment in bytes", 127)

@@ -17,7 +17,7 @@ from pressmark.layouts.parameters import Boolean, Check, Text, parameter
 
 __all__ = ["Encapsulation", "Pairtree", "clean", "unclean"]
 
-# Rule A12 of rules/pairtree.md: the name where a policy gives none, and in the repair of a split end (section 2).
+# The name if a policy gives none, and in the repair of a split end (section 2).
 OBJECT = "obj"
 _RESERVED_PREFIX = "pairtree"
 _SHORTEST = 3
@@ -100,7 +100,7 @@ class Pairtree(Layout):
         return kernels.PairtreeUnmap(self.prefix.encode())
 
     def encapsulation_name(self, identifier: str | bytes) -> str:
-        """Return the name of the encapsulating directory (section 2; rule A12).
+        """Return the name of the encapsulating directory (section 2).
 
         :raises IdentifierError: the identifier has no path, or a callable policy returned a name that is not allowed
         """
@@ -135,7 +135,7 @@ class Pairtree(Layout):
     def split_path(self, path: str | bytes) -> tuple[str, str]:
         """Split a path into a pairtree into the identifier and the rest after its ppath.
 
-        The loose reading (rule A6): everything up to the last ``pairtree_root`` is dropped, slashes may repeat,
+        The loose reading: everything up to the last ``pairtree_root`` is dropped, slashes may repeat,
         characters that cleaning would have changed are accepted, and the ppath ends before the first component of more
         than two characters or after the first of one.
 
@@ -154,7 +154,7 @@ class Pairtree(Layout):
             components = components[roots[-1] + 1 :]
         end = 0
         for component, _ in components:
-            # Lengths are in characters (rule A4): other dialects do not escape them.
+            # Lengths are in characters: other dialects do not escape them.
             length = len(component.decode("utf-8", "surrogateescape"))
             if length > 2:
                 break

@@ -16,7 +16,7 @@ __all__ = ["Vitro"]
 
 
 class _Namespaces(Check):
-    """A mapping of one ASCII letter or digit to a namespace (rules/vitro.md section 4, numbers 8 and 9)."""
+    """A mapping of one ASCII letter or digit to a namespace."""
 
     allowed = "an object from prefixes, one ASCII letter or digit each, to namespaces"
 

@@ -11,7 +11,7 @@ from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 from ..conftest import Tree
 
-# What the programs themselves wrote for an identifier (rules/pairtree.md, section 5).
+# What the programs themselves wrote for an identifier.
 WRITTEN = {
     "unt": {
         "a b": "a^/9d/b",

@@ -63,7 +63,7 @@ class VitroMap(Kernel):
 
     def __init__(self, namespaces: Mapping[bytes, bytes]) -> None:
         super().__init__(MAX_IDENTIFIER_BYTES)
-        # If several namespaces match, the lowest prefix character wins (rules/vitro.md section 4, number 8).
+        # If several namespaces match, the lowest prefix character wins.
         self.namespaces = sorted(namespaces.items())
 
     def map(self, item: bytes) -> bytes:

@@ -26,7 +26,9 @@ Examples:
 """
 
 
-@click.group(cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="BagIt: create, validate, update, complete.")
+@click.group(
+    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Create, validate, update and complete bags."
+)
 def bag() -> None:
     """Create, validate and update bags: directories with a payload and manifests of its checksums, for transfer and
     storage.

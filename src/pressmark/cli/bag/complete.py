@@ -28,7 +28,8 @@ checked like URLs of fetch.txt. fetch.txt is not changed.
 
 Downloads require urllib3: pip install 'pressmark[fetch]'.
 
-Exit status: 0 no file that fetch.txt lists is missing, 1 some are, 2 usage error (nothing was done), 130 interrupted.
+Exit status: 0 all files in fetch.txt are present, 1 some are missing, 2 usage error (nothing was done), 130
+interrupted.
 
 \b
 Examples:

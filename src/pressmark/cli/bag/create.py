@@ -30,7 +30,8 @@ cannot list, and names that differ only in Unicode normalization are refused, an
 created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
 finishes the bag. Empty directories are kept on disk, but manifests cannot list them.
 
-Exit status: 0 success, 1 a file could not be read or written, 2 usage error (nothing was done), 130 interrupted.
+Exit status: 0 success, 1 a file was refused, or could not be read or written, 2 usage error (nothing was done), 130
+interrupted.
 
 \b
 Examples:
@@ -56,8 +57,8 @@ Examples:
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="With -o: copy files (the default); share their blocks until one of both is changed (reflink), if the file"
-    " system supports it; create hard links; or reflink if supported and else copy (auto).",
+    help="With -o: copy files (the default); share their blocks until either is changed (reflink), if the file"
+    " system supports it; create hard links; or reflink if supported, otherwise copy (auto).",
 )
 @click.option(
     "--tag-file",

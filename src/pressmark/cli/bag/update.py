@@ -74,7 +74,8 @@ Examples:
 @click.option(
     "--metadata-only",
     is_flag=True,
-    help="Neither read the payload nor raise the version: for --info alone, in a moment also for a large bag.",
+    help="Change only bag-info.txt and its checksums: do not read the payload or raise the version. Fast even for"
+    " large bags.",
 )
 @JSON
 @LEDGER

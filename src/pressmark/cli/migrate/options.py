@@ -204,7 +204,7 @@ _REPORT = (
         " repeatable.",
     ),
     click.option("--all", "everything", is_flag=True, help="List all objects, not only those that are not done."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, and last a summary."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON: one object per line, then a summary."),
     PROGRESS,
 )
 

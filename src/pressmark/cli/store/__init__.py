@@ -31,10 +31,10 @@ Examples:
 
 
 @click.group(
-    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Stores: init, ls, check, repair, put, get, rm."
+    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Create, list, check, repair and fill stores."
 )
 def store() -> None:
-    """Walk, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
+    """Create, list, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
 
     The kind of a store is detected from its content.
     """

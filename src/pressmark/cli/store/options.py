@@ -29,7 +29,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: one object a line, and last a summary.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: one object per line, then a summary.")
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
@@ -39,8 +39,8 @@ LAYOUT = click.option(
 IDENTIFIERS = click.option(
     "--identifiers",
     type=click.Choice(["external", "name", "layout"]),
-    help="Folders of bags: where a bag's identifier comes from: its External-Identifier (or, without one, the name of"
-    " its directory), its directory's name, or the layout.",
+    help="Identifiers in a folder of bags: the External-Identifier of each bag (or, without one, the name of its"
+    " directory), the name of its directory, or its path under the layout.",
 )
 _KIND = click.option(
     "--kind",

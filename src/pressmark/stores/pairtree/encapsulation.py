@@ -18,7 +18,7 @@ __all__ = ["encapsulate", "unmovable"]
 
 
 def encapsulate(directory: bytes, members: Sequence[DirectoryEntry]) -> None:
-    """Move ``members`` of ``directory`` to ``obj`` there; a member called ``obj`` is moved as well (rule A14).
+    """Move ``members`` of ``directory`` to ``obj`` there; a member called ``obj`` is moved as well.
 
     The caller holds the lock.
 

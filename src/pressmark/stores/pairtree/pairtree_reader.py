@@ -156,7 +156,7 @@ class PairtreeReader(Store):
         return () if found is None else self._walk(readable=True).unreadable_in(record.path, found)
 
     def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
-        """Add the problem that another ppath has the same identifier; one of the two is not canonical (rule A19)."""
+        """Add the problem that another ppath has the same identifier; one of the two is not canonical."""
         if not any(found.kind == "not-canonical" for found in record.problems):
             return record
         assert record.id is not None
@@ -324,7 +324,7 @@ class PairtreeReader(Store):
 
 
 def _base_of(path: Path) -> bytes:
-    """Return the directory that contains pairtree_root, from that or from pairtree_root itself (rule A11)."""
+    """Return the directory that contains pairtree_root, from that or from pairtree_root itself."""
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):

@@ -30,7 +30,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def prefix_of(base: bytes) -> str:
-    """Return the prefix of a tree, without BOM and surrounding white space (rule A8).
+    """Return the prefix of a tree, without BOM and surrounding white space.
 
     :raises StoreError: the file cannot be read, or is not a prefix
     """
@@ -89,7 +89,7 @@ def write_version(base: bytes) -> None:
 
 
 def version_problems(base: bytes) -> list[Problem]:
-    """Return the problems of the version file, which is not required (rule A10)."""
+    """Return the problems of the version file, which is not required."""
     path = os.path.join(base, VERSION)
     try:
         with open(path, "rb") as file:

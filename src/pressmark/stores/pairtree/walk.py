@@ -87,7 +87,7 @@ class Contents(NamedTuple):
 
 
 def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
-    """Classify the entries of a directory of the tree (rules 11 to 16).
+    """Classify the entries of a directory of the tree.
 
     :param is_morty: the directory's name has one character, so that it ends every ppath
     :param follow: follow symbolic links
@@ -342,7 +342,7 @@ class Walk:
             identifier = self._layout.unmap_path(place)
         except PathError:
             try:
-                # Other programs leave characters that cleaning changes (rule A4).
+                # Other programs leave characters that cleaning changes.
                 identifier, _ = self._layout.split_path(place)
             except PathError as error:
                 written = ", ".join(dialects.recognised(place))

@@ -13,7 +13,7 @@ static inline int pm_put_fallback(const pm_clean_path *p, const uint8_t *hashed,
         || pm_reserve(work->out, p->tuples * (p->tuple_size + 1) + 2 * digits) < 0)
         return PM_NO_MEMORY;
     uint8_t *end = work->out->data + work->out->size;
-    /* In the document's Go code tuples overlap (rules/ocfl.md section 1.5, A5). */
+    /* In the document's Go code tuples overlap. */
     int64_t step = p->gocfl ? 1 : p->tuple_size;
     for (int64_t number = 0; number < p->tuples; number++) {
         *end++ = '/';
@@ -70,7 +70,7 @@ static inline uint8_t *pm_put_utf_code(uint8_t *out, uint32_t character)
     return out;
 }
 
-/* Whether "=" is followed by u and four hex digits; with gocfl, four letters or digits (A1). */
+/* Whether "=" is followed by u and four hex digits; with gocfl, four letters or digits. */
 static inline int pm_looks_encoded(const pm_clean_path *p, const uint8_t *after, int64_t length)
 {
     if (length < 5 || after[0] != 'u')
@@ -216,7 +216,7 @@ int pm_clean_path_map(const void *parameters, const uint8_t *item, int64_t lengt
                 return PM_NO_MEMORY;
             if (work->out->size - part > p->max_path_segment_len) {
                 work->out->size = before;
-                /* Hashes the "initial identifier" of the text; with gocfl, its valid UTF-8 (A3). */
+                /* Hashes the "initial identifier" of the text; with gocfl, its valid UTF-8. */
                 return p->gocfl ? pm_put_fallback(p, text, text_length, work) : pm_put_fallback(p, item, length, work);
             }
             if (work->out->size == part)

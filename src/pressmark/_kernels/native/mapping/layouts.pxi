@@ -96,7 +96,7 @@ cdef class _VitroKernel(Kernel):
     def __init__(self, namespaces not None):
         cdef bytes prefix, namespace
         cdef int number
-        # If several namespaces match, the lowest prefix character wins (rules/vitro.md section 4, number 8).
+        # If several namespaces match, the lowest prefix character wins.
         self.kept = sorted(namespaces.items())
         if len(self.kept) > PM_VITRO_NAMESPACES:
             raise ValueError("more namespaces than prefixes")
