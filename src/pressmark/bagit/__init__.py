@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pressmark.bagit.problems import KINDS
 
 if TYPE_CHECKING:
+    from pressmark.bagit import archive
     from pressmark.bagit.bag import Bag, create, open, update
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.fetch.complete import complete
@@ -29,6 +30,7 @@ __all__ = [
     "BagReport",
     "Profile",
     "ValidateBags",
+    "archive",
     "complete",
     "create",
     "open",
@@ -57,4 +59,6 @@ def __getattr__(name: str) -> Any:
         found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
         globals()[name] = found
         return found
+    if name == "archive":
+        return importlib.import_module(f"{__name__}.archive")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pressmark.compare import report
     from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
     from pressmark.compare.growth import hashed_directories, predict_growth
     from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, open_identifiers
@@ -64,6 +65,7 @@ __all__ = [
     "hashed_directories",
     "open_identifiers",
     "predict_growth",
+    "report",
 ]
 
 # The module of each name that is not in ``result``, imported on first use: a comparison in one process needs no jobs.
@@ -84,6 +86,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "report":
+        return importlib.import_module(f"{__name__}.report")
     found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'result')}"), name)
     globals()[name] = found
     return found
