@@ -222,9 +222,9 @@ def _violation_of(path: bytes, profile: Profile, root_length: int) -> str | None
         (profile.path_units, _units(path), "UTF-16 units"),
     ):
         if limit is not None and before + length + profile.with_nul > limit:
-            rest = f" with the {root_length} of the root" if root_length else ""
+            rest = f", including {root_length} of the root" if root_length else ""
             nul = " including a NUL" if profile.with_nul else ""
-            return f"path {quoted(path)}: {length} {unit}{rest}, the limit is {limit}{nul}"
+            return f"path {quoted(path)}: {length} {unit}{rest}; the limit is {limit}{nul}"
     return None
 
 

@@ -40,7 +40,7 @@ def same_in_manifest(names: Sequence[str]) -> tuple[str, str, str] | None:
         while path and seen.get(normal_key(encode_fs(path))) != path:
             other = seen.setdefault(normal_key(encode_fs(path)), path)
             if other != path:
-                what = f"{quoted(other)} is the same name in another Unicode normalisation; rename one of the files"
+                what = f"{quoted(other)} is the same name in another Unicode normalization; rename one of the files"
                 return "normalization", path, what
             path = path.rpartition("/")[0]
     return None

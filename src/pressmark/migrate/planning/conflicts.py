@@ -22,13 +22,13 @@ from pressmark.reports import ERROR, WARNING, Kind
 
 __all__ = ["KINDS", "Collisions", "ConflictMember", "NameRules", "ObjectConflict", "PlanConflicts", "ignores_case"]
 
-#: Errors refuse a plan, warnings do not. Collisions by case or normalisation are errors if the target system ignores
-#: case or normalisation, and warnings otherwise.
+#: Errors refuse a plan, warnings do not. Collisions by case or normalization are errors if the target system ignores
+#: case or normalization, and warnings otherwise.
 KINDS: dict[str, Kind] = {
     "equal": Kind(ERROR, "", "path collision: several objects map to the same path"),
     "inside": Kind(ERROR, "", "path collision: the path of one object is inside the path of another"),
-    "case": Kind(ERROR, "", "paths or names differ only in case, or in case and Unicode normalisation"),
-    "normalization": Kind(ERROR, "", "paths or names differ only in Unicode normalisation"),
+    "case": Kind(ERROR, "", "paths or names differ only in case, or in case and Unicode normalization"),
+    "normalization": Kind(ERROR, "", "paths or names differ only in Unicode normalization"),
     "refused-name": Kind(ERROR, "", "the target system does not allow the name or its length"),
     "reserved": Kind(ERROR, "", "the path is reserved by the store"),
     "unmapped": Kind(ERROR, "", "the layout cannot map the identifier to a path"),
@@ -46,7 +46,7 @@ KINDS: dict[str, Kind] = {
     "layout-0011": Kind(WARNING, "", "extension 0011 is registered for paths inside objects, not for storage roots"),
     "gone": Kind(WARNING, "", "an object of an earlier run is no longer in the source"),
 }
-# Target systems that ignore case and normalisation of names.
+# Target systems that ignore case and normalization of names.
 _IGNORING_CASE = frozenset({"windows", "all"})
 #: Kind, path and reason.
 ObjectConflict = tuple[str, str, str]
@@ -170,7 +170,7 @@ class NameRules:
 
     @staticmethod
     def _folded(paths: Sequence[str]) -> ObjectConflict | None:
-        """Return the first path of an object that differs from another one only in case or normalisation."""
+        """Return the first path of an object that differs from another one only in case or normalization."""
         seen: dict[bytes, str] = {}
         distinct: set[str] = set()
         for path in paths:
@@ -185,7 +185,7 @@ class NameRules:
 
 
 def ignores_case(options: Options) -> bool:
-    """Return whether the target system ignores case or normalisation of names."""
+    """Return whether the target system ignores case or normalization of names."""
     return options.profile in _IGNORING_CASE or is_case_insensitive(os.fsencode(nearest_existing(options.destination)))
 
 
@@ -217,7 +217,7 @@ class Collisions:
     def add_conflicts(self, found: PlanConflicts, folding: bool) -> None:
         """Write every collision.
 
-        :param folding: whether the target system ignores case or normalisation
+        :param folding: whether the target system ignores case or normalization
         """
         for collision in self._index.collisions(first=_LISTED):
             members = []

@@ -293,7 +293,7 @@ class StorageRoot(Store):
         wrong: list[list[Problem]] = [[] for _ in found]
         for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
-                what = f"the object is inside of the object {decode_fs(inside)!r}"
+                what = f"the object is inside the object {decode_fs(inside)!r}"
                 problems.append(problem("object-inside", place, what))
         if self.layout is None:
             return wrong
