@@ -91,7 +91,7 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
         (("map", "0002", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; omit --workers"),
         (("map", "0002", "ids.txt", "--resume"), "--resume needs --work DIR"),
         (("map", "0002", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers, --dask and --dask-scheduler"),
-        (("hash", "ids.txt", "--ledger", "l"), "--ledger: with workers, use --work and --resume"),
+        (("hash", "ids.txt", "--ledger", "l"), "--ledger: not supported with workers; use --work"),
         (("hash", "ids.txt", "--read", "sequential"), "--read sequential: workers read several files at the same time"),
         (("hash", ".", "-o", "sums"), "work folder inside "),
     ],

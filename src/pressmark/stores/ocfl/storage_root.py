@@ -307,7 +307,7 @@ class StorageRoot(Store):
             elif (right := encode_fs(path)) != place:
                 kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
                 what = {
-                    "path-ocfl-java": f"ocfl-java's variant; the path in {self.layout.name} is {path!r}",
+                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is {path!r}",
                     "misplaced": f"the object {quoted(identifier)} belongs at {path!r}",
                 }[kind]
                 wrong[number].append(problem(kind, place, what, expected=path, found=decode_fs(place)))
