@@ -192,7 +192,7 @@ _OF_SCHEMA = {
 _OF_ARRAY = {
     "released": "released already",
     "length": "impossible length {} or offset {}",
-    "null_count": "null_count {} of {} items",
+    "null_count": "null_count is {}; the column has {} items",
     "buffers": "{} buffers; {} are required",
     "no_buffers": "list of buffers is NULL",
     "no_validity": "null_count is {}, without a validity bitmap",

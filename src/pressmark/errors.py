@@ -306,7 +306,7 @@ class BagError(_PlaceError):
 
 
 class ArchiveError(BagError):
-    """A serialised bag that is damaged, not an archive, or exceeds a limit.
+    """A serialized bag that is damaged, not an archive, or exceeds a limit.
 
     :ivar kind: ``archive-malformed`` or ``archive-limit``
     """

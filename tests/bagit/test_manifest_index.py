@@ -159,9 +159,9 @@ def test_duplicates() -> None:
     found = [one for one in made.problems if one.kind == "path-duplicate"]
     assert [(one.expected, one.found) for one in found] == [(None, None), (digest(1), digest(2)), (None, None)]
     assert [one.message for one in found] == [
-        "manifest-md5.txt, line 2: listed before",
-        "manifest-md5.txt, line 3: listed before, with another checksum",
-        "manifest-md5.txt, line 4: listed before",
+        "manifest-md5.txt, line 2: duplicate entry",
+        "manifest-md5.txt, line 3: duplicate entry, with another checksum",
+        "manifest-md5.txt, line 4: duplicate entry",
     ]
 
 
@@ -319,7 +319,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(BagError, match=r"^'manifest-sha1\.txt': cannot be read: Input/output error$"):
         Listing([ManifestSource(b"M", "md5", good), ManifestSource(b"manifest-sha1.txt", "sha1", Broken())])
     assert good.closed
-    with pytest.raises(ValueError, match="encoding='zip': not known"):
+    with pytest.raises(ValueError, match="encoding='zip': unknown encoding"):
         Listing([], "zip")
     made = listing(manifest_line(digest(1), b"data/a"))
     made.close()

@@ -102,12 +102,12 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; choose from .*"),
         (
             ["bag", "create", "files", "files/b"],
-            "several SOURCE require -o DESTINATION, the directory of the new bag",
+            "several SOURCEs require -o DESTINATION, the directory of the new bag",
         ),
         (["bag", "create", "files", "--mode", "copy"], "--mode requires -o: without it nothing is copied"),
         (
             ["bag", "create", "files", "--ledger", "files/l"],
-            "--ledger files/l: file is inside files; choose another place",
+            "--ledger files/l: file is inside files; choose a file outside of it",
         ),
         (
             ["bag", "create", "files", "-o", "new", "--ledger", "l"],
@@ -129,7 +129,10 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "validate", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "validate", "bag", "files/b"], "files/b: not a directory"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
-        (["bag", "validate", "bag", "--ledger", "bag/l"], "--ledger bag/l: file is inside bag; choose another place"),
+        (
+            ["bag", "validate", "bag", "--ledger", "bag/l"],
+            "--ledger bag/l: file is inside bag; choose a file outside of it",
+        ),
         (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "info", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
         (["bag", "info", "nowhere"], "'nowhere': No such file or directory"),

@@ -81,19 +81,19 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("map", "0002"), "standard input cannot be divided among workers; use a FILE or leave out --workers"),
+        (("map", "0002"), "standard input cannot be divided among workers; use a FILE or omit --workers"),
         (
             ("map", "0002", "ids.gz"),
-            "ids.gz: gzip cannot be divided among workers; decompress it or leave",
+            "ids.gz: gzip cannot be divided among workers; decompress it or omit",
         ),
-        (("map", "0002", "ids.csv", "--column", "id"), "--column: tables are mapped by one process; leave out --work"),
-        (("map", "0002", "ids.txt", "-0"), "-0: only lists of lines are divided among workers; leave out --workers"),
-        (("map", "0002", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; leave out --workers"),
+        (("map", "0002", "ids.csv", "--column", "id"), "--column: tables are mapped by one process; omit --work"),
+        (("map", "0002", "ids.txt", "-0"), "-0: only lists of lines are divided among workers; omit --workers"),
+        (("map", "0002", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; omit --workers"),
         (("map", "0002", "ids.txt", "--resume"), "--resume needs --work DIR"),
         (("map", "0002", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers, --dask and --dask-scheduler"),
-        (("hash", "ids.txt", "--ledger", "l"), "--ledger: with workers, use --work and --resume"),
+        (("hash", "ids.txt", "--ledger", "l"), "--ledger: not supported with workers; use --work"),
         (("hash", "ids.txt", "--read", "sequential"), "--read sequential: workers read several files at the same time"),
-        (("hash", ".", "-o", "sums"), "work folder inside of "),
+        (("hash", ".", "-o", "sums"), "work folder inside "),
     ],
 )
 def test_what_cannot_be_shared(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -168,7 +168,7 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
     assert call(*arguments, "--resume").exit_code == 0
     assert (tmp_path / "paths.txt").read_text() == expected
     assert not (tmp_path / "paths.txt.work").exists()
-    assert "no run to resume; leave out --resume to start one" in call(*arguments, "--resume").stderr
+    assert "no run to resume; omit --resume to start one" in call(*arguments, "--resume").stderr
 
 
 def test_parts_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

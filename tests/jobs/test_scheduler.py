@@ -283,7 +283,7 @@ def test_a_script_without_a_guard(tmp_path: Path) -> None:
     with started(tmp_path, work, "main()\n", 1, stderr=subprocess.PIPE) as process:
         _out, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert 'worker processes die at start; in a script, start the run below if __name__ == "__main__":' in err
+    assert 'worker processes exit at startup; in a script, start the run under if __name__ == "__main__":' in err
     with started(tmp_path, work, workers=1) as process:
         assert process.communicate(timeout=60)[0].split() == ["done"] * 3 + ["True"]
     check_numbers(work, 3)

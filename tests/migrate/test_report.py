@@ -538,7 +538,7 @@ def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
     assert (known if to == "pairtree" else "No object has been done yet.") in text
     assert "Run the same command with --resume" in text
     said = {"bags": "none; bags are named", "ocfl": "layout-0011", "pairtree": '{"prefix": "a"}'}
-    assert said.get(to, "the only one of its kind") in text
+    assert said.get(to, "fixed by the kind of store") in text
     assert ("Digest algorithms of bags" in text) == (to == "bags")
 
 

@@ -41,7 +41,7 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_one_key(one: str, other: str) -> None:
-    """Paths that differ by case, by normalisation form, or both have one key, in the middle of others too."""
+    """Paths that differ by case, by normalization form, or both have one key, in the middle of others too."""
     assert folded(one.encode()) == folded(other.encode())
     assert folded(f"x/{one}/y".encode()) == folded(f"X/{other}/y".encode())
 

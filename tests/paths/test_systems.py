@@ -85,7 +85,7 @@ def test_reasons() -> None:
     assert name_violation("a/..", "unix") == "segment '..': not a name"
     long = "x/" * 128 + "x"
     assert name_violation(long, "windows", root_length=40) == (
-        f"path '{'x/' * 40}'\u2026: 257 UTF-16 units with the 40 of the root, the limit is 260 including a NUL"
+        f"path '{'x/' * 40}'\u2026: 257 UTF-16 units plus 40 of the root; the limit is 260 including a NUL"
     )
 
 

@@ -131,7 +131,7 @@ class Listing:
     ) -> None:
         charset = find_charset(encoding)
         if charset is None:
-            raise ValueError(f"encoding={encoding!r}: not known")
+            raise ValueError(f"encoding={encoding!r}: unknown encoding")
         self._version = version
         self._files = contextlib.ExitStack()
         self._length: int | None = None
@@ -448,7 +448,7 @@ class IndexedManifest:
         self.index.add(entry.path, found.offset, not (plain and self._form.charset.is_utf8))
 
     def _duplicate(self, line: Line, entry: ManifestEntry, digest: str) -> list[Problem]:
-        message = f"{line_location(self._form.name, line.number)}: listed before"
+        message = f"{line_location(self._form.name, line.number)}: duplicate entry"
         path = entry.path[:PATH_LIMIT]
         if digest == entry.digest:
             again = problem("path-duplicate", path, message, algorithm=self.algorithm)

@@ -145,11 +145,11 @@ KINDS = Kinds(
             WARNING, "", "profile contains a section or parameter unknown to its specification; not checked"
         ),
         "profile-version": Kind(ERROR, "Accept-BagIt-Version", "profile does not accept the BagIt version of the bag"),
-        # --- serialised bags
+        # --- serialized bags
         "archive-malformed": Kind(
             ERROR, "", "archive is damaged, unknown, or does not contain exactly one top-level directory"
         ),
-        "archive-member": Kind(ERROR, "", "member of an archive cannot be unpacked safely together with the others"),
+        "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
         "archive-extra": Kind(WARNING, "", "bytes before or after an archive belong to none of its members"),
         # --- what was left behind

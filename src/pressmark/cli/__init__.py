@@ -33,7 +33,7 @@ Examples:
   echo ark:/13030/xt12t3 | pressmark map pairtree
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
 
-"pressmark COMMAND --help" describes a command in full.
+"pressmark COMMAND --help" describes each command.
 """
 
 EPILOG = """\
@@ -66,7 +66,7 @@ def print_version(context: click.Context, _parameter: click.Parameter, wanted: b
     expose_value=False,
     is_eager=True,
     callback=print_version,
-    help="Print version, implementation and vector level, and exit.",
+    help="Show the version, implementation and vector level, and exit.",
 )
 def main() -> None:
     """Run a command."""

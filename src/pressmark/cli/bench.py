@@ -41,13 +41,13 @@ Rates are those of the fastest of several rounds; other work on the machine lowe
 and "lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped
 by the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes
 one file after another, and "hashlib" hashes bytes in memory; BLAKE3 and xxHash come from their own packages. The ratio
-is the highest rate of Pressmark divided by that of pure Python or the plain loop.
+is the fastest rate of Pressmark divided by that of pure Python or of the plain loop.
 
-FOLDER is hashed twice. "first read" reads files from the disk or the cache of the system, for a third of the time;
-"again" hashes the same files once more. Files larger than 1 GiB are left out.
+FOLDER is hashed twice. "first read" hashes the files as they are, on disk or in memory, for a third of the time
+budget; "again" hashes the same files once more. Files larger than 1 GiB are left out.
 
-With --json, each line of the tables becomes an object on its own line. The last line is {"summary": {...}}, with facts
-about the machine. Rates are identifiers or bytes per second; null was not measured.
+With --json, each line of the tables becomes an object on its own line. The last line is {"summary": {...}}, which
+describes the machine. Rates are identifiers or bytes per second; null was not measured.
 
 Exit status: 0 success, 1 a file of FOLDER could not be read, or FOLDER has no bytes, 2 usage error, 130 interrupted.
 """
@@ -62,7 +62,7 @@ Examples:
   pressmark bench files --only folder -a sha512,blake3 --seconds 1
 
 Every layout is measured on 100,000 identifiers, every digest on 1,000 small files and a large one, which are written to
-a temporary folder. With FOLDER, the files below it are hashed, too; nothing in it is changed.
+a temporary folder. With FOLDER, the files below it are also hashed; nothing in it is changed.
 """
 
 
@@ -98,7 +98,7 @@ a temporary folder. With FOLDER, the files below it are hashed, too; nothing in 
     help="Time budget in seconds. Much less than the default gives unreliable rates.",
 )
 @THREADS
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, and a summary last.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
 def bench_command(
     folder: bytes | None,
     only: tuple[str, ...],

@@ -40,6 +40,21 @@ _COLLISIONS = {
     "inside": "nested",
 }
 
+HELP = """\
+Compare layouts on the identifiers in FILE.
+
+\b
+Examples:
+  pressmark compare identifiers.txt --layout pairtree --layout 0003 --layout 0003:tupleSize=2,numberOfTuples=2
+  pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
+  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
+  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --root /data/store
+
+For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
+
+Only the report is written, and with --probe temporary samples.
+"""
+
 EPILOG = """\
 FILE is a list of identifiers: lines (with -0, ended by NUL); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All but Parquet may be gzipped. Nulls in Parquet and JSON lines are skipped. If FILE is a
@@ -58,17 +73,10 @@ With --json, each layout is an object on a line, and the last line is {"summary"
 
 Exit status: 0 every layout gives every identifier a path of its own that POSIX file systems allow, 1 a layout does not,
 or a file cannot be read or written, 2 usage error, 130 interrupted.
-
-\b
-Examples:
-  pressmark compare identifiers.txt --layout pairtree --layout 0003 --layout 0003:tupleSize=2,numberOfTuples=2
-  pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
-  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
-  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --root /data/store
 """
 
 
-@click.command("compare", epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
+@click.command("compare", help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
 @click.argument("file", metavar="FILE", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--layout",
@@ -76,8 +84,7 @@ Examples:
     metavar="NAME[:KEY=VALUE,...]",
     multiple=True,
     required=True,
-    help="A layout to compare, with its parameters under the keys of the specification; repeatable. See"
-    ' "pressmark layouts NAME".',
+    help='A layout to compare; repeatable. "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
 )
 @source_options
 @click.option("--null", "-0", is_flag=True, help="Identifiers end with NUL instead of a line feed.")
@@ -87,7 +94,7 @@ Examples:
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Content files in an object, in all versions together.",
+    help="Number of content files in each object, over all versions.",
 )
 @click.option(
     "--versions",
@@ -95,7 +102,7 @@ Examples:
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Versions of an OCFL object.",
+    help="Number of versions of each OCFL object.",
 )
 @click.option(
     "--profile",
@@ -108,7 +115,7 @@ Examples:
     "--root",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="The future path of the store; it counts towards the path length limits of systems.",
+    help="The future path of the store; its length counts towards the limits of systems.",
 )
 @click.option(
     "--directory-limit",
@@ -120,11 +127,11 @@ Examples:
     "--probe",
     metavar="DIR",
     type=click.Path(),
-    help="Create samples of the trees in DIR, a directory on the file system of the future store; time create, stat and"
-    " walk; and remove them.",
+    help="Create sample trees in DIR, a directory on the file system of the future store; measure creation, stat calls"
+    " and a walk; and remove the samples.",
 )
 @click.option("--report", metavar="FILE.html", type=click.Path(), help="Write an HTML report.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: one line for each layout, then a summary.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per layout, then a summary.")
 @click.option(
     "--temporary",
     metavar="DIR",
@@ -154,12 +161,7 @@ def compare_command(
     threads: int,
     progress: bool | None,
 ) -> int:
-    """Compare layouts on the identifiers in FILE.
-
-    For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
-
-    Nothing is written except the report and, with --probe, samples that are removed again.
-    """
+    """Compare layouts on your own identifiers."""
     chosen = [layout_option(text) for text in layouts]
     for option, place in (("--probe", probe), ("--temporary", temporary)):
         if place is not None and not os.path.isdir(place):

@@ -32,6 +32,22 @@ if TYPE_CHECKING:
 
 __all__ = ["hash_command"]
 
+HELP = """\
+Print the digests of all files in PATH.
+
+\b
+Examples:
+  pressmark hash files
+  pressmark hash files -a sha512,md5 -o manifest.txt
+  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --read sequential --threads 1
+
+The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
+bytes of the names, and does not depend on the number of threads.
+
+With --ledger a run is resumable: the same command does not read finished files again.
+"""
+
 EPILOG = """\
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. So does a named pipe, socket or device, which is not opened; --special-files reads pipes
@@ -40,19 +56,12 @@ and devices. A directory that contains itself through a symbolic link is reporte
 Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
 UTF-8 are the surrogates \\udc80 to \\udcff.
 
-Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed or the output could not be written, 2
-usage error, 130 interrupted.
-
-\b
-Examples:
-  pressmark hash files
-  pressmark hash files -a sha512,md5 -o manifest.txt
-  pressmark hash files -a sha-256 --format json --ledger files.ledger -o files.jsonl
-  pressmark hash files --read sequential --threads 1
+Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed or the output could not be written,
+2 usage error, 130 interrupted.
 """
 
 
-@click.command("hash", epilog=EPILOG, short_help="Compute digests of files and trees.")
+@click.command("hash", help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options
@@ -93,13 +102,7 @@ def hash_command(
     output: str | None,
     workers: Workers | None,
 ) -> int:
-    """Print the digests of all files in PATH.
-
-    The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
-    bytes of the names, and does not depend on the number of threads.
-
-    With --ledger a run is resumable: the same command does not read finished files again.
-    """
+    """Hash files and trees."""
     names = parse_algorithms(algorithms) or ("sha512",)
     chosen = format_name or ("coreutils" if len(names) == 1 else "bsd")
     if chosen == "coreutils" and len(names) > 1:
@@ -109,7 +112,7 @@ def hash_command(
         workers.refuse(
             (
                 ledger is not None,
-                "--ledger: with workers, use --work and --resume, or",
+                "--ledger: not supported with workers; use --work and --resume, or",
             ),
             (threads, "--threads: each worker has one thread;"),
             (read == "sequential", "--read sequential: workers read several files at the same time;"),

@@ -42,7 +42,9 @@ GAP = "  "
 
 @click.command("layouts", help=HELP, epilog=EPILOG, short_help="List layouts and their parameters.")
 @layout_argument("[NAME]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per layout and line, with all parameters.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line for each layout, with all parameters."
+)
 def layouts(layout_class: type[Layout] | None, as_json: bool) -> None:
     """List the layouts, or describe one."""
     chosen = list_layouts() if layout_class is None else (layout_class,)

@@ -54,7 +54,7 @@ compressed.
 
 A list made on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the first
 lines have either, --crlf is required. Files that are not lists are refused by their names and first bytes:
-spreadsheets, documents, archives, databases, JSON, and files in another compression format than gzip.
+spreadsheets, documents, archives, databases, JSON, and files compressed with anything but gzip.
 """
 
 TABLES = """
@@ -77,15 +77,15 @@ fails when it is read. Rows are read and written in row groups of at most 32 MiB
 """
 
 EPILOG = """\
-Errors: for each {item} without {result}, one line on standard error has the file, the line number (from 1), the {item}
+Errors: for each {item} that fails, one line on standard error has the file, the line number (from 1), the {item}
 and the reason; with -0 "item" and its number replace the line number. With "--on-error stop" the first error ends the
 run, after everything before it is written. With "skip" the line is left out. With "empty" an empty line is written
 (with --both, the missing column is empty). After "skip" and "empty" a last line on standard error counts the failures.
 In a table, "skip" leaves out the row and "empty" leaves the new field empty (null in Parquet); the line number is that
-of the start of the row, in Parquet the number of the row (from 1). A row with too few or too many fields fails, too.
+of the start of the row, in Parquet the number of the row (from 1). A row with too few or too many fields also fails.
 
-Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2
-usage error (nothing was done), 130 interrupted.
+Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2 usage
+error (nothing was done), 130 interrupted.
 """
 
 MAP = _Direction(
@@ -155,9 +155,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         type=click.Choice(list(ON_ERROR)),
         default="stop",
         show_default=True,
-        help="For {} without {}: stop, skip it, or write an empty line.".format(
-            "an identifier" if direction is MAP else "a path", direction.result
-        ),
+        help=f"For {'an identifier' if direction is MAP else 'a path'} that fails: stop, skip it, or write an empty"
+        " line.",
     )
     @click.option(
         "--threads",

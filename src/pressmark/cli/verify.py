@@ -27,22 +27,33 @@ __all__ = ["verify_command"]
 SPOOL = 1 << 24  # a longer manifest from a pipe goes to a temporary file
 STATES = ("changed", "missing", "unreadable", "new")
 
-EPILOG = """\
-MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
-coreutils, BSD tags, or the JSON of "pressmark hash --format json".
-
-Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
-read, 2 usage error or malformed MANIFEST, 130 interrupted.
+HELP = """\
+Verify all files in MANIFEST, and print those that do not match.
 
 \b
 Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
   cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files --json
   cd files && sha512sum * | pressmark verify - --json
+
+A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
+characters are escaped; --json prints names exactly. Without problems, nothing is printed.
+
+The algorithm of a coreutils manifest is given by -a, or detected by the length of the digests: 64 hex digits are
+sha256, so manifests of b3sum need "-a blake3". For other formats, -a selects the digests to verify. "-" reads
+MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
+"""
+
+EPILOG = """\
+MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
+coreutils, BSD tags, or the JSON of "pressmark hash --format json".
+
+Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
+read, 2 usage error or malformed MANIFEST, 130 interrupted.
 """
 
 
-@click.command("verify", epilog=EPILOG, short_help="Check files against a manifest.")
+@click.command("verify", help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
 @click.argument("manifest", metavar="MANIFEST", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--root",
@@ -65,7 +76,7 @@ Examples:
     show_default=True,
     help="Follow symbolic links, or report each as unreadable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each problem, and a summary at the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
 def verify_command(
     manifest: str,
     root: bytes | None,
@@ -78,15 +89,7 @@ def verify_command(
     links: str,
     as_json: bool,
 ) -> int:
-    """Verify all files in MANIFEST, and print those that do not match.
-
-    A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
-    characters are escaped; --json prints names exactly. Without problems, nothing is printed.
-
-    The algorithm of a coreutils manifest is given by -a, or detected by the length of the digests: 64 hex digits are
-    sha256, so manifests of b3sum need "-a blake3". For other formats, -a selects the digests to verify. "-" reads
-    MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
-    """
+    """Check files against a manifest."""
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
@@ -104,7 +107,7 @@ def verify_command(
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms.
         if ledger is not None and len(used) != 1:
-            raise CallError(f"--ledger: {source.name} has different algorithms for different files; leave out --ledger")
+            raise CallError(f"--ledger: {source.name} has different algorithms for different files; omit --ledger")
         journal = open_ledger(ledger, used[0] if used else (), roots)
         leave_out = {(status.st_dev, status.st_ino) for status in (source.status,) if status}
         if journal is not None:

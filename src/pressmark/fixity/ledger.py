@@ -172,7 +172,9 @@ class Ledger:
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
-                raise LedgerError(self.name, f"ledger is for other {what}: {old}, not {new}; choose another file")
+                raise LedgerError(
+                    self.name, f"ledger was created for other {what}: {old}, not {new}; choose another file"
+                )
 
     def _index(self, file: Iterable[bytes], offset: int) -> None:
         table, mask, tail = self._table, len(self._table) - 1, self._tail

@@ -74,7 +74,7 @@ def hash_files(
         raise ValueError(f"read={read!r}: expected parallel or sequential")
     cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
-        raise ValueError("ledger is for other algorithms")
+        raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", special_files, beneath)
     run = _Run(names, cores, options, read == "sequential", on_event, ledger)
     return run.outcomes(iter(paths))

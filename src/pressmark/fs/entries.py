@@ -65,7 +65,7 @@ def longest_inside(top: bytes) -> bytes:
 
     :raises OSError: a directory cannot be read
     """
-    if not is_directory(top):  # a serialised bag
+    if not is_directory(top):  # a serialized bag
         return b""
     paths = (os.path.join(folder, name) for folder, folders, files in walk(top) for name in folders + files)
     return max(paths, key=len, default=top)[len(top) :]

@@ -49,10 +49,10 @@ def too_long(base: bytes, relative: bytes) -> str | None:
     """Return why the path ``relative`` below ``base`` is too long, or :data:`None` if it is not."""
     longest = max(map(len, relative.split(b"/")))
     if longest > NAME_MAX:
-        return f"file name too long: {longest} bytes, the limit is {NAME_MAX}"
+        return f"file name too long: {longest} bytes; the limit is {NAME_MAX}"
     length = len(os.path.abspath(base)) + 1 + len(relative)
     if length >= PATH_MAX:
-        return f"path too long: {length} bytes, the limit is {PATH_MAX - 1}"
+        return f"path too long: {length} bytes; the limit is {PATH_MAX - 1}"
     return None
 
 

@@ -331,7 +331,8 @@ class Transaction:
                 journal = json.load(file)
             number = journal[self._form.key]
             if number != self._form.number:
-                reason = f"unsupported journal format {number!r}; finish the change with the Pressmark that began it"
+                reason = f"unsupported journal format {number!r}"
+                reason += "; finish the change with the version of Pressmark that started it"
                 raise TransactionError(path, reason)
             moves = _Moves(
                 list(map(os.fsencode, journal["out"])),
@@ -346,5 +347,5 @@ class Transaction:
             if not is_name or b"\0" in name:
                 raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it away")
         if not self._moves_in(moves):
-            raise TransactionError(path, f"{damaged}: nothing to move in; move it away")
+            raise TransactionError(path, f"{damaged}: no files to add; move it away")
         return request, moves

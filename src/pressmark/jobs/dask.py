@@ -45,7 +45,7 @@ def dask_client(
             raise
         raise JobError(where, "package distributed not installed; pip install 'pressmark[dask]'") from None
     if scheduler_file is not None and not os.path.isfile(scheduler_file):
-        raise JobError(where, "file not found; start dask scheduler with --scheduler-file")
+        raise JobError(where, "file not found; start the Dask scheduler with --scheduler-file")
     try:
         return distributed.Client(address, scheduler_file=scheduler_file, timeout=timeout, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -82,7 +82,7 @@ class DaskPool:
             try:
                 client.wait_for_workers(1, timeout=CONNECT)
             except TimeoutError:
-                raise JobError(self._address, "the Dask scheduler has no workers; start dask worker") from None
+                raise JobError(self._address, "the Dask scheduler has no workers; start a Dask worker") from None
             workers = sum(client.nthreads().values())
         self.workers = workers
 

@@ -23,7 +23,7 @@ def require_outside(folder: str | os.PathLike[str], root: str) -> None:
     :raises JobError: it is inside
     """
     if is_inside(folder, root):
-        raise JobError(os.fspath(folder), f"work folder inside of {root}, which the run reads; choose another one")
+        raise JobError(os.fspath(folder), f"work folder inside {root}, which the run reads; choose another one")
 
 
 class ListingLine(NamedTuple):

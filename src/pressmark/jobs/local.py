@@ -84,7 +84,7 @@ class ProcessPool(ExecutorPool):
         try:
             self._executor.submit(os.getpid).result()
         except BrokenExecutor:
-            reason = 'worker processes die at start; in a script, start the run below if __name__ == "__main__":'
+            reason = 'worker processes exit at startup; in a script, start the run under if __name__ == "__main__":'
             raise JobError("workers", reason) from None
 
     def kill(self) -> None:

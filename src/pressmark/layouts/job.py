@@ -186,7 +186,7 @@ class MapIds:
             (self.layout.unmap_path if self.unmap else self.layout.map_id)(item)
         except (IdentifierError, PathError) as error:
             return error.reason
-        raise AssertionError(f"{item!r} fails in a batch only")
+        raise AssertionError(f"{item!r} fails only in a batch")
 
 
 def _batches(items: Iterable[bytes | str | None]) -> Iterator[list[bytes | str | None]]:

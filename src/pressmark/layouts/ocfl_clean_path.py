@@ -77,12 +77,14 @@ class DirectClean(Layout):
     encode_utf: bool = parameter(Boolean(), "encode dangerous characters as =uXXXX instead of replacing them", False)
     replacement_string: str = parameter(_REPLACEMENT, "replaces dangerous characters and bytes that are not UTF-8", "_")
     whitespace_replacement_string: str = parameter(_REPLACEMENT, "replaces white space, unless encodeUTF is set", " ")
-    fallback_digest_algorithm: str = parameter(digest_algorithm, "digest for too long paths and segments", "md5")
+    fallback_digest_algorithm: str = parameter(
+        digest_algorithm, "digest algorithm for paths and segments that are too long", "md5"
+    )
     fallback_folder: str = parameter(_Folder(), "directory of the fallback paths", "fallback")
     number_of_fallback_tuples: int = parameter(Integer(0), "tuples of the digest, one directory each", 0)
     fallback_tuple_size: int = parameter(Integer(1), "hex digits per tuple of the fallback", 1)
     rules: str = parameter(
-        Choice(("spec", "gocfl")), "follow the document's text, or its Go code where they differ", "spec"
+        Choice(("spec", "gocfl")), "follow the text of the specification, or its Go code where they differ", "spec"
     )
 
     @property

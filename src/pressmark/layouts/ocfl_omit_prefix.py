@@ -49,8 +49,10 @@ class NTupleOmitPrefix(Layout):
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_size: int = parameter(Integer(1, 32), "characters per tuple", 3)
     number_of_tuples: int = parameter(Integer(1, 32), "tuples, one directory each", 3)
-    zero_padding: str = parameter(Choice(("left", "right")), "side on which zeros pad a short rest", "left")
-    reverse_object_root: bool = parameter(Boolean(), "reverse the padded rest before splitting it into tuples", False)
+    zero_padding: str = parameter(Choice(("left", "right")), "pad short identifiers with zeros on this side", "left")
+    reverse_object_root: bool = parameter(
+        Boolean(), "reverse the padded identifier before it is split into tuples", False
+    )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.NTupleOmitPrefixMap(
@@ -90,13 +92,15 @@ class DifferentialNTupleOmitPrefix(Layout):
     """
 
     name = "0010-differential-n-tuple-omit-prefix-storage-layout"
-    summary = "segments of different sizes of the identifier without its prefix"
+    summary = "the identifier without its prefix, in segments of different sizes"
     specification = "OCFL Community Extension 0010: Differential N-Tuple Omit Prefix Storage Layout"
     url = "https://ocfl.github.io/extensions/0010-differential-n-tuple-omit-prefix-storage-layout.html"
 
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters per segment", (2, 3, 2, 4))
-    full_identifier_as_object_root: bool = parameter(Boolean(), "append the whole rest as the object root", False)
+    full_identifier_as_object_root: bool = parameter(
+        Boolean(), "name the object root with the whole identifier without its prefix", False
+    )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
         return kernels.DifferentialMap(

@@ -28,7 +28,7 @@ def chain_of_runs(plan: Plan) -> Iterator[Plan]:
     while plan.before is not None:
         folder = os.path.normpath(os.path.join(plan.work, plan.before))
         if not os.path.isdir(folder):
-            what = f"{folder} is missing, the work folder of the run that {plan.work} caught up with; restore it"
+            what = f"work folder of the previous run not found: {folder}; restore it"
             raise MigrationError(plan.options.source, plan.options.destination, what)
         plan = Plan.open(folder)
         yield plan

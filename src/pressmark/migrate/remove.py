@@ -112,7 +112,7 @@ def _is_found(source: Store, entry: PlanEntry) -> bool:
     place = encode_fs(source.layout.map_id(entry.source_id))
     if encode_fs(entry.source) == os.path.join(TREES.get(source.kind, b""), place):
         return True
-    # The path may be written differently, or be that of a serialised bag.
+    # The path may be written differently, or be that of a serialized bag.
     here = object_path(source, source.locate(entry.record()))
     try:
         return object_path(source, source.get(entry.source_id)) == here

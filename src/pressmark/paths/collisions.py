@@ -69,8 +69,8 @@ class Totals(NamedTuple):
     :ivar paths: number of all paths
     :ivar equal: equal bytes
     :ivar case: equal on a file system that ignores case
-    :ivar normalization: equal after normalisation to NFC
-    :ivar folded: equal after folding of case and normalisation
+    :ivar normalization: equal after normalization to NFC
+    :ivar folded: equal after folding of case and normalization
     :ivar inside: one inside the other after folding
     :ivar inside_exact: one inside the other without folding
     """

@@ -1,4 +1,4 @@
-"""Folding of case and normalisation forms: paths with the same folded form are the same file on some file systems.
+"""Folding of case and normalization forms: paths with the same folded form are the same file on some file systems.
 
 Paths are bytes. UTF-8 is folded by the canonical caseless matching of Unicode (D145: NFD, full case folding, NFD), with
 the tables of the running Python; other bytes are unchanged. Folding never changes, adds or removes a slash.

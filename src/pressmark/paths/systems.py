@@ -222,9 +222,9 @@ def _violation_of(path: bytes, profile: Profile, root_length: int) -> str | None
         (profile.path_units, _units(path), "UTF-16 units"),
     ):
         if limit is not None and before + length + profile.with_nul > limit:
-            rest = f" with the {root_length} of the root" if root_length else ""
+            rest = f" plus {root_length} of the root" if root_length else ""
             nul = " including a NUL" if profile.with_nul else ""
-            return f"path {quoted(path)}: {length} {unit}{rest}, the limit is {limit}{nul}"
+            return f"path {quoted(path)}: {length} {unit}{rest}; the limit is {limit}{nul}"
     return None
 
 
@@ -233,12 +233,12 @@ def _segment_violation(segment: bytes, profile: Profile) -> str | None:
     if segment in (b"", b".", b".."):
         return "not a name" if segment else "empty"
     if profile.segment_bytes is not None and len(segment) > profile.segment_bytes:
-        return f"{len(segment)} bytes, the limit is {profile.segment_bytes}"
+        return f"{len(segment)} bytes; the limit is {profile.segment_bytes}"
     text = segment.decode("utf-8", "surrogateescape")
     if profile.text and any("\udc80" <= character <= "\udcff" for character in text):
         return "not UTF-8"
     if profile.segment_units is not None and _units(segment) > profile.segment_units:
-        return f"{_units(segment)} UTF-16 units, the limit is {profile.segment_units}"
+        return f"{_units(segment)} UTF-16 units; the limit is {profile.segment_units}"
     for character in text:
         if character in profile.characters:
             return f"contains {quoted(character)}"

@@ -62,7 +62,7 @@ KINDS = Kinds(
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),
         # --- Pairtree: objects
-        "ambiguous": Kind(ERROR, "3", "the dialect's path stands for more than one identifier"),
+        "ambiguous": Kind(ERROR, "3", "the path stands for more than one identifier in this dialect"),
         "bare-file": Kind(ERROR, "2", "the object is a single file without an encapsulating directory"),
         "duplicate-id": Kind(ERROR, "3", "another path has the same identifier"),
         "empty-id": Kind(ERROR, "2", "files in pairtree_root itself have no identifier"),
@@ -71,8 +71,12 @@ KINDS = Kinds(
         "link-loop": Kind(ERROR, "", "a symbolic link to a directory above it, not followed"),
         "not-canonical": Kind(WARNING, "3", "the ppath differs from the one that its identifier maps to"),
         "not-utf8": Kind(WARNING, "3", "the identifier is not UTF-8"),
-        "post-morty": Kind(ERROR, "2", "short directories below a directory of one character, which ends every ppath"),
-        "split-end": Kind(ERROR, "2", "the object consists of several names instead of one encapsulating directory"),
+        "post-morty": Kind(
+            ERROR, "2", "directories with short names below a directory of one character, which ends the ppath"
+        ),
+        "split-end": Kind(
+            ERROR, "2", "the object consists of several files or directories instead of one encapsulating directory"
+        ),
         "undecodable": Kind(ERROR, "3", "the ppath cannot be decoded to an identifier"),
         "unfinished": Kind(ERROR, "", "an interrupted change of the object; a repair completes it"),
         # --- Pairtree: names outside of objects
@@ -86,7 +90,7 @@ KINDS = Kinds(
         "hidden": Kind(
             ERROR, "Namespaces", "the object was stored before its namespace was declared, and Vitro does not find it"
         ),
-        "namespaces-blank": Kind(WARNING, "Namespaces", "a namespace ends with a blank"),
+        "namespaces-blank": Kind(WARNING, "Namespaces", "a namespace ends with white space"),
         "namespaces-malformed": Kind(ERROR, "Namespaces", "Vitro misreads or rejects a line of the namespaces file"),
         "namespaces-order": Kind(
             WARNING, "Namespaces", "the choice between two namespaces depends on the version of Java"
@@ -95,7 +99,7 @@ KINDS = Kinds(
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not define the prefix"),
         # --- folders of bags
-        "archive-unchecked": Kind(WARNING, "", "a serialised bag, which is only validated with digests"),
+        "archive-unchecked": Kind(WARNING, "", "a serialized bag, which is only validated with digests"),
         "identifier-missing": Kind(WARNING, "", "the bag has no identifier"),
         "identifier-several": Kind(WARNING, "", "the bag has more than one External-Identifier"),
         # --- OCFL: the storage root
@@ -119,7 +123,7 @@ KINDS = Kinds(
         "identifier-unplaced": Kind(ERROR, "4.3", "the layout cannot map the object's identifier"),
         "misplaced": _ocfl(ERROR, "the object is not at the path that the layout gives", "E083"),
         "object-inside": _ocfl(ERROR, "an object inside another object", "E082"),
-        "path-ocfl-java": Kind(ERROR, "4.3", "the object is at ocfl-java's variant of the path of layout 0003"),
+        "path-ocfl-java": Kind(ERROR, "4.3", "the object's path follows ocfl-java's variant of layout 0003"),
         "special-file": _ocfl(ERROR, "a named pipe, socket or device, not opened", "E089"),
         "symbolic-link": _ocfl(ERROR, "a symbolic link, not followed", "E090"),
         # --- OCFL: objects
@@ -148,7 +152,7 @@ KINDS = Kinds(
             "E103",
             "E110",
         ),
-        "inventory-advice": _ocfl(WARNING, "the object lacks something that OCFL recommends", *_ADVICE),
+        "inventory-advice": _ocfl(WARNING, "the object does not follow a recommendation of OCFL", *_ADVICE),
         "inventory-differs": _ocfl(ERROR, "the newest version's inventory differs from the object's", "E064"),
         "inventory-key-missing": _ocfl(ERROR, "a required key is missing", "E036", "E041", "E048"),
         "inventory-key-repeated": _ocfl(ERROR, "a JSON object contains a key more than once", "E033"),
@@ -175,7 +179,7 @@ KINDS = Kinds(
             "E106",
             "E111",
         ),
-        "object-extra": _ocfl(ERROR, "an unknown name in an object's root", "E001"),
+        "object-extra": _ocfl(ERROR, "an unknown file or directory in the root of an object", "E001"),
         "path-conflict": _ocfl(ERROR, "a path is used for a file and for a directory", "E095", "E101"),
         "path-malformed": _ocfl(ERROR, "a path has an invalid form", "E042", "E052", "E053", "E099", "E100"),
         "path-repeated": _ocfl(ERROR, "a path occurs more than once in a manifest or state", "E095", "E101"),

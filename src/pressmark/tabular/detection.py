@@ -34,7 +34,7 @@ _FORMATS = {
 }
 
 _SPREADSHEET = "a spreadsheet; save the sheet as CSV, and select its column with --column"
-_DOCUMENT = "a document; save the identifiers as text, one a line"
+_DOCUMENT = "a document; save the identifiers as text, one per line"
 _ARCHIVE = "an archive; unpack it, and use the list in it"
 _DATABASE = "a database; export the identifiers as CSV or lines"
 _JSON = "JSON; convert it to JSON lines (jq -c '.[]'), and use --format jsonl and --column"
@@ -61,7 +61,7 @@ _FOREIGN_NAMES = {
 _FOREIGN_BYTES = (
     (rb"PK(?:\x03\x04|\x05\x06)", "a zip archive, as spreadsheets and documents are; save the identifiers as CSV"),
     (rb"%PDF-|\{\\rtf|%!PS", _DOCUMENT),
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet or document of Office; save the identifiers as CSV"),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a Microsoft Office document or spreadsheet; save the identifiers as CSV"),
     (rb"\x28\xb5\x2f\xfd", _ZSTD),
     (rb"\xfd7zXZ\x00", _XZ),
     (rb"BZh[1-9]1AY&SY", _BZIP2),

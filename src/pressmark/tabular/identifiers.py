@@ -142,7 +142,7 @@ def reading(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         raise _refusal(path, error) from error
     except (EOFError, zlib.error) as error:
-        raise ListError(f"{path}: damaged gzip data ({error}); compress it again") from error
+        raise ListError(f"{path}: damaged gzip data ({error}); replace it with an intact copy") from error
 
 
 def _refusal(path: str, error: OSError) -> ListError:

@@ -77,7 +77,7 @@ def shape_of(
         return Shape(len(listed.bom), strip=crlf == "strip")
     if format == "jsonl":
         if not isinstance(column, str):
-            raise ValueError("JSON lines need a key; use it as the column")
+            raise ValueError("JSON lines require a key; specify it as the column")
         return Shape(len(listed.bom), key=column)
     dialect = dialect_of(format, delimiter)
     start = len(listed.bom)

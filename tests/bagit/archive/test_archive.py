@@ -1,4 +1,4 @@
-"""Serialised bags: the verdict of the unpacked bag, and archives that are damaged, hostile or merely odd."""
+"""Serialized bags: the verdict of the unpacked bag, and archives that are damaged, hostile or merely odd."""
 
 from __future__ import annotations
 

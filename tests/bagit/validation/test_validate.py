@@ -60,7 +60,7 @@ def test_a_file_that_is_to_be_fetched_twice(tmp_path: Path) -> None:
     report = validate(bag)
     again = [found for found in report.problems if found.kind == "path-duplicate"]
     assert [(found.severity, found.path, found.message) for found in again] == [
-        ("warning", A, "fetch.txt, line 2: listed before")
+        ("warning", A, "fetch.txt, line 2: duplicate entry")
     ]
 
 

@@ -196,7 +196,7 @@ def test_vitro_files_where_other_objects_have_directories(source: Path, tmp_path
 @pytest.mark.parametrize(
     ("identifiers", "kind"), [(["AB", "ab", "c"], "case"), (["\u00e9", "e\u0301", "c"], "normalization")]
 )
-def test_case_and_normalisation(source: Path, tmp_path: Path, identifiers: list[str], kind: str) -> None:
+def test_case_and_normalization(source: Path, tmp_path: Path, identifiers: list[str], kind: str) -> None:
     made(source, identifiers)
     layout = "0011" if kind == "normalization" else "0002"
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout=layout)

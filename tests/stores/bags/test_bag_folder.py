@@ -266,7 +266,7 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put("AB", tmp_path / "f.txt")
 
 
-# --- serialised bags --------------------------------------------------------------------------------------------------
+# --- serialized bags --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
@@ -282,7 +282,7 @@ def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
     assert store.check().ok
     report = store.check(digests=True)
     assert (report.problems, report.counts["files"] > 0) == ([], True)
-    with pytest.raises(ObjectError, match="serialised bag exists"):
+    with pytest.raises(ObjectError, match="serialized bag exists"):
         store.put("x:1", tmp_path / "f.txt", replace=True)
     (tmp_path / "moved").mkdir()
     shutil.move(path, tmp_path / "moved" / archive)

@@ -1,4 +1,4 @@
-"""Serialised bags: tar, compressed tar and zip files, read as streams and never unpacked.
+"""Serialized bags: tar, compressed tar and zip files, read as streams and never unpacked.
 
 An archive is untrusted input. Its members are listed and hashed while they are read, within :class:`Limits`. The
 verdict is that of the unpacked bag: a table of the members is validated like a directory.

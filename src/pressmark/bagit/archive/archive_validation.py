@@ -1,4 +1,4 @@
-"""Validate a serialised bag from a stream of its members, without unpacking it.
+"""Validate a serialized bag from a stream of its members, without unpacking it.
 
 One pass reads and hashes the members and keeps the tag files; then the resulting table is validated like a directory.
 The names of the manifests determine the algorithms. In zip and plain tar files the names are listed first, at no cost.
@@ -51,7 +51,7 @@ def validate_archive(
     on_event: Callable[[Event], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
-    """Validate a serialised bag; return a report of all problems. Nothing is unpacked.
+    """Validate a serialized bag; return a report of all problems. Nothing is unpacked.
 
     The verdict is that of the unpacked bag. The archive itself is also checked: its checksums, its end, and that all of
     its members can be unpacked together. Paths are relative to the bag's directory in the archive.

@@ -89,7 +89,7 @@ def create_elsewhere(
         sources = _opened(paths, several, nested, stack)
         for source in sources:
             if source.base is not None and is_inside(destination, source.path):
-                raise BagError(destination, "destination is inside a source; choose another place")
+                raise BagError(destination, "destination is inside a source; choose another destination")
         with refusing(destination):
             if exists(destination) and not exists(staging):
                 raise BagError(destination, EXISTS)

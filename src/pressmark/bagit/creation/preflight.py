@@ -179,7 +179,7 @@ def why_unlistable(path: bytes) -> str | None:
     except UnicodeDecodeError:
         return "name is not UTF-8; rename it"
     reason = why_unsafe(b"%b/%b" % (PAYLOAD, path))
-    return f"no manifest can list it: {reason}; rename it" if reason else None
+    return f"manifests cannot list this name: {reason}; rename it" if reason else None
 
 
 def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:

@@ -227,7 +227,7 @@ class _Run:
             with file:
                 yield from read_fetch(file, self._bag.encoding, self._bag.version)
         elif not problems and _is_there(self._base, FETCH_TXT):
-            raise BagError(FETCH_TXT, "not a regular file; replace it by the fetch file")
+            raise BagError(FETCH_TXT, "not a regular file; replace it with the original fetch.txt")
 
     def _slots(self) -> Iterator[_Slot]:
         """Check the entries one by one, and queue the downloads."""
@@ -255,7 +255,7 @@ class _Run:
             return None
         if path in self._seen:
             problems.append(
-                problem("path-duplicate", path, f"fetch.txt, line {entry.line}: listed before", section="2.2.3")
+                problem("path-duplicate", path, f"fetch.txt, line {entry.line}: duplicate entry", section="2.2.3")
             )
             return None
         self._seen.add(path)
@@ -298,7 +298,9 @@ class _Run:
             if not found:
                 path = again.path
             found.update(again.digests)
-            problems.append(problem(again.kind, path, f"fetch.txt, line {entry.line}: another spelling"))
+            problems.append(
+                problem(again.kind, path, f"fetch.txt, line {entry.line}: name differs only in Unicode normalization")
+            )
         everywhere = applies("listed-everywhere", self._bag.version)
         missing = self._manifests - found.keys() if found and everywhere else set()
         if not found or missing:
@@ -480,7 +482,7 @@ class _Run:
         digests = {name: hasher.hexdigest() for name, hasher in hashers.items()}
         if digests == job.digests:
             return Download(None, "", size, digests)
-        return Download("mismatch", "present file has wrong checksums; remove it to download it again", size, digests)
+        return Download("mismatch", "existing file has wrong checksums; remove it to download it again", size, digests)
 
 
 # The kinds of problems of failed downloads; a cancelled download is not a problem.

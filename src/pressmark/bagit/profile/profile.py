@@ -417,7 +417,9 @@ class _Reader:
             if not label.strip():
                 self._refuse(f"{BAG_INFO} contains an empty label")
             if folded.setdefault(label.lower(), label) != label:
-                self._refuse(f"{BAG_INFO} contains both {quoted(folded[label.lower()])} and {quoted(label)}")
+                self._refuse(
+                    f"{BAG_INFO} contains the label {quoted(label)} twice, also as {quoted(folded[label.lower()])}"
+                )
             if not isinstance(given, dict):
                 self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object of parameters such as required")
             where = f"{BAG_INFO}: {quoted(label)}: "

@@ -424,7 +424,7 @@ class _Update:
         for path, real in self._linked.items():
             if real in changed and path not in changed:
                 reason = f"symbolic link to {os.fsdecode(real)}, which the update changes"
-                raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link by a copy first")
+                raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link with a copy first")
 
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
         """Return whether the update keeps a manifest unchanged."""

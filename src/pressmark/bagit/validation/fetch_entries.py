@@ -53,7 +53,7 @@ class FetchEntries:
                 continue
             if found.path in self:
                 # The specification does not forbid this, but does not say which URL and length apply.
-                message = f"fetch.txt, line {found.line}: listed before"
+                message = f"fetch.txt, line {found.line}: duplicate entry"
                 path = found.path[:PATH_LIMIT]
                 yield problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")
             self._lengths.put(found.path, 0 if found.length is None else found.length + 1)

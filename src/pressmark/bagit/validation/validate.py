@@ -201,7 +201,10 @@ class _Verifier:
             ledger = stack.enter_context(Ledger(ledger, self._names, [self._base.path]))
         if set(ledger.algorithms) != set(self._names):
             wanted = ", ".join(self._names)
-            raise LedgerError(ledger.name, f"ledger has other algorithms than the bag ({wanted}); choose another file")
+            raise LedgerError(
+                ledger.name,
+                f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file",
+            )
         self._names = ledger.algorithms
         self._ledger = ledger
 

@@ -16,22 +16,29 @@ COMMANDS = {
     "info": "pressmark.cli.bag.info:info_command",
 }
 
-EPILOG = """\
-Exit status: 0 success, 1 a bag is invalid or incomplete, or a file failed, 2 usage error, 130 interrupted.
+HELP = """\
+Create, validate and update bags: directories with a payload and manifests of its checksums, for transfer and
+storage.
 
 \b
 Examples:
   pressmark bag create files -o bag --info "Source-Organization=Example University"
   pressmark bag validate bag
+
+Bags are written as BagIt File Packaging Format 1.0; versions 0.93 and later can be read.
+"""
+
+EPILOG = """\
+Exit status: 0 success, 1 a bag is invalid or incomplete, or a file failed, 2 usage error, 130 interrupted.
 """
 
 
 @click.group(
-    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Create, validate, update and complete bags."
+    cls=Commands,
+    commands_at=COMMANDS,
+    help=HELP,
+    epilog=EPILOG,
+    short_help="Create, validate, update and complete bags (BagIt).",
 )
 def bag() -> None:
-    """Create, validate and update bags: directories with a payload and manifests of its checksums, for transfer and
-    storage.
-
-    Bags are written as BagIt File Packaging Format 1.0; versions 0.93 and later can be read.
-    """
+    """Create, validate, update and complete bags (BagIt)."""

@@ -20,6 +20,21 @@ from pressmark.reports import Report
 
 __all__ = ["complete_command"]
 
+HELP = """\
+Download the missing files that the fetch.txt of BAG lists, and verify them.
+
+\b
+Examples:
+  pressmark bag complete bag
+  pressmark bag complete bag --threads 8 --json
+  pressmark bag complete bag --allow-host repository.internal.example
+
+Each file that could not be downloaded is a line on standard output: "error", the kind, the path in the bag, and the
+reason; --json prints JSON instead. The other files are still downloaded.
+
+By default, only https: URLs of hosts with public addresses are used, because fetch.txt is untrusted input.
+"""
+
 EPILOG = """\
 Only missing files with a safe path in the payload that every payload manifest lists are downloaded. A file is written
 under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums match. If the
@@ -30,16 +45,10 @@ Downloads require urllib3: pip install 'pressmark[fetch]'.
 
 Exit status: 0 all files in fetch.txt are present, 1 some are missing, 2 usage error (nothing was done), 130
 interrupted.
-
-\b
-Examples:
-  pressmark bag complete bag
-  pressmark bag complete bag --threads 8 --json
-  pressmark bag complete bag --allow-host repository.internal.example
 """
 
 
-@click.command("complete", epilog=EPILOG, short_help="Download what fetch.txt lists.")
+@click.command("complete", help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
 @BAG
 @click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only.")
 @click.option(
@@ -70,7 +79,7 @@ Examples:
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Time without data after which a connection counts as broken.",
+    help="Seconds without data after which a connection has failed.",
 )
 @click.option(
     "--retries",
@@ -105,13 +114,7 @@ def complete_command(
     threads: int,
     progress: bool | None,
 ) -> int:
-    """Download the missing files that the fetch.txt of BAG lists, and verify them.
-
-    Each file that could not be downloaded is a line on standard output: "error", the kind, the path in the bag, and the
-    reason; --json prints JSON instead. The other files are downloaded all the same.
-
-    By default, only https: URLs of hosts with public addresses are used: fetch.txt is untrusted input.
-    """
+    """Download the missing files of a bag."""
     refuse_missing([os.fsencode(certificates)] if certificates else [])
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))

@@ -24,6 +24,23 @@ __all__ = ["create_command"]
 
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
+HELP = """\
+Create a bag: move the content of the directory SOURCE to SOURCE/data, and add manifests and bag-info.txt.
+
+\b
+Examples:
+  pressmark bag create files -o bag
+  pressmark bag create files -o bag -a sha512,md5 --info "Source-Organization=Example University"
+  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
+  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+
+With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
+The payload is the content of a single directory SOURCE; several SOURCEs keep their names.
+
+The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
+added unless they are given.
+"""
+
 EPILOG = """\
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
 cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. The bag is
@@ -32,17 +49,10 @@ finishes the bag. Empty directories are kept on disk, but manifests cannot list 
 
 Exit status: 0 success, 1 a file was refused, or could not be read or written, 2 usage error (nothing was done), 130
 interrupted.
-
-\b
-Examples:
-  pressmark bag create files -o bag
-  pressmark bag create files -o bag -a sha512,md5 --info "Source-Organization=Example University"
-  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
-  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
 """
 
 
-@click.command("create", epilog=EPILOG, short_help="Create a bag of files.")
+@click.command("create", help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",
@@ -99,19 +109,12 @@ def create_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Make the directory SOURCE a bag: its content moves to SOURCE/data; manifests and bag-info.txt are added.
-
-    With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
-    The payload is the content of a single directory SOURCE; several files or directories SOURCE keep their names.
-
-    The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
-    added unless they are given.
-    """
+    """Create a bag of files."""
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     if destination is None:
         if len(sources) > 1:
-            raise CallError("several SOURCE require -o DESTINATION, the directory of the new bag")
+            raise CallError("several SOURCEs require -o DESTINATION, the directory of the new bag")
         if mode is not None:
             raise CallError("--mode requires -o: without it nothing is copied")
         refuse_inside(ledger, sources[0])

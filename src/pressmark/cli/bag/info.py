@@ -16,24 +16,27 @@ from pressmark.cli.common.file_progress import format_bytes, format_count
 
 __all__ = ["info_command"]
 
-EPILOG = """\
-Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
+HELP = """\
+Print the BagIt version of BAG, its algorithms, and the elements of its bag-info.txt in order.
 
 \b
 Examples:
   pressmark bag info bag
   pressmark bag info bag --json
+
+Nothing is checked; use "pressmark bag validate" for that.
+"""
+
+EPILOG = """\
+Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
 """
 
 
-@click.command("info", epilog=EPILOG, short_help="Show the metadata of a bag.")
+@click.command("info", help=HELP, epilog=EPILOG, short_help="Show the metadata of a bag.")
 @BAG
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(bag: bytes, as_json: bool) -> None:
-    """Print the BagIt version of BAG, its algorithms, and the elements of its bag-info.txt in order.
-
-    Nothing is checked; use "pressmark bag validate" for that.
-    """
+    """Show the metadata of a bag."""
     with bag_errors():
         opened = Bag.open(bag)
         about = describe(opened)

@@ -54,7 +54,7 @@ def refuse_missing(paths: Iterable[bytes], *, directories: bool = False) -> None
 def refuse_inside(ledger: str | None, directory: bytes) -> None:
     """Refuse a ledger inside the directory that is processed, where it would be one more file."""
     if ledger is not None and is_inside(ledger, directory):
-        raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose another place")
+        raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose a file outside of it")
 
 
 @contextlib.contextmanager

@@ -23,6 +23,21 @@ from pressmark.errors import BagInvalidError, LedgerError, quoted
 
 __all__ = ["update_command"]
 
+HELP = """\
+Update BAG to BagIt 1.0, and apply the requested changes.
+
+\b
+Examples:
+  pressmark bag update bag
+  pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
+  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
+  pressmark bag update bag --info "Contact-Name=A. Archivist" --remove-info Contact-Email --metadata-only
+
+Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
+the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
+the update fixes, that --accept allows, or that are not affected.
+"""
+
 EPILOG = """\
 All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
 the update: they are listed, and nothing is changed, unless --accept allows the change. The update is made as a whole or
@@ -31,17 +46,10 @@ Unchanged elements of bag-info.txt keep their bytes, and all elements keep their
 
 Exit status: 0 success, 1 the bag does not match its manifests, or reading or writing failed, 2 usage error (nothing was
 done), 130 interrupted.
-
-\b
-Examples:
-  pressmark bag update bag
-  pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
-  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
-  pressmark bag update bag --info "Contact-Name=A. Archivist" --remove-info Contact-Email --metadata-only
 """
 
 
-@click.command("update", epilog=EPILOG, short_help="Change payload, algorithms or metadata of a bag.")
+@click.command("update", help=HELP, epilog=EPILOG, short_help="Change payload, algorithms or metadata of a bag.")
 @BAG
 @click.option(
     "--add-algorithm",
@@ -57,13 +65,13 @@ Examples:
     multiple=True,
     help="Remove the manifests of these algorithms.",
 )
-@info_options("Replace all elements LABEL by one with this VALUE; repeatable, also with the same")
+@info_options("Replace all elements LABEL with one that has this VALUE; repeatable, also with the same")
 @click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all elements LABEL; repeatable.")
 @click.option(
     "--accept",
     metavar="WORD[,WORD]...",
     multiple=True,
-    help="Accept payload files that were added, removed or changed, or changed tag-files; repeatable.",
+    help="Accept payload files that were added, removed or changed, or changed tag files (tag-files); repeatable.",
 )
 @click.option(
     "--rewrite",
@@ -74,8 +82,8 @@ Examples:
 @click.option(
     "--metadata-only",
     is_flag=True,
-    help="Change only bag-info.txt and its checksums: do not read the payload or raise the version. Fast even for"
-    " large bags.",
+    help="Leave the payload unread and the version unchanged; fast also for large bags. Supported with --info,"
+    " --info-file, --remove-info and --drop-algorithm only.",
 )
 @JSON
 @LEDGER
@@ -98,12 +106,7 @@ def update_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Update BAG to version 1.0 of BagIt, and apply the changes that the options request.
-
-    Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
-    the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
-    the update fixes, that --accept allows, or that are not affected.
-    """
+    """Change payload, algorithms or metadata of a bag."""
     info: dict[str, list[str] | None] = dict.fromkeys(removed)
     for label, value in parse_elements(settings, info_file):
         info[label] = [*(info.get(label) or []), value]

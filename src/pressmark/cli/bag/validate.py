@@ -44,12 +44,8 @@ VERDICTS = {
 # A bag, its report or the error that prevented it, and the duration in seconds if known.
 _Validated = tuple[bytes, BagReport | BagError, float | None]
 
-EPILOG = """\
-All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
-valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
-
-Exit status: 0 every bag is valid at the requested level (warnings allowed), 1 a bag is invalid or reading failed, 2
-usage error (nothing was done), 130 interrupted.
+HELP = """\
+Check each BAG, the base directory of a bag, and list all its problems.
 
 \b
 Examples:
@@ -57,10 +53,25 @@ Examples:
   pressmark bag validate bag --json --ledger bag.ledger
   pressmark bag validate bag --level complete
   pressmark bag validate bag --profile profile.json
+
+Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
+with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
+of the specification. The verdict, with counts, is printed to standard error.
+
+With --ledger, an interrupted validation can be resumed: running the same command again does not read verified
+files.
+"""
+
+EPILOG = """\
+All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
+valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
+
+Exit status: 0 every bag is valid at the requested level (warnings allowed), 1 a bag is invalid or reading failed, 2
+usage error (nothing was done), 130 interrupted.
 """
 
 
-@click.command("validate", epilog=EPILOG, short_help="Check bags against their manifests.")
+@click.command("validate", help=HELP, epilog=EPILOG, short_help="Check bags against their manifests.")
 # An unreadable bag is a failure, not a usage error: the other bags are validated.
 @click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @click.option(
@@ -109,15 +120,7 @@ def validate_command(
     as_json: bool,
     workers: Workers | None,
 ) -> int:
-    """Check each BAG, the base directory of a bag, and list all its problems.
-
-    Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
-    with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
-    of the specification. The verdict, with counts, is printed to standard error.
-
-    With --ledger, an interrupted validation can be resumed: running the same command again does not read verified
-    files.
-    """
+    """Check bags against their manifests."""
     refuse_missing(bags, directories=True)
     several = len(bags) > 1
     if ledger is not None and several:
@@ -125,7 +128,7 @@ def validate_command(
     refuse_inside(ledger, bags[0])
     if workers is not None:
         workers.refuse(
-            (ledger is not None, "--ledger: with workers, --work and --resume continue a run; omit it or"),
+            (ledger is not None, "--ledger: not supported with workers; use --work and --resume, or"),
             (threads, "--threads: each worker has one thread;"),
             (read == "sequential", "--read sequential: workers read several files at the same time;"),
         )

@@ -39,10 +39,12 @@ _RUN = (
         metavar="DIR",
         type=click.Path(file_okay=False),
         help="With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers"
-        " must see DIR under this path. Default: OUTPUT.work, with -o; otherwise a temporary directory, from which no"
-        " run can be resumed.",
+        " must see DIR under this path. Default: with -o OUTPUT, OUTPUT.work; otherwise a temporary directory, which"
+        " no later run can resume.",
     ),
-    click.option("--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts stay."),
+    click.option(
+        "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."
+    ),
 )
 
 

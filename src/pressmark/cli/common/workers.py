@@ -82,12 +82,12 @@ class Workers:
     def refuse(self, *pairs: tuple[object, str]) -> None:
         """Check that options which workers do not support are not given.
 
-        :param pairs: whether the option is given, and the message up to "leave out --workers"
+        :param pairs: whether the option is given, and the message up to "omit --workers"
         :raises CallError: one of them is given
         """
         for given, what in pairs:
             if given:
-                raise CallError(f"{what} leave out {'--dask' if self.cluster else '--workers'}")
+                raise CallError(f"{what} omit {'--dask' if self.cluster else '--workers'}")
 
     def run(self, job: Job, plan: Plan, inputs: Sequence[str], output: str | None, on_receipt: OnReceipt) -> WorkFolder:
         """Run a job, and return its work folder.
@@ -104,7 +104,7 @@ class Workers:
         if folder is None:
             temporary = self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="pressmark-"))
             folder = os.path.join(temporary, "work")
-            again = "nothing was kept (with --work DIR the run could be resumed)"
+            again = "nothing was kept; use --work DIR to make a run resumable"
         work = None
         try:
             with dask_cluster(self._address, self._scheduler_file) as client:
@@ -145,7 +145,7 @@ class Workers:
                 raise CallError(f"{folder}: a run was started here and is not complete; {what}")
             return WorkFolder.create(folder, job, plan(folder), parameters)
         if not begun:
-            raise CallError(f"{folder}: no run to resume; leave out --resume to start one")
+            raise CallError(f"{folder}: no run to resume; omit --resume to start one")
         work = WorkFolder.open(folder)
         if work.job_key != job.key or work.parameters != parameters:
             names = sorted({*work.parameters, *parameters})

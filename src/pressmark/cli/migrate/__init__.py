@@ -20,6 +20,19 @@ from pressmark.errors import JobError
 __all__ = ["migrate_command"]
 
 _MEANINGS = "\n".join(f"  {status:<16}  {meaning}" for status, meaning in migrate.STATUSES.items())
+HELP = """\
+Migrate the objects of the store SOURCE to the store DESTINATION, with their identifiers.
+
+\b
+Examples:
+  pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
+  pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
+  pressmark migrate root newroot --to ocfl --layout 0004 --move --json
+
+SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it
+exists as a store of the requested kind and layout. SOURCE does not change, unless --move is given.
+"""
+
 EPILOG = f"""\
 Pressmark first plans where each object goes. A plan with conflicts (path collisions, names that the target system does
 not allow, too little space) is refused: all conflicts are listed, and nothing is written to DESTINATION. Then each
@@ -34,24 +47,14 @@ interrupted or killed, run the same command with --resume.
 
 Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each is listed) or the run is not finished,
 2 usage error or refused plan, 130 interrupted.
-
-\b
-Examples:
-  pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
-  pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
-  pressmark migrate root newroot --to ocfl --layout 0004 --move --json
 """
 
 
-@click.command("migrate", epilog=EPILOG, short_help="Migrate objects from one store to another.")
+@click.command("migrate", help=HELP, epilog=EPILOG, short_help="Migrate objects from one store to another.")
 @migrate_options
 @click.pass_context
 def migrate_command(context: click.Context, /, **call: Any) -> int:
-    """Migrate the objects of the store SOURCE to the store DESTINATION, with their identifiers.
-
-    SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it
-    exists as a store of the requested kind and layout. SOURCE does not change, unless --move is given.
-    """
+    """Migrate objects from one store to another."""
     invocation = MigrateCall(call, given_options(context, call))
     with (
         command_errors(),

@@ -84,7 +84,7 @@ class MigrateCall:
             # A missing file is not the same.
             with suppress(OSError):
                 if self._call[name] is not None and os.path.samefile(path, self._call[name]):
-                    raise CallError(f"--report {path}: this is the file of {option}; name another file")
+                    raise CallError(f"--report {path}: file already used by {option}; name another file")
         if is_of_run(path, migrate.work_folder(self._destination, self._call["work"])):
             raise CallError(f"--report {path}: the path belongs to the run; name another file")
         check_report(path)

@@ -60,7 +60,7 @@ _WHERE = (
     click.option(
         "--identifiers",
         type=click.Choice(["external", "name", "layout"]),
-        help="To a folder of bags: take the identifier of a bag from its External-Identifier (external, the default),"
+        help="To a folder of bags: source of a bag's identifier: its External-Identifier (external, the default),"
         " its directory name or the layout.",
     ),
     click.option(
@@ -95,7 +95,7 @@ _WHAT = (
     click.option(
         "--column",
         metavar="NAME",
-        help="Column with the identifiers in the file of --ids. Default: source_id, id or identifier.",
+        help="Column of the --ids file that has the identifiers. Default: source_id, id or identifier.",
     ),
     CRLF_OPTION,
     click.option(
@@ -108,8 +108,8 @@ _WHAT = (
     click.option(
         "--improper",
         type=click.Choice(migrate.IMPROPER),
-        help="Invalid objects of SOURCE: skip and report them, take those that can be read, or refuse the plan."
-        " Default: skip.",
+        help="Invalid objects of SOURCE: skip and report them, migrate those that can be read (take), or refuse the"
+        " plan. Default: skip.",
     ),
     click.option(
         "--links",
@@ -119,7 +119,7 @@ _WHAT = (
     click.option(
         "--profile",
         type=click.Choice(tuple(PROFILES)),
-        help="Refuse names and path lengths that these systems do not allow. Default: unix.",
+        help="Refuse names and path lengths that this system, or any system (all), does not allow. Default: unix.",
     ),
     click.option(
         "--check-space/--no-check-space",
@@ -138,20 +138,20 @@ _HOW = (
     click.option(
         "--copy-mode",
         type=click.Choice(migrate.COPY_MODES),
-        help="How to transfer files: copy; reflink, sharing blocks; hardlink, not to OCFL; rename, moving whole objects"
-        " within one file system (with --move, between stores of the same kind); or auto, the fastest safe mode."
+        help="How to transfer files: copy; reflink (share disk blocks); hardlink (not to OCFL); rename (move whole"
+        " objects; requires --move, one file system and stores of the same kind); or auto, the fastest safe mode."
         " Default: auto.",
     ),
     click.option(
         "--verify",
         type=click.Choice(migrate.VERIFICATIONS),
-        help="none; copy: hash files while copying, and compare with recorded digests; reread: also read all files"
-        " again in DESTINATION. Default: copy.",
+        help="none: do not verify; copy: hash files while copying, and compare with recorded digests; reread: also read"
+        " all files again in DESTINATION. Default: copy.",
     ),
     click.option(
         "--move",
         is_flag=True,
-        help="Remove verified objects from SOURCE after all objects were processed.",
+        help="Remove verified objects from SOURCE after all objects are processed.",
     ),
     click.option(
         "--drop-empty-directories",
@@ -166,7 +166,7 @@ _HOW = (
     ),
 )
 _RUN = (
-    click.option("--dry-run", is_flag=True, help="Only plan: report the objects to migrate, and the conflicts."),
+    click.option("--dry-run", is_flag=True, help="Plan only: report the objects to migrate, and the conflicts."),
     click.option("--resume", is_flag=True, help="Continue an unfinished run; objects that are done are skipped."),
     click.option(
         "--catch-up",
@@ -190,7 +190,7 @@ _RUN = (
         "--max-errors",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Stop after more than N objects failed. Default: no limit.",
+        help="Stop after more than N failed objects. Default: no limit.",
     ),
 )
 _REPORT = (
@@ -204,7 +204,7 @@ _REPORT = (
         " repeatable.",
     ),
     click.option("--all", "everything", is_flag=True, help="List all objects, not only those that are not done."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON: one object per line, then a summary."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary."),
     PROGRESS,
 )
 

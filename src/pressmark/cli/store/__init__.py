@@ -18,23 +18,30 @@ COMMANDS = {
     "rm": "pressmark.cli.store.rm:rm_command",
 }
 
-EPILOG = """\
-Exit status: 0 success, 1 an object failed or an error was found (each is listed), 2 usage error, 130
-interrupted.
+HELP = """\
+Create, list, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
 
 \b
 Examples:
   pressmark store init pairtree books
   pressmark store put books ark:/13030/xt12t3 scans
   pressmark store check books
+
+The kind of a store is detected from its content.
+"""
+
+EPILOG = """\
+Exit status: 0 success, 1 an object failed or an error was found (each is listed), 2 usage error, 130
+interrupted.
 """
 
 
 @click.group(
-    cls=Commands, commands_at=COMMANDS, epilog=EPILOG, short_help="Create, list, check, repair and fill stores."
+    cls=Commands,
+    commands_at=COMMANDS,
+    help=HELP,
+    epilog=EPILOG,
+    short_help="Create, list, check, repair and fill stores.",
 )
 def store() -> None:
-    """Create, list, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
-
-    The kind of a store is detected from its content.
-    """
+    """Create, list, check, repair and fill stores."""

@@ -15,7 +15,7 @@ from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.cli.store.options import JSON, command_errors, file_progress, layout_of, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, layout_of, open_store, store_options
 from pressmark.fixity import Progress
 from pressmark.reports import Report
 
@@ -25,31 +25,38 @@ if TYPE_CHECKING:
 
 __all__ = ["check_command", "verdict"]
 
-EPILOG = """\
-Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message.
-The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
-changed.
-
-Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error, 130 interrupted.
+HELP = """\
+Check everything in STORE, and list each violation of its specification.
 
 \b
 Examples:
   pressmark store check books
   pressmark store check root --digests --json
   pressmark store check root --kind ocfl        # also a root without its declaration
+
+Every file is accounted for: it belongs to an object, or it is listed.
+"""
+
+EPILOG = """\
+Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message.
+The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
+changed.
+
+Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error, 130 interrupted.
 """
 
 
-@click.command("check", epilog=EPILOG, short_help="List all problems of a store.")
-@store_options
+@click.command("check", help=HELP, epilog=EPILOG, short_help="List all problems of a store.")
+@STORE
 @click.option(
     "--digests",
     is_flag=True,
-    help="Also read all files and compare them with the digests in the store (OCFL and bags; serialised bags"
+    help="Also read all files and compare them with the digests in the store (OCFL and bags; serialized bags"
     " are not unpacked).",
 )
 @JSON
 @THREADS
+@store_options
 @job_options
 def check_command(
     path: bytes,
@@ -63,10 +70,7 @@ def check_command(
     threads: int,
     workers: Workers | None,
 ) -> int:
-    """Check everything in STORE, and list each violation of its specification.
-
-    Every file is accounted for: it belongs to an object, or it is listed.
-    """
+    """List all problems of a store."""
     with command_errors():
         store = open_store(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:

@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
@@ -23,20 +23,24 @@ from pressmark.stores.object_sources import copy_source
 
 __all__ = ["get_command"]
 
-EPILOG = """\
-DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version; those of
-a bag are its payload; a serialised bag is one file. Empty directories are created as well.
-
-Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
+HELP = """\
+Copy the files of the object IDENTIFIER into the new directory DESTINATION.
 
 \b
 Examples:
   pressmark store get books ark:/13030/xt12t3 copy
 """
 
+EPILOG = """\
+DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version; those of
+a bag are its payload; a serialized bag is one file. Empty directories are created as well.
 
-@click.command("get", epilog=EPILOG, short_help="Copy an object's files.")
-@store_options
+Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
+"""
+
+
+@click.command("get", help=HELP, epilog=EPILOG, short_help="Copy the files of an object.")
+@STORE
 @click.argument("identifier", metavar="IDENTIFIER")
 @click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
 @click.option(
@@ -47,6 +51,7 @@ Examples:
     help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
 )
 @JSON
+@store_options
 def get_command(
     path: bytes,
     kind: str | None,
@@ -59,7 +64,7 @@ def get_command(
     mode: str,
     as_json: bool,
 ) -> int:
-    """Copy the files of the object IDENTIFIER into the new directory DESTINATION."""
+    """Copy the files of an object."""
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: already exists; choose another name")
     target = os.path.abspath(destination)

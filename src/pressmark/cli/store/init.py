@@ -16,12 +16,8 @@ __all__ = ["init_command"]
 # Kinds with a fixed layout.
 OWN = {"pairtree": "pairtree", "vitro": "vitro"}
 
-EPILOG = """\
-KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
-root needs --layout; a folder of bags may have a layout, otherwise each bag is named after its identifier, cleaned as
-in a Pairtree.
-
-Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
+HELP = """\
+Create an empty store of KIND in the directory STORE, which must be empty or not exist.
 
 \b
 Examples:
@@ -31,8 +27,16 @@ Examples:
   pressmark store init bags transfers
 """
 
+EPILOG = """\
+KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
+root needs --layout; a folder of bags may have a layout, otherwise each bag is named after its identifier, cleaned as
+in a Pairtree.
 
-@click.command("init", epilog=EPILOG, short_help="Create an empty store.")
+Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
+"""
+
+
+@click.command("init", help=HELP, epilog=EPILOG, short_help="Create an empty store.")
 @click.argument("kind", metavar="KIND", type=click.Choice(stores.KINDS))
 @click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 @click.option(
@@ -57,7 +61,7 @@ def init_command(
     namespaces: tuple[str, ...],
     identifiers: str | None,
 ) -> int:
-    """Create an empty store of KIND in the directory STORE, which must be empty or not exist."""
+    """Create an empty store."""
     chosen = layout_of(layout)
     options: dict[str, Any] = {}
     for value, name, of, option in (

@@ -13,7 +13,7 @@ from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.fixity import Progress
 from pressmark.reports import Problem, Report
@@ -21,6 +21,15 @@ from pressmark.reports import Problem, Report
 __all__ = ["ls_command"]
 
 TELL_EVERY = 10_000  # objects
+
+HELP = """\
+List every object in STORE, in an order that does not depend on the file system.
+
+\b
+Examples:
+  pressmark store ls books
+  pressmark store ls books --json --ignore .DS_Store
+"""
 
 EPILOG = """\
 Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
@@ -30,19 +39,15 @@ have problems: "pressmark store check" lists them.
 
 Exit status: 0 success, 1 an identifier cannot be read or contains a line break, or a directory cannot be
 read; 2 usage error, 130 interrupted.
-
-\b
-Examples:
-  pressmark store ls books
-  pressmark store ls books --json --ignore .DS_Store
 """
 
 
-@click.command("ls", epilog=EPILOG, short_help="List all objects.")
-@store_options
+@click.command("ls", help=HELP, epilog=EPILOG, short_help="List the objects of a store.")
+@STORE
 @click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
 @JSON
 @THREADS
+@store_options
 def ls_command(
     path: bytes,
     kind: str | None,
@@ -54,7 +59,7 @@ def ls_command(
     as_json: bool,
     threads: int,
 ) -> int:
-    """List every object in STORE, in an order that does not depend on the file system."""
+    """List all objects."""
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     with command_errors():

@@ -20,6 +20,7 @@ __all__ = [
     "IDENTIFIERS",
     "JSON",
     "LAYOUT",
+    "STORE",
     "command_errors",
     "file_progress",
     "layout_of",
@@ -29,12 +30,13 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: one object per line, then a summary.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
+STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
-    help="Place objects by this layout instead of the store's own (OCFL storage roots and folders of bags)."
-    ' Parameters by their keys in the specification; "pressmark layouts NAME" lists them.',
+    help="Use this layout instead of the store's own (OCFL storage roots and folders of bags)."
+    ' "pressmark layouts NAME" lists its keys.',
 )
 IDENTIFIERS = click.option(
     "--identifiers",
@@ -56,16 +58,9 @@ _IGNORE = click.option(
 
 
 def store_options(function: Function) -> Function:
-    """Add STORE and the options for opening it; :func:`open_store` takes their values."""
-    for decorator in (
-        PROGRESS,
-        _IGNORE,
-        IDENTIFIERS,
-        LAYOUT,
-        _KIND,
-        click.argument("path", metavar="STORE", type=click.Path(path_type=bytes)),
-    ):
-        function = decorator(function)
+    """Add the options for opening STORE; :func:`open_store` takes their values."""
+    for option in (PROGRESS, _IGNORE, IDENTIFIERS, LAYOUT, _KIND):
+        function = option(function)
     return function
 
 

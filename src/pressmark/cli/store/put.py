@@ -12,7 +12,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fixity import Progress
@@ -23,6 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["put_command"]
 
+HELP = """\
+Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
+
+\b
+Examples:
+  pressmark store put books ark:/13030/xt12t3 scans
+  pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
+  pressmark store put root --from objects.tsv
+
+Several SOURCEs keep their names in the object. With --from, store all listed objects.
+"""
+
 EPILOG = """\
 An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
 output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. A failed object is reported
@@ -30,17 +42,11 @@ on standard error, and the command continues with the next. Content that STORE c
 in an OCFL storage root, is reported as a warning.
 
 Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
-
-\b
-Examples:
-  pressmark store put books ark:/13030/xt12t3 scans
-  pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
-  pressmark store put root --from objects.tsv
 """
 
 
-@click.command("put", epilog=EPILOG, short_help="Store objects.")
-@store_options
+@click.command("put", help=HELP, epilog=EPILOG, short_help="Store objects in a store.")
+@STORE
 @click.argument("identifier", metavar="[IDENTIFIER", required=False)
 @click.argument("sources", metavar="SOURCE...]", nargs=-1, type=click.Path(path_type=bytes))
 @click.option(
@@ -68,6 +74,7 @@ Examples:
     help="Refuse symbolic links in SOURCE, or copy their targets.",
 )
 @JSON
+@store_options
 def put_command(
     path: bytes,
     kind: str | None,
@@ -85,17 +92,14 @@ def put_command(
     links: str,
     as_json: bool,
 ) -> int:
-    """Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
-
-    Each of several SOURCE keeps its name in the object. With --from, store all listed objects.
-    """
+    """Store objects."""
     if (identifier is None) == (listed is None):
-        raise CallError("missing argument; give IDENTIFIER and SOURCE, or --from FILE")
+        raise CallError("missing argument; specify IDENTIFIER and SOURCE, or --from FILE")
     if crlf is not None and listed is None:
         raise CallError("--crlf: only with --from")
     if identifier is not None:
         if not sources:
-            raise CallError("missing argument; give SOURCE, a file or directory")
+            raise CallError("missing argument; specify SOURCE, a file or directory")
         _refuse_missing(sources)
     stored = failed = warned = 0
     with command_errors():

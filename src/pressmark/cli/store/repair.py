@@ -13,10 +13,19 @@ from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
-from pressmark.cli.store.options import JSON, command_errors, file_progress, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, open_store, store_options
 from pressmark.stores import RepairStep
 
 __all__ = ["repair_command"]
+
+HELP = """\
+Repair unambiguous problems in STORE without losing data, and list the problems that remain.
+
+\b
+Examples:
+  pressmark store repair books --dry-run
+  pressmark store repair books
+"""
 
 EPILOG = """\
 Each change is a line on standard output: the action, the path in STORE, and names where applicable; with --json
@@ -35,18 +44,14 @@ Each change is a line on standard output: the action, the path in STORE, and nam
 Identifiers and file contents do not change. A second repair changes nothing; an interrupted one can be run again.
 
 Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted.
-
-\b
-Examples:
-  pressmark store repair books --dry-run
-  pressmark store repair books
 """
 
 
-@click.command("repair", epilog=EPILOG, short_help="Repair what can be repaired.")
-@store_options
+@click.command("repair", help=HELP, epilog=EPILOG, short_help="Repair unambiguous problems of a store.")
+@STORE
 @click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @JSON
+@store_options
 def repair_command(
     path: bytes,
     kind: str | None,
@@ -57,7 +62,7 @@ def repair_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Repair unambiguous problems in STORE without losing data, and list the problems that remain."""
+    """Repair what can be repaired."""
     done = 0
     with command_errors():
         store = open_store(path, kind, layout, identifiers)

@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fixity import Progress
@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rm_command"]
 
-EPILOG = """\
-An object is removed completely or not at all, with the directories above it that become empty. A failed object is
-reported on standard error, and the command continues with the next. Removal cannot be undone.
-
-Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
+HELP = """\
+Remove the objects with these identifiers, or all listed with --from.
 
 \b
 Examples:
@@ -33,9 +30,16 @@ Examples:
   pressmark store rm books --from identifiers.txt
 """
 
+EPILOG = """\
+An object is removed completely or not at all, with the directories above it that become empty. A failed object is
+reported on standard error, and the command continues with the next. Removal cannot be undone.
 
-@click.command("rm", epilog=EPILOG, short_help="Remove objects.")
-@store_options
+Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
+"""
+
+
+@click.command("rm", help=HELP, epilog=EPILOG, short_help="Remove objects from a store.")
+@STORE
 @click.argument("removed", metavar="[IDENTIFIER...]", nargs=-1)
 @click.option(
     "--from",
@@ -47,6 +51,7 @@ Examples:
 @click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL instead of a line feed.")
 @CRLF_OPTION
 @JSON
+@store_options
 def rm_command(
     path: bytes,
     kind: str | None,
@@ -60,9 +65,9 @@ def rm_command(
     crlf: Crlf | None,
     as_json: bool,
 ) -> int:
-    """Remove the objects with these identifiers, or all listed with --from."""
+    """Remove objects."""
     if bool(removed) == (listed is not None):
-        raise CallError("missing argument; give IDENTIFIER, or --from FILE")
+        raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     if crlf is not None and listed is None:
         raise CallError("--crlf: only with --from")
     done = failed = 0

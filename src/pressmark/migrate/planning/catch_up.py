@@ -124,7 +124,7 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
     """
     path = os.path.join(plan.work, ENTRIES)
     if sha256_of(path) != plan.sha256:
-        what = "restore it, or migrate the whole source again; objects that are the same are skipped"
+        what = "restore it, or migrate the whole source again; unchanged objects are skipped"
         raise JobError(path, f"changed since it was planned; {what}")
     with IdentifierIndex(plan.work) as done:
         done.fill((identifier, "") for identifier in _done(plan))

@@ -80,7 +80,9 @@ class SourceObjects:
         listed.fill((identifier, "") for identifier in identifiers)
         for identifier, _first, number, _same in listed.repeated():
             self._conflicts.add(
-                "list-repeated", [ConflictMember(identifier, "")], f"repeated as number {number + 1} of the list"
+                "list-repeated",
+                [ConflictMember(identifier, "")],
+                f"duplicate identifier at position {number + 1} of the list",
             )
         # Without a layout, only a walk of the source finds the objects.
         if self._store.layout is not None and self._store.kind != "bags":

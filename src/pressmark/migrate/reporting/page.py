@@ -181,7 +181,7 @@ def _warnings(outcome: Outcome) -> list[tuple[str, int, str, list[str]]]:
 def _settings(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the names and values of options."""
     yield "Layout of the source", _layout(options.source_layout, "as declared by the source")
-    own = "none; bags are named by their identifiers" if options.to == "bags" else "the only one of its kind"
+    own = "none; bags are named by their identifiers" if options.to == "bags" else "fixed by the kind of store"
     yield "Layout of the destination", _layout(options.layout, own)
     record = options.record()
     for name, words in _OPTIONS.items():

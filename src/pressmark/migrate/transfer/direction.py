@@ -190,5 +190,5 @@ class CopyRecorder:
         """
         for algorithm, block in self._known.items():
             for name in block.keys() - self._digests.keys():
-                raise SourceError("mismatch", f"{name!r} has a recorded {algorithm}, but does not exist")
+                raise SourceError("mismatch", f"{name!r} not found, but its {algorithm} digest is recorded")
         self._item.digest = object_digest(self._digests)

@@ -37,7 +37,7 @@ def object_path(store: Store, found: StoredObject) -> bytes:
 
 
 def bag_directory(store: Store, found: StoredObject) -> bytes | None:
-    """Return the base directory of a bag; :data:`None` for a serialised bag and for any other object."""
+    """Return the base directory of a bag; :data:`None` for a serialized bag and for any other object."""
     if store.kind != "bags" or cast("BagObject", found).serialized:
         return None
     return cast("BagObject", found).bag_path

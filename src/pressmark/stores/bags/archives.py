@@ -1,4 +1,4 @@
-"""Serialised bags in a folder of bags: their names, and the content of their tag files."""
+"""Serialized bags in a folder of bags: their names, and the content of their tag files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, _ENDINGS)), re.DOTA
 # An archive whose first members, or first bytes if compressed, contain nothing of a bag is not a bag: a bag of
 # any size has its payload or tag files among them.
 FIRST_MEMBERS = 1000
-# A serialised bag has one top-level directory; macOS adds an AppleDouble file beside it.
+# A serialized bag has one top-level directory; macOS adds an AppleDouble file beside it.
 _APPLE_DOUBLE = b"._"
 FIRST_BYTES = 64 << 20  # 64 MiB
 
@@ -44,20 +44,20 @@ class Described(NamedTuple):
 
 
 def stem(name: bytes) -> bytes | None:
-    """Return a serialised bag's name without its ending; :data:`None` for other names."""
+    """Return a serialized bag's name without its ending; :data:`None` for other names."""
     found = _NAME.fullmatch(name)
     return found[1] if found else None
 
 
 @cache
 def endings() -> tuple[bytes, ...]:
-    """Return the endings of serialised bags in every mixture of cases, the usual ones first."""
+    """Return the endings of serialized bags in every mixture of cases, the usual ones first."""
     mixed = {bytes(one) for ending in _ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
     return (*_ENDINGS, *sorted(mixed - set(_ENDINGS)))
 
 
 def describe(path: bytes) -> Described:
-    """Read the bag-info.txt of a serialised bag, without unpacking it.
+    """Read the bag-info.txt of a serialized bag, without unpacking it.
 
     Only the first members are read to find out whether the archive is a bag at all.
     """

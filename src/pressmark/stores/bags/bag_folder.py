@@ -225,7 +225,7 @@ class BagFolder(BagFolderReader):
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
-                reason = f"serialised bag exists at {decode_fs(old)}; remove it first"
+                reason = f"serialized bag exists at {decode_fs(old)}; remove it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
         parts = place.split(b"/")
@@ -359,11 +359,11 @@ class BagFolder(BagFolderReader):
     ) -> Report:
         """Validate every bag, and return one report with paths relative to the folder.
 
-        Serialised bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
+        Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
         unchecked, a warning.
 
         :param digests: verify checksums; without, only completeness
-        :raises StoreError: a temporary file for large manifests of serialised bags cannot be written
+        :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
         """
         from pressmark.stores.bags.check import check
 

@@ -6,7 +6,7 @@
     ├── .pressmark-bags.json     how identifiers are found, if specified on creation
     ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.run_directories`
     ├── ark+=13030=xt12t3/       a bag
-    └── scans/2019.tar.gz        a serialised bag; bags may be in directories
+    └── scans/2019.tar.gz        a serialized bag; bags may be in directories
 
 =========== ==========================================================================================================
 identifiers source of a bag's identifier
@@ -17,7 +17,7 @@ name        the name of its directory, or its path if it is in a directory
 layout      the path of its directory, if the layout has an inverse; otherwise its ``External-Identifier``
 =========== ==========================================================================================================
 
-New bags are directories. A serialised bag is listed, checked, returned as one file, and removed, but never changed.
+New bags are directories. A serialized bag is listed, checked, returned as one file, and removed, but never changed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def is_writable_identifier(identifier: str) -> bool:
 
 
 class BagObject(StoredObject):
-    """A bag in a folder of bags: its files are the payload, or the one file of a serialised bag.
+    """A bag in a folder of bags: its files are the payload, or the one file of a serialized bag.
 
     :ivar bag_path: the bag's base directory or file, absolute
     :ivar serialized: whether it is a file
@@ -191,7 +191,7 @@ class BagFolderReader(Store):
     def _identified(self, place: bytes, info: BagInfo, path: bytes) -> tuple[str | None, list[Problem]]:
         """Return a bag's identifier, and its problems.
 
-        :param place: without the ending of a serialised bag
+        :param place: without the ending of a serialized bag
         """
         if self.identifiers == "name":
             return decode_fs(place), []
@@ -346,7 +346,7 @@ class BagFolderReader(Store):
             yield problem("beside", place, "belongs to no bag")
 
     def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
-        """Return a serialised bag.
+        """Return a serialized bag.
 
         :param name: of its file, without the ending
         """
@@ -396,7 +396,7 @@ class BagFolderReader(Store):
     # --- one bag ------------------------------------------------------------------------------------------------------
 
     def get(self, identifier: str | bytes) -> BagObject:
-        """Return a bag, or a serialised bag.
+        """Return a bag, or a serialized bag.
 
         :raises ObjectError: of kind ``missing``: the folder has no such bag
         :raises IdentifierError: the identifier has no path in this folder

@@ -28,7 +28,7 @@ __all__ = ["check", "examined", "validated"]
 PROGRESS_EVERY = 100  # bags
 # Attempts for a bag with a file that is being written.
 REREADS = 3
-# Problems of serialised bags that are not read a second time.
+# Problems of serialized bags that are not read a second time.
 _UNREAD = ("archive-malformed", "archive-limit")
 
 
@@ -43,11 +43,11 @@ def check(
 ) -> Report:
     """Validate every bag, and return one report with paths relative to the folder.
 
-    Serialised bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
+    Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
     unchecked, a warning.
 
     :param digests: verify checksums; without, only completeness
-    :raises StoreError: a temporary file for large manifests of serialised bags cannot be written
+    :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
     """
     run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
     run.report.counts.update(files=0, bytes=0)

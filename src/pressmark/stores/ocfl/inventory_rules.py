@@ -81,7 +81,7 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     algorithm = document.get("digestAlgorithm")
     if "digestAlgorithm" in document:
         if algorithm not in ALGORITHMS:
-            what = f"digestAlgorithm is {quoted_value(algorithm)}: sha512 or sha256 are required"
+            what = f"digestAlgorithm is {quoted_value(algorithm)}; expected sha512 or sha256"
             add(Finding("digest-algorithm", "E025", what))
             algorithm = None
         elif algorithm != ALGORITHMS[0]:
@@ -110,18 +110,18 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
             what = f"type is {quoted_value(given)}, not {inventory_type(version or '1.1')}"
             add(Finding("inventory-value", "E038", what))
         elif version is not None and match[1] != version:
-            what = f"type says OCFL {match[1]}, the object's declaration {version}"
+            what = f"type is OCFL {match[1]}, but the object declares OCFL {version}"
             add(Finding("inventory-value", "E038", what, expected=version, found=match[1]))
         elif match[1] not in VERSIONS:
-            what = f"type says OCFL {match[1]}, an unknown version"
+            what = f"type is OCFL {match[1]}, an unknown version"
             add(Finding("inventory-value", "E038", what, found=match[1]))
     if "contentDirectory" in document:
         name = document["contentDirectory"]
         if not isinstance(name, str) or not name or "/" in name:
-            what = f"contentDirectory is {quoted_value(name)}: a single name is required"
+            what = f"contentDirectory is {quoted_value(name)}; expected a single name"
             add(Finding("inventory-value", "E017", what))
         elif name in (".", ".."):
-            add(Finding("inventory-value", "E018", f"contentDirectory is {quoted(name)}"))
+            add(Finding("inventory-value", "E018", f"contentDirectory is {quoted(name)}; expected a directory name"))
 
 
 def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
@@ -154,7 +154,7 @@ def _version_names(document: Mapping[str, Any], add: Any) -> set[str]:
     if "head" in document and numbers:
         newest = numbers[max(numbers)]
         if head != newest:
-            what = f"head is {quoted_value(head)}, the newest version {newest}"
+            what = f"head is {quoted_value(head)}; the newest version is {newest}"
             add(Finding("inventory-value", "E040", what, expected=newest, found=str(head)))
     return set(versions)
 
@@ -352,14 +352,18 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     """
     found: list[Finding] = []
     if isinstance(newest.get("id"), str) and earlier.get("id") != newest["id"]:
-        what = f"the inventory of {quoted(name)} has the identifier {quoted_value(earlier.get('id'))}"
+        what = f"the inventory of {quoted(name)} has another identifier, {quoted_value(earlier.get('id'))}"
         found.append(Finding("history-differs", "E110", what))
     if earlier.get("head") != name:
-        what = f"head in the inventory of {quoted(name)} is {quoted_value(earlier.get('head'))}"
+        what = (
+            f"head in the inventory of {quoted(name)} is {quoted_value(earlier.get('head'))}; expected {quoted(name)}"
+        )
         found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
-        what = f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}"
+        what = (
+            f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}, unlike in the newest one"
+        )
         found.append(Finding("history-differs", "E020", what))
     blocks, others = earlier.get("versions"), newest.get("versions")
     if not isinstance(blocks, dict) or not isinstance(others, dict):

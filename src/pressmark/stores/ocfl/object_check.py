@@ -160,7 +160,7 @@ class _Check:
                 if not names and entry.name == _INVENTORY:
                     self._seen = status
                 if status.st_nlink > 1:
-                    what = f"the file has {status.st_nlink} hard links, which OCFL forbids; replace it by a copy"
+                    what = f"the file has {status.st_nlink} hard links, which OCFL forbids; replace it with a copy"
                     self._tell("hard-link", (*names, entry.name), what)
                 usable.append(entry)
             elif entry.kind == "directory":
@@ -184,7 +184,7 @@ class _Check:
         version, problems = read_declaration(self._storage, self._place, OBJECT, files)
         self._problems += problems
         if version is not None and root_version is not None and later(version, root_version):
-            what = f"the object declares OCFL {version}, its storage root {root_version}"
+            what = f"the object declares OCFL {version}, but its storage root OCFL {root_version}"
             self._tell("version-later", (), what, expected=root_version, found=version)
         document, data = self._inventory(files, version)
         self._names(entries, document)
@@ -209,7 +209,7 @@ class _Check:
         for entry in entries:
             if not is_object_name(entry):
                 what = "directory" if entry.kind == "directory" else "file"
-                self._tell("object-extra", (entry.name,), f"unknown {what} in an object's root")
+                self._tell("object-extra", (entry.name,), f"unknown {what} in the root of the object")
             elif (
                 algorithm in ALGORITHMS
                 and _SIDECAR.fullmatch(entry.name)
@@ -464,7 +464,7 @@ class _Check:
                     if not is_manifest:
                         fixity.setdefault(path, set()).add(name)
                 elif not is_manifest and known[name].lower() != digest.lower():
-                    what = f"fixity has a different {name} digest than the manifest, or two"
+                    what = f"the fixity block contradicts another {name} digest of this file"
                     self._tell("fixity-mismatch", (path,), what, algorithm=name, expected=known[name], found=digest)
         return expected, fixity
 

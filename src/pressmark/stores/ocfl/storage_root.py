@@ -293,7 +293,7 @@ class StorageRoot(Store):
         wrong: list[list[Problem]] = [[] for _ in found]
         for problems, (place, inside, _identifier) in zip(wrong, found, strict=True):
             if inside is not None:
-                what = f"the object is inside of the object {decode_fs(inside)!r}"
+                what = f"the object is inside the object {decode_fs(inside)!r}"
                 problems.append(problem("object-inside", place, what))
         if self.layout is None:
             return wrong
@@ -307,7 +307,7 @@ class StorageRoot(Store):
             elif (right := encode_fs(path)) != place:
                 kind = "path-ocfl-java" if self._foreign_place(right) == place else "misplaced"
                 what = {
-                    "path-ocfl-java": f"ocfl-java's variant; the path in {self.layout.name} is {path!r}",
+                    "path-ocfl-java": f"follows ocfl-java's variant; the path in {self.layout.name} is {path!r}",
                     "misplaced": f"the object {quoted(identifier)} belongs at {path!r}",
                 }[kind]
                 wrong[number].append(problem(kind, place, what, expected=path, found=decode_fs(place)))

@@ -93,7 +93,7 @@ def _read_unpadded(cleaned: str) -> str:
             # One digit followed by a hex digit, or two digits: the dialect writes both alike.
             as_two = value >= 0x10 and not (0x21 <= value <= 0x7E and chr(value) not in _VISIBLE)
             if as_two:
-                raise DialectError("ambiguous", f"{digits[0]!r} is one byte, or a byte and {digits[1][1]!r}")
+                raise DialectError("ambiguous", f"{digits[0]!r} is ambiguous: one byte, or a byte and {digits[1][1]!r}")
             value = int(digits[1][0], 16)
             at += 2
         else:

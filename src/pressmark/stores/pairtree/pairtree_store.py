@@ -178,7 +178,7 @@ class PairtreeStore(PairtreeReader):
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link; follow links, or replace the link by its target"
+            reason = f"{link} is a symbolic link; follow links, or replace the link with its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)

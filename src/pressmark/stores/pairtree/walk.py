@@ -421,7 +421,13 @@ class Walk:
         encapsulation = None
         if not place:
             identifier: str | None = None
-            problems = [problem("empty-id", path, f"{_listed(members)}: move it to the path of its identifier")]
+            problems = [
+                problem(
+                    "empty-id",
+                    path,
+                    f"no identifier: {_listed(members)}; move the object to the path of its identifier",
+                )
+            ]
         else:
             identifier, problems = self.identified(place)
             problems += [problem("unfinished", path, found=decode_fs(name)) for name in found.ours]
@@ -429,7 +435,7 @@ class Walk:
             if REPAIRING in found.ours:
                 pass  # an interrupted repair
             elif len(members) > 1:
-                problems.append(problem("split-end", path, f"{len(members)} names: {_listed(members)}"))
+                problems.append(problem("split-end", path, f"{len(members)} files and directories: {_listed(members)}"))
             elif members and members[0].kind == "directory" and not short:
                 encapsulation = None if found.ours else decode_fs(members[0].name)
             elif members and not short and members[0].kind != "link":

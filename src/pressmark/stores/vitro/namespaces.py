@@ -143,7 +143,7 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
         raise StoreError(path, f"not a namespaces file, because it is longer than {LONGEST} bytes; restore the file")
     problems = []
     if data.startswith(codecs.BOM_UTF8):
-        problems.append(_malformed("byte order mark at the beginning, which Vitro takes for a prefix; remove it"))
+        problems.append(_malformed("byte order mark at the beginning, which Vitro reads as a prefix; remove it"))
         data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode(encoding, "surrogateescape")
@@ -238,7 +238,8 @@ def _namespaces_problems(namespaces: Mapping[str, str]) -> list[Problem]:
         for prefix, namespace in items:
             for other, longer in items:
                 if other != prefix and longer != namespace and longer.startswith(namespace):
-                    message = f"the namespace of {other!r} begins with that of {prefix!r}, and letters are skipped"
+                    message = f"the namespace of {other!r} begins with that of {prefix!r}"
+                    message += ", and the prefixes are not consecutive letters"
                     found.append(
                         problem("namespaces-order", NAMESPACES, f"{message}; the result depends on the version of Java")
                     )

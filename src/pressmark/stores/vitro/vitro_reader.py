@@ -385,7 +385,7 @@ class VitroReader(Store):
             reason = f"object not found at {ROOT}/{place}"
             link = self._link(place)
             if link is not None:
-                reason += f": {link} is a symbolic link, which is not followed; replace the link by its target"
+                reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
             raise ObjectError(self.root, identifier, "missing", reason)
         if len(files) > 1:
             reason = f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); remove the others"

@@ -184,7 +184,7 @@ class VitroStore(VitroReader):
                 raise ObjectError(self.root, identifier, "collision", reason)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link, which is not followed; replace the link by its target"
+            reason = f"{link} is a symbolic link, which is not followed; replace the link with its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, encode_fs(place))

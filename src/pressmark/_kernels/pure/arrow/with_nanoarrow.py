@@ -57,7 +57,7 @@ def items_of(whole: Any, child: int | None) -> list[bytes | None] | tuple[int, i
         return _items(whole, whole.offset, there)
     column = whole.child(child)
     if len(column) < whole.offset + len(whole):
-        raise ValueError(f"{len(column)} items where the struct needs {whole.offset + len(whole)}")
+        raise ValueError(f"{len(column)} items; the struct needs {whole.offset + len(whole)}")
     first = column.offset + whole.offset
     both = [one and other for one, other in zip(there, _validity(column, first, len(whole)), strict=True)]
     return _items(column, first, both)

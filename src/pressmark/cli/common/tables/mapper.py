@@ -67,7 +67,7 @@ class Mapper:
             self._one(item)
         except (IdentifierError, PathError) as error:
             return error.reason
-        raise AssertionError(f"{item!r} fails in a batch only")
+        raise AssertionError(f"{item!r} fails only in a batch")
 
     def _one_by_one(self, items: list[bytes], indices: Any) -> tuple[list[bytes], dict[int, str]]:
         results: list[bytes] = []
