@@ -137,7 +137,7 @@ def test_sources(tmp_path: Path, choose: Callable[[Path], Any], expected: Mappin
     assert kinds(root.check(digests=True)) == []
 
 
-def test_empty_directories_of_a_source_are_told_of(tmp_path: Path) -> None:
+def test_empty_directories_of_a_source_are_reported(tmp_path: Path) -> None:
     folder = source(tmp_path / "in")
     (folder / "deep/none").mkdir()
     record = create(tmp_path / "root").put("x", folder)

@@ -264,7 +264,7 @@ def test_what_is_put_in_comes_back(
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(strategies.identifiers(), max_size=6, unique=True))
-def test_any_octets_as_identifiers(implementations: list[Implementation], given_ids: list[bytes]) -> None:
+def test_any_bytes_as_identifiers(implementations: list[Implementation], given_ids: list[bytes]) -> None:
     """Identifiers that Vitro cannot store are refused before anything is written; the others are read back."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as folder:
