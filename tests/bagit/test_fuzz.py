@@ -45,7 +45,7 @@ print([
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of what C opens")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports files opened by C")
 def test_the_guard_sees(tmp_path: Path) -> None:
     """Files of a bag may be opened; the guard detects others, by path, by descriptor or through a link."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
