@@ -117,7 +117,7 @@ def clean_texts() -> st.SearchStrategy[str]:
 
 
 def identifiers() -> st.SearchStrategy[bytes]:
-    """Identifiers as octets: mostly UTF-8, sometimes with invalid pieces, sometimes anything."""
+    """Identifiers as bytes: mostly UTF-8, sometimes with invalid pieces, sometimes anything."""
     valid = clean_texts().map(lambda text: text.encode("utf-8"))
     invalid = st.sampled_from(NOT_UTF8)
     mixed = st.lists(st.one_of(valid, invalid), min_size=1, max_size=6).map(b"".join)
@@ -353,8 +353,8 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
 
 def pairtree_paths() -> st.SearchStrategy[bytes]:
     """Cleaned characters in pairs, some of them needlessly or wrongly encoded."""
-    plain = st.sampled_from([bytes([octet]) for octet in range(0x21, 0x7F) if bytes([octet]) not in b'"<\\*^>|?/:.'])
-    encoded = st.integers(0, 255).map(lambda octet: b"^%02x" % octet)
+    plain = st.sampled_from([bytes([byte]) for byte in range(0x21, 0x7F) if bytes([byte]) not in b'"<\\*^>|?/:.'])
+    encoded = st.integers(0, 255).map(lambda byte: b"^%02x" % byte)
     odd = st.sampled_from([b"^2A", b"^61", b"^", b"^2", b"^zz", b".", b":", b" ", b'"', b"^2f", b"\xc3\xa9"])
     right = st.lists(st.one_of(plain, plain, encoded), min_size=1, max_size=20)
     cleaned = with_one_of(right, odd).map(b"".join)
@@ -364,9 +364,9 @@ def pairtree_paths() -> st.SearchStrategy[bytes]:
 
 def vitro_paths() -> st.SearchStrategy[bytes]:
     """Encoded characters in groups of three, with reserved names guarded or not, with prefixes known or not."""
-    plain = st.sampled_from([bytes([octet]) for octet in range(0x21, 0x7F) if bytes([octet]) not in b'"*<>?^|\\~/:.'])
-    outside = [octet for octet in range(256) if octet < 0x21 or octet > 0x7E or octet in b'"*+,<=>?^|\\~']
-    encoded = st.sampled_from(outside).map(lambda octet: b"^%02x" % octet)
+    plain = st.sampled_from([bytes([byte]) for byte in range(0x21, 0x7F) if bytes([byte]) not in b'"*<>?^|\\~/:.'])
+    outside = [byte for byte in range(256) if byte < 0x21 or byte > 0x7E or byte in b'"*+,<=>?^|\\~']
+    encoded = st.sampled_from(outside).map(lambda byte: b"^%02x" % byte)
     odd = st.sampled_from(
         [b"^2A", b"^41", b"^", b"^2", b"^-1", b".", b":", b"~", b"\xc3\xa9", b"\xc4\x80", b"con", b"NUL"]
     )
@@ -394,7 +394,7 @@ def flat_paths() -> st.SearchStrategy[bytes]:
 
 def percent_encoded(identifier: bytes) -> bytes:
     safe = LETTERS_AND_DIGITS.encode() + b"-_"
-    return b"".join(bytes([octet]) if octet in safe else b"%%%02x" % octet for octet in identifier)
+    return b"".join(bytes([byte]) if byte in safe else b"%%%02x" % byte for byte in identifier)
 
 
 @st.composite

@@ -180,8 +180,8 @@ def test_the_generated_tables_are_fresh() -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_the_octet_classes_are_whole() -> None:
-    """Every octet class has an answer for each of the 256 octets, every range of code points is one."""
+def test_the_byte_classes_are_complete() -> None:
+    """Every byte class covers all 256 bytes, and every range of code points is valid."""
     from pressmark._kernels import tables
 
     for name, value in vars(tables).items():

@@ -1,4 +1,4 @@
-"""No test of Arrow columns leaves an export behind."""
+"""Fixtures that detect leaked Arrow exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.implementations import native_is_missing
 
 
 def outstanding_exports() -> int:
-    """Return how many structures the native implementation gave out that no consumer has released."""
+    """Return the number of structures of the native implementation that are not released."""
     if native_is_missing():
         return 0
     from pressmark._kernels.native import _arrow

@@ -1,6 +1,6 @@
 """A producer and a consumer of the Arrow C data interface in ctypes: a third reading of the document.
 
-It knows nothing of the library's own structures. Producers hand out whatever they are told to, wrong things included;
+It knows nothing of the library's own structures. Producers hand out whatever a test requests, also malformed data;
 when they are released they overwrite their buffers, so that whoever still reads those is found out.
 """
 
@@ -153,8 +153,8 @@ class Arrays:
         if data.buffers is not None:
             # Exactly as long as they are, for the sanitizers; the empty one is some address.
             buffers = [
-                None if octets is None else (ctypes.c_char * len(octets)).from_buffer(bytearray(octets))
-                for octets in data.buffers
+                None if packed is None else (ctypes.c_char * len(packed)).from_buffer(bytearray(packed))
+                for packed in data.buffers
             ]
             pointers = (c_void_p * len(buffers))(
                 *(None if buffer is None else ctypes.addressof(buffer) for buffer in buffers)
@@ -282,13 +282,13 @@ _STRUCT = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q",
 
 
 def bitmap(bits: Iterable[bool]) -> bytes:
-    """Pack bits, lowest first; what is left of the last octet is 1, which must not matter."""
+    """Pack bits, lowest first; unused bits of the last byte are 1, which must not matter."""
     listed = list(bits)
-    octets = bytearray(b"\xff" * ((len(listed) + 7) // 8))
+    packed = bytearray(b"\xff" * ((len(listed) + 7) // 8))
     for position, bit in enumerate(listed):
         if not bit:
-            octets[position >> 3] &= ~(1 << (position & 7))
-    return bytes(octets)
+            packed[position >> 3] &= ~(1 << (position & 7))
+    return bytes(packed)
 
 
 def strings(
@@ -452,8 +452,8 @@ def read(schema: CSchema, array: CArray) -> Read:
     assert array.n_children == schema.n_children == 0
     size = 4 if form in "uz" else 8
     count = array.length
-    octets = ctypes.string_at(array.buffers[1], (count + 1) * size)
-    offsets = struct.unpack(f"<{count + 1}{'i' if size == 4 else 'q'}", octets)
+    packed = ctypes.string_at(array.buffers[1], (count + 1) * size)
+    offsets = struct.unpack(f"<{count + 1}{'i' if size == 4 else 'q'}", packed)
     bits = None if array.buffers[0] is None else ctypes.string_at(array.buffers[0], (count + 7) // 8)
     for position in range(count):
         start, end = offsets[position : position + 2]

@@ -1,4 +1,4 @@
-"""Columns and tables going out: every export new, none of them lost."""
+"""Export of columns and tables: every export is new, and none leaks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def outstanding() -> int:
 
 
 def test_schema() -> None:
-    """The type can be asked for alone."""
+    """The schema can be requested alone."""
     capsule = column().__arrow_c_schema__()
     schema = foreign.schema_in(capsule)
     assert (schema.format, schema.name, schema.flags, schema.n_children) == (b"U", b"", 2, 0)
@@ -52,7 +52,7 @@ def test_schema() -> None:
 
 
 def test_array_and_stream() -> None:
-    """Both protocols give the items; the array of several chunks is one."""
+    """Both protocols return the items; several chunks become one array."""
     several = column(3)
     assert several.chunk_count == 3
     assert [(part.format, part.items) for part in foreign.read_stream(several)] == [("U", PATHS)] * 3
@@ -83,7 +83,7 @@ def test_table(form: str) -> None:
 
 
 def test_failed_items() -> None:
-    """A failed item is null in its own column alone."""
+    """A failed item is null only in its own column."""
     rows = Pairtree().map_table(Array(strings([b"a", b"", None, b"b"])), on_error="none")
     assert list(rows) == [("a", "a"), ("", None), (None, None), ("b", "b")]
     assert foreign.read_array(rows).items == [(b"a", b"a"), (b"", None), (None, None), (b"b", b"b")]
@@ -91,8 +91,8 @@ def test_failed_items() -> None:
     assert list(back) == [("abc", "ab/c"), (None, "abc"), (None, None)]
 
 
-def test_octets() -> None:
-    """A column with one item that is not UTF-8 is binary as a whole; a request cannot make it text."""
+def test_bytes() -> None:
+    """A column with an item that is not UTF-8 is binary; a requested schema cannot make it text."""
     paths = Pairtree().map_arrow(Array(strings([b"caf\xc3\xa9", b"\xff", None], "z")))
     assert foreign.read_array(paths).format == "U"
     back = Pairtree().unmap_arrow(paths)
@@ -103,18 +103,18 @@ def test_octets() -> None:
         assert (found.format, found.items) == ("Z", [b"caf\xc3\xa9", b"\xff", None])
         del held
     assert foreign.schema_in(back.__arrow_c_schema__()).format == b"Z"
-    # Two halves of a character in two items are not UTF-8, though their bytes together are.
+    # Two halves of a character in two items are not UTF-8, although their concatenation is.
     halves = Pairtree().unmap_arrow(Array(strings([b"^c", b"^c/3", b"^a/9"])), on_error="none")
     assert foreign.read_array(halves).format == "Z"
 
 
 def test_requests() -> None:
-    """utf8, binary and large_binary are given to those who ask and get it; other wishes are passed over."""
+    """Requests for utf8, binary and large_binary are met; other requests are ignored."""
     for wish, given in (("u", "u"), ("z", "z"), ("Z", "Z"), ("U", "U"), ("vu", "U"), ("i", "U"), ("+s", "U")):
         capsule, held = foreign.requested_schema(wish)
         found = foreign.read_array(column(2), capsule)
         assert (found.format, found.items) == (given, PATHS * 2)
-        # A request may be used up by whoever reads it.
+        # A request may be consumed by its reader.
         capsule, held = foreign.requested_schema(wish)
         assert [part.format for part in foreign.read_stream(column(2), capsule)] == [given] * 2
         del held
@@ -128,7 +128,7 @@ def test_requests() -> None:
 
 
 def test_narrow_offsets_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """utf8 cannot hold 2 GiB: beyond that the wish is passed over, for the largest array of a stream."""
+    """utf8 cannot hold 2 GiB: beyond that the request is ignored, by the largest array of a stream."""
     monkeypatch.setattr(columns, "NARROW_OCTETS", 40)
     capsule, _held = foreign.requested_schema("u")
     assert [part.format for part in foreign.read_stream(column(2), capsule)] == ["u"] * 2
@@ -136,7 +136,7 @@ def test_narrow_offsets_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_exports_are_new() -> None:
-    """Each export is a structure of its own: two consumers may have one column."""
+    """Each export is a separate structure: two consumers may share a column."""
     one = column()
     first, second = one.__arrow_c_array__(), one.__arrow_c_array__()
     arrays = [foreign.take_array(array) for _, array in (first, second)]
@@ -150,7 +150,7 @@ def test_exports_are_new() -> None:
 
 
 def test_capsules_dropped(implementation: Implementation) -> None:
-    """Capsules that nobody opened release what is in them."""
+    """Unopened capsules release their content."""
     if implementation != NATIVE:
         pytest.skip("the capsules are those of another package")
     before = outstanding()
@@ -163,7 +163,7 @@ def test_capsules_dropped(implementation: Implementation) -> None:
 
 
 def test_export_outlives_the_column() -> None:
-    """An array lives by itself, as does each field that is moved out of a struct; so do a stream and its arrays."""
+    """Arrays, moved struct fields, streams and their arrays outlive the column."""
     schema_capsule, array_capsule = table().__arrow_c_array__()
     schema, array = foreign.take_schema(schema_capsule), foreign.take_array(array_capsule)
     del schema_capsule, array_capsule
@@ -189,7 +189,7 @@ def test_export_outlives_the_column() -> None:
 
 
 def test_release_in_another_thread(implementation: Implementation) -> None:
-    """Consumers release wherever they like, all at once."""
+    """Consumers may release in any thread, concurrently."""
     one = column(2)
     one.__arrow_c_array__()
     taken: list[Any] = []
@@ -210,7 +210,7 @@ def test_release_in_another_thread(implementation: Implementation) -> None:
 
 
 def test_identifiers_of_a_table_keep_their_array() -> None:
-    """A table shares or copies foreign bytes: it never reads an array that was released."""
+    """A table shares or copies foreign bytes, and never reads a released array."""
     for form in foreign.STRING_FORMATS:
         arrays = Array(strings([b"a" * 20, None, b"b"], form, ahead=3))
         rows = Pairtree().map_table(arrays)
@@ -250,7 +250,7 @@ def test_as_a_sequence() -> None:
 
 
 def test_round_trip() -> None:
-    """Our own columns are as good as anyone's; a table is read by the name of its field."""
+    """Our own columns can be imported; a table is imported by field name."""
     rows = table(2)
     assert Pairtree().unmap_arrow(rows, field="path") == rows.identifier
     assert HashedNTuple().map_arrow(rows.identifier) == HashedNTuple().map_arrow(rows, field="identifier")

@@ -1,4 +1,4 @@
-"""Foreign columns of every kind, right and wrong, made by hand."""
+"""Import of foreign columns of every kind, valid and malformed."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PATHS = [None if item is None else Pairtree().map_id(item) for item in ITEMS]
 @pytest.mark.parametrize("ahead", [0, 1, 8, 13])
 @pytest.mark.parametrize("null_count", [None, -1])
 def test_strings(form: str, ahead: int, null_count: int | None) -> None:
-    """Every format of strings is read, behind any offset, whether nulls were counted or not."""
+    """Every string format is read at any offset, with or without a null count."""
     data = strings(ITEMS, form, ahead=ahead, behind=2, null_count=null_count)
     assert Pairtree().map_arrow(Array(data)).to_list() == PATHS
 
 
 @pytest.mark.parametrize("form", STRING_FORMATS)
 def test_nulls_cover_anything(form: str) -> None:
-    """What lies under a null is neither mapped nor refused nor exported."""
+    """Data under a null is ignored."""
     for under_null in (b"x" * 30, b"\xff\xff", b"/", b""):
         column = FlatDirect().map_arrow(Array(strings([b"a", None, b"b"], form, under_null=under_null)))
         assert column.to_list() == ["a", None, "b"]
@@ -67,11 +67,11 @@ def test_no_nulls(implementation: Implementation, form: str) -> None:
 
 @pytest.mark.parametrize("form", STRING_FORMATS)
 def test_null_columns(implementation: Implementation, form: str) -> None:
-    """A column may be all nulls, or empty, its buffers NULL then."""
+    """A column may be all nulls, or empty, with NULL buffers."""
     assert Pairtree().map_arrow(Array(strings([None] * 9, form))).to_list() == [None] * 9
     assert Pairtree().map_arrow(Array(strings([], form))).to_list() == []
     if implementation == PURE:
-        return  # pyarrow takes no NULL for offsets
+        return  # pyarrow accepts no NULL for offsets
     count = 4 if form[0] == "v" else 3
     for buffers in ((None,) * count, (None, b"", *([b""] * (count - 2)))):
         column = Pairtree().map_arrow(Array(Data(form, 0, buffers)))
@@ -81,7 +81,7 @@ def test_null_columns(implementation: Implementation, form: str) -> None:
 @pytest.mark.parametrize("index", INDEX_FORMATS)
 @pytest.mark.parametrize("form", STRING_FORMATS)
 def test_dictionaries(index: str, form: str) -> None:
-    """Dictionaries of every index are decoded; nulls may be in either, and cover any index."""
+    """Dictionaries with every index type are decoded; nulls may be in either."""
     words = strings([b"a", None, b"a longer word of many bytes"], form, ahead=2)
     data = dictionary([2, None, 0, 1, 2], words, index, ahead=3, under_null=100)
     long = Pairtree().map_id("a longer word of many bytes")
@@ -92,7 +92,7 @@ def test_dictionaries(index: str, form: str) -> None:
 
 
 def test_unaligned_buffers() -> None:
-    """Buffers may lie anywhere, as those of a file that was mapped do."""
+    """Buffers may be unaligned, as in a mapped file."""
     for form in STRING_FORMATS:
         data = strings(ITEMS, form)
         arrays = Array(data)
@@ -100,9 +100,9 @@ def test_unaligned_buffers() -> None:
         array = foreign.array_in(capsule)
         held = []
         for number in range(array.n_buffers):
-            octets = data.buffers[number]  # type: ignore[index]
-            if octets is not None:
-                shifted = bytearray(b"?" + octets)
+            raw = data.buffers[number]  # type: ignore[index]
+            if raw is not None:
+                shifted = bytearray(b"?" + raw)
                 held.append(shifted)
                 array.buffers[number] = foreign.ctypes.addressof(foreign.ctypes.c_char.from_buffer(shifted)) + 1
 
@@ -117,7 +117,7 @@ def test_unaligned_buffers() -> None:
 
 
 def test_structs() -> None:
-    """A column comes out of a struct by name, its offset and nulls under the struct's own."""
+    """A struct's column is read by name, with the offset and nulls of both."""
     present = [True, False, True, True]
     identifiers = strings([b"-", b"-", b"a", b"b", None, b"d"], "U", ahead=5, name="id")
     other = Data("i", 6, (None, b"0" * 24), name="year")
@@ -137,7 +137,7 @@ def test_structs() -> None:
 
 
 def test_nulls_of_a_struct_cover_anything() -> None:
-    """An item under a null of the struct is not looked at, whatever it holds."""
+    """Items under a null of the struct are ignored."""
     views = strings([b"a", b"b" * 20], "vu")
     broken = changed(views, buffers=(None, views.buffers[1][:16] + b"\xff" * 16, *views.buffers[2:]))  # type: ignore[index]
     column = Pairtree().map_arrow(Array(table(broken, length=2, present=[True, False])))
@@ -148,7 +148,7 @@ def test_nulls_of_a_struct_cover_anything() -> None:
 
 
 def test_streams() -> None:
-    """Chunks are kept, the empty ones left out, and each may have its own dictionary."""
+    """Chunks are kept, empty ones skipped, and each may have its own dictionary."""
     schema = strings([], "u")
     chunks = [strings(part, "u", ahead=number) for number, part in enumerate((ITEMS[:4], [], ITEMS[4:], []))]
     column = Pairtree().map_arrow(Stream(schema, *chunks), threads=1)
@@ -161,7 +161,7 @@ def test_streams() -> None:
 
 
 def test_array_is_preferred_to_stream() -> None:
-    """Where there are both, the array is taken; where it cannot be had, the stream."""
+    """An array is preferred to a stream, which is the fallback."""
 
     class Both(Array):
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -187,7 +187,7 @@ def test_array_is_preferred_to_stream() -> None:
 
 @st.composite
 def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
-    """Draw items in chunks, and an object that offers them in some format."""
+    """Draw items in chunks, and an object that exports them in some format."""
     items = st.one_of(st.none(), identifiers())
     parts = draw(st.lists(st.lists(items, max_size=20), min_size=1, max_size=4))
     form = draw(st.sampled_from(STRING_FORMATS))
@@ -210,7 +210,7 @@ def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
 
 @given(st.data())
 def test_same_as_the_list_door(implementations: list[Implementation], data: st.DataObject) -> None:
-    """Every item of a column has the same path as in a list, and every error its index and text."""
+    """Items of a column have the same paths as in a list, and errors the same index and text."""
     layout = sample(data.draw(st.sampled_from(sorted(CONFIGURATIONS))))
     parts, _ = drawn = data.draw(chunks())
     items = [item for part in parts for item in part]
@@ -227,7 +227,7 @@ def test_same_as_the_list_door(implementations: list[Implementation], data: st.D
                         layout.map_id(text)
                     error = caught.value
                     break
-            # A stream can be read once: offer it again each time.
+            # A stream can be read once: export it again each time.
             arrays = drawn[1].arrays
             again = Array(*arrays) if isinstance(drawn[1], Array) else lambda arrays=arrays: Stream(*arrays)
 
@@ -278,7 +278,7 @@ def _is_utf8(item: bytes | None) -> bool:
 
 
 def test_errors_name_the_item_of_the_column() -> None:
-    """The index counts over all chunks, nulls included; the item is a str."""
+    """The index counts all chunks and nulls; the item is a str."""
     parts = [strings([b"a", None]), strings([]), strings([None, b"b", b"", b"c", b""], under_null=b"")]
     with pytest.raises(IdentifierError) as caught:
         Pairtree().map_arrow(Stream(parts[0], *parts))
@@ -293,7 +293,7 @@ def test_errors_name_the_item_of_the_column() -> None:
 
 
 def test_wrong_arguments() -> None:
-    """What is no column, or no argument, is said in one line before anything is read."""
+    """Invalid arguments are refused in one line before anything is read."""
     layout = Pairtree()
     expected = "expected an Arrow column, an object with __arrow_c_array__ or __arrow_c_stream__, not "
     for wrong, name in (([b"a"], "list"), (None, "NoneType"), ("a", "str")):
@@ -320,7 +320,7 @@ def test_wrong_arguments() -> None:
 
 @pytest.mark.parametrize("answer", [None, (), (1,), 7, (1, 2, 3)])
 def test_no_capsules(answer: Any) -> None:
-    """A protocol that gives no capsules is refused."""
+    """A protocol method that returns no capsule is refused."""
 
     class Wrong:
         def __arrow_c_array__(self) -> Any:
@@ -331,7 +331,7 @@ def test_no_capsules(answer: Any) -> None:
 
 
 def test_wrong_capsules() -> None:
-    """A capsule of another name, or no capsule at all, is refused."""
+    """A capsule with another name, or another object, is refused."""
     data = strings([b"a"])
     array = object()
 
@@ -393,10 +393,10 @@ ONE = Data("i", 1, (None, b"0000"))
     ],
 )  # fmt: skip
 def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
-    """A column that is not text is refused, with its type in words."""
+    """A column that is not text is refused with the name of its type."""
     if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
-        return  # pyarrow knows no such types, and refuses them in its own words
-    # pyarrow reads a stream whole, and most of these arrays hold no more than their schema needs.
+        return  # pyarrow does not know these types, and refuses them in its own words
+    # pyarrow reads the whole stream, and most of these arrays are too short for their schema.
     for column in (Array(data), Stream(data, data) if implementation == NATIVE else Stream(data)):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(column)
@@ -406,7 +406,7 @@ def test_no_text(implementation: Implementation, data: Data, message: str) -> No
 
 
 def test_fields() -> None:
-    """A field that is missing, ambiguous, no text or no field at all is refused, and the fields are listed."""
+    """A missing or ambiguous field, or one that is not text, is refused with the list of fields."""
     data = table(
         strings([b"a"], name="a"), strings([b"b"], name="b"), changed(ONE, name="b"), changed(ONE, name="c"), length=1
     )
@@ -505,7 +505,7 @@ native_only = pytest.mark.usefixtures("_native")
 
 @pytest.fixture
 def _native(implementation: Implementation) -> None:
-    """Leave a test to the native implementation: pyarrow words such things in its own way, and dies of some."""
+    """Run a test only natively: pyarrow has its own messages, and crashes on some structures."""
     if implementation != NATIVE:
         pytest.skip("what is wrong with a structure, pyarrow says in its own words")
 
@@ -513,7 +513,7 @@ def _native(implementation: Implementation) -> None:
 @native_only
 @pytest.mark.parametrize(("data", "message"), MALFORMED + OF_STRUCTS)
 def test_malformed_arrays(data: Data, message: str) -> None:
-    """A malformed structure is refused in one line, alone, in a stream, and in a struct."""
+    """A malformed array is refused in one line, alone, in a stream, and in a struct."""
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(Array(data))
     assert str(caught.value) == f"malformed Arrow column: {message}"
@@ -543,7 +543,7 @@ def test_malformed_arrays(data: Data, message: str) -> None:
     ],
 )
 def test_malformed_schemas(data: Data, message: str) -> None:
-    """A schema that was released or lacks a part is refused in one line."""
+    """A released or incomplete schema is refused in one line."""
     for column in (Array(data), Stream(data)):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(column)
@@ -573,7 +573,7 @@ def test_malformed_structures_are_errors(data: Data) -> None:
 
 
 def test_indices_beyond_the_dictionary() -> None:
-    """An index that the dictionary does not have is named."""
+    """An index outside the dictionary is reported."""
     for index in (2, -1):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(Array(dictionary([0, index], strings([b"a", b"b"]), "c")))
@@ -600,7 +600,7 @@ def test_released_streams() -> None:
     ],
 )
 def test_failing_streams(failure: tuple[int, bytes | None], message: str) -> None:
-    """A stream's own message comes through, on one line, whether its schema fails or an array."""
+    """A stream's own message is passed on in one line, for its schema and its arrays."""
     for stream in (
         Stream(GOOD, schema_failure=failure),
         Stream(GOOD, failure=failure),
@@ -608,12 +608,12 @@ def test_failing_streams(failure: tuple[int, bytes | None], message: str) -> Non
     ):
         with pytest.raises(ColumnError) as caught:
             Pairtree().map_arrow(stream)
-        # pyarrow puts a character of its own where a message is not UTF-8.
+        # pyarrow inserts its own character where a message is not UTF-8.
         assert str(caught.value).replace("\ufffd\ufffd", "\\xff\\xfe") == message
 
 
 def test_exceptions_on_their_way() -> None:
-    """A column dropped while an exception passes through releases its array without harm."""
+    """A column dropped during an exception releases its array."""
 
     def fail() -> None:
         raise KeyError("on its way")

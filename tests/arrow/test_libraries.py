@@ -1,4 +1,4 @@
-"""The pure implementation by pyarrow and by nanoarrow: one answer, the same as the native one's; and by neither."""
+"""The pure implementation with pyarrow, with nanoarrow (both equal to the native one), and without either."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IDS = ["ark:/13030/xt12t3", None, "b", "a rather long identifier, é例, that no
 
 @pytest.fixture(params=["pyarrow", "nanoarrow"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pure implementation, with one of the packages that it knows."""
+    """The pure implementation, with one of the supported packages."""
     pytest.importorskip(request.param)
     module = pytest.importorskip(f"pressmark._kernels.pure.arrow.with_{request.param}")
     monkeypatch.setattr(pure_arrow, "_library", lambda: module)
@@ -65,7 +65,7 @@ ONE_FIELD = {"one of two": "id"}
 
 
 def read(name: str, column: Any) -> tuple[Any, ...]:
-    """Return all that comes of a column, and what consumers get."""
+    """Return all results of a column, and of its consumers."""
     mapped = FlatDirect().map_arrow(column, on_error="none", field=ONE_FIELD.get(name), threads=1)
     table = Pairtree().map_table(column, on_error="none", field=ONE_FIELD.get(name), threads=1)
     asked = [foreign.read_array(mapped, foreign.requested_schema(wish)[0]) for wish in ("u", "z", "Z", "vu")]
@@ -88,14 +88,14 @@ def read(name: str, column: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", columns())
 def test_one_answer(pair: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
-    """Every kind of column has the results, chunks, nulls, errors and exports that it has natively."""
+    """Every kind of column has the native results, chunks, nulls, errors and exports."""
     found = read(name, columns()[name])
     with use(pair[0]):
         assert found == read(name, columns()[name])
 
 
 def test_one_refusal(library: ModuleType) -> None:
-    """What holds no text, and a field that is missing, is refused in the same words."""
+    """A column that is not text, and a missing field, are refused with the same message."""
     pa = pytest.importorskip("pyarrow")
     wide = pa.table({"id": IDS, "year": range(len(IDS))})
     for column, field, message in (
@@ -117,7 +117,7 @@ def test_one_refusal(library: ModuleType) -> None:
 
 
 def test_a_reader_is_read_as_it_goes(library: ModuleType) -> None:
-    """A reader of record batches is not read whole: what is mapped of it needs no more memory than a batch."""
+    """A reader of record batches is streamed: mapping needs no more memory than a batch."""
     pa = pytest.importorskip("pyarrow")
     schema = pa.schema([("id", pa.string())])
     given: list[int] = []
@@ -139,7 +139,7 @@ def test_a_reader_is_read_as_it_goes(library: ModuleType) -> None:
 
 
 def test_a_stream_that_fails(library: ModuleType) -> None:
-    """The words of the producer come through, on one line."""
+    """The producer's message is passed on in one line."""
     pa = pytest.importorskip("pyarrow")
     schema = pa.schema([("id", pa.string())])
 
@@ -185,7 +185,7 @@ print("done")
 
 
 def test_exceptions_beside_a_column(implementation: Implementation) -> None:
-    """A consumer's array that is dropped while an exception passes is released without harm."""
+    """A consumer's array dropped during an exception is released."""
     pytest.importorskip("pyarrow")
     done = run_python(RAISING, implementation=implementation.name)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
@@ -218,7 +218,7 @@ for column in (Column(), Stream()):
 
 
 def test_neither() -> None:
-    """Without a native build and without either package, lists are mapped and columns refused in one line."""
+    """Without a native build and both packages, lists are mapped, and columns refused in one line."""
     done = run_python(NEITHER, implementation="pure")
     message = (
         "without native extensions, Arrow columns need pyarrow (17 or newer) or nanoarrow; "
@@ -228,7 +228,7 @@ def test_neither() -> None:
 
 
 def test_the_first_of_both_is_taken() -> None:
-    """pyarrow goes before nanoarrow, and neither is imported before there is a column."""
+    """pyarrow is preferred to nanoarrow, and neither is imported before the first column."""
     pytest.importorskip("pyarrow")
     code = """
 import sys

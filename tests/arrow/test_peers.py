@@ -1,4 +1,4 @@
-"""The real packages: a column from each, the result read back by each, and what the README promises."""
+"""Real packages: columns from each, results read by each, and the README's snippets."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check(column: Any, field: str | None = None) -> None:
 
 
 def test_from_pyarrow(peer: Callable[[str], Any]) -> None:
-    """Arrays of every type of text, slices, dictionaries, chunks, batches, tables and readers."""
+    """Arrays of every text type, slices, dictionaries, chunks, batches, tables and readers are mapped."""
     pa = peer("pyarrow")
     for column in pyarrow_columns(pa).values():
         check(column)
@@ -109,7 +109,7 @@ def test_from_duckdb(peer: Callable[[str], Any]) -> None:
 
 
 def test_duckdb_errors_come_through(peer: Callable[[str], Any]) -> None:
-    """A query that fails while it streams says why, on one line."""
+    """A query that fails during streaming is reported in one line."""
     duckdb = peer("duckdb")
     failing = duckdb.sql("select case when range < 290000 then 'a' else error('no\nmore') end as id from range(300000)")
     with pytest.raises(Exception, match="more") as caught:
@@ -119,7 +119,7 @@ def test_duckdb_errors_come_through(peer: Callable[[str], Any]) -> None:
 
 
 def test_from_nanoarrow(peer: Callable[[str], Any]) -> None:
-    """Arrays of one chunk and of several, of which only a stream can be had."""
+    """Arrays of one chunk and of several; the latter only export a stream."""
     na = peer("nanoarrow")
     check(na.Array(IDS, na.string()))
     check(na.c_array(IDS, na.string()))
@@ -146,7 +146,7 @@ def result(request: pytest.FixtureRequest, peer: Callable[[str], Any]) -> tuple[
 
 
 def test_to_pyarrow(peer: Callable[[str], Any], result: tuple[StringColumn, StringTable]) -> None:
-    """Arrays, chunked arrays, batches, tables and readers, again and again; its trap of a type that was asked for."""
+    """Arrays, chunked arrays, batches, tables and readers are imported repeatedly, also with a requested type."""
     pa = peer("pyarrow")
     column, table = result
     for _ in range(2):
@@ -217,8 +217,8 @@ def test_to_nanoarrow(peer: Callable[[str], Any], result: tuple[StringColumn, St
         assert [tuple(row.values()) for row in na.Array(table).iter_py()] == ROWS
 
 
-def test_octets_go_out_as_binary(peer: Callable[[str], Any]) -> None:
-    """Identifiers that are not text reach every consumer as binary."""
+def test_bytes_are_exported_as_binary(peer: Callable[[str], Any]) -> None:
+    """Identifiers that are not text are binary for every consumer."""
     pa, pl, duckdb, na = map(peer, ("pyarrow", "polars", "duckdb", "nanoarrow"))
     back = Pairtree().unmap_arrow(pa.array(["a", "^f/f", None]))
     expected = [b"a", b"\xff", None]
@@ -230,7 +230,7 @@ def test_octets_go_out_as_binary(peer: Callable[[str], Any]) -> None:
 
 
 def test_consumers_outlive_the_column(implementation: Implementation, peer: Callable[[str], Any]) -> None:
-    """What a consumer took stays whole when the column and its source are gone."""
+    """Imported data outlives the column and its source."""
     pa, pl = peer("pyarrow"), peer("polars")
     taken = [pa.array(Pairtree().map_arrow(pl.Series(IDS))), pl.Series(Pairtree().map_arrow(pa.array(IDS)))]
     tables = [pa.table(Pairtree().map_table(pa.array(IDS, kind))) for kind in (pa.string(), pa.large_string())]
@@ -272,7 +272,7 @@ print("done")
 
 
 def test_without_pyarrow(peer: Callable[[str], Any]) -> None:
-    """polars and DuckDB need no pyarrow for any of this, nor do we."""
+    """polars and DuckDB work without pyarrow."""
     peer("polars")
     peer("duckdb")
     environment = {**os.environ, "PRESSMARK_IMPLEMENTATION": _kernels.active.NAME}
@@ -291,7 +291,7 @@ def test_without_pyarrow(peer: Callable[[str], Any]) -> None:
 
 
 def test_polars_expression(peer: Callable[[str], Any]) -> None:
-    """A layout inside an expression of polars, lazily too."""
+    """A layout works in an expression of polars, also a lazy one."""
     pl = peer("polars")
     layout = Pairtree()
     expression = pl.col("id").map_batches(lambda ids: pl.Series(layout.map_arrow(ids)), return_dtype=pl.String)
@@ -301,7 +301,7 @@ def test_polars_expression(peer: Callable[[str], Any]) -> None:
 
 
 def test_duckdb_function(peer: Callable[[str], Any]) -> None:
-    """A layout as an Arrow function of DuckDB."""
+    """A layout works as an Arrow function of DuckDB."""
     peer("pyarrow")
     duckdb = peer("duckdb")
     layout = Pairtree()

@@ -1,4 +1,4 @@
-"""Threads: the same column, the same errors, in the same order, whatever their number."""
+"""Threads: the results, errors and order do not depend on their number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("_under")
 
 @pytest.fixture(autouse=True)
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let parts be short, so that short columns have many."""
+    """Make parts short, so that short columns have many."""
     monkeypatch.setattr(columns, "PART_ITEMS", 10)
     monkeypatch.setattr(columns, "MANY_OCTETS", 100)
 
@@ -34,7 +34,7 @@ def items(count: int, seed: int = 1) -> list[bytes | None]:
 @pytest.mark.parametrize("layout", [Pairtree(), HashAndIdNTuple()], ids=lambda layout: layout.name)
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 0, None])
 def test_same_result(layout: Layout, threads: int | None) -> None:
-    """Long chunks are cut, short ones gathered; order is kept."""
+    """Long chunks are split, short ones merged; order is kept."""
     for sizes in ((1000,), (0, 3, 4, 5, 300, 1, 0, 40), (1,) * 50):
         parts = [items(size, size) for size in sizes]
         every = [item for part in parts for item in part]
@@ -52,7 +52,7 @@ def test_same_result(layout: Layout, threads: int | None) -> None:
 
 
 def test_parts() -> None:
-    """One thread keeps the chunks of a stream; several cut a long one."""
+    """One thread keeps the chunks of a stream; several split a long one."""
     array = strings(items(1000))
     assert Pairtree().map_arrow(Array(array), threads=1).chunk_count == 1
     assert Pairtree().map_arrow(Array(array), threads=2).chunk_count == 8
@@ -61,11 +61,11 @@ def test_parts() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_first_error(implementation: Implementation, threads: int) -> None:
-    """The first failing item is named, even if a later one fails sooner or the column breaks off behind it."""
+    """The first failing item is reported, even if a later one or the column itself fails sooner."""
     parts = [items(500), [b"a"] * 3 + [b""] + [b"b"] * 400, [b""] * 100]
     arrays = [strings(part) for part in parts]
     broken = ([*arrays[:2], changed(arrays[0], length=-1)], (5, b"gone"))
-    # pyarrow reads a stream whole, and sees what is behind the item first.
+    # pyarrow reads the whole stream, and sees later data first.
     for arrays_behind, failure in ((arrays, None), *([broken] if implementation == NATIVE else [])):
         with pytest.raises(IdentifierError) as caught:
             Pairtree().map_arrow(Stream(arrays[0], *arrays_behind, failure=failure), threads=threads)

@@ -1,4 +1,4 @@
-"""Small bags for tests: a good one, described, that a test changes in one point before or after it is written."""
+"""Small bags for tests: a valid one that a test changes in one point before or after it is written."""
 
 from __future__ import annotations
 

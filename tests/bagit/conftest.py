@@ -1,4 +1,4 @@
-"""What tests of bags share with those of the fixity engine and of stores."""
+"""Fixtures shared with the tests of fixity and of stores."""
 
 from __future__ import annotations
 

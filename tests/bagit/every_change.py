@@ -1,4 +1,4 @@
-"""Every change that makes, updates or completes a bag, killed or refused by the system at every single step.
+"""Every change that creates, updates or completes a bag, killed or refused at every single step.
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
@@ -101,17 +101,17 @@ def fresh(case: Case, folder: Path) -> None:
 
 
 def quoted(folder: Path) -> dict[bytes, bytes]:
-    """Return what has its own name: not what is in hidden directories."""
+    """Return all files except those in hidden directories."""
     return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
 
 
 def is_part(found: dict[bytes, bytes], before: dict[bytes, bytes], after: dict[bytes, bytes]) -> bool:
-    """Return whether some files have come, each of them whole."""
+    """Return whether some files have arrived, each of them complete."""
     return before.items() <= found.items() <= after.items()
 
 
 def refusal(case: Case, folder: Path) -> str:
-    """Run again; return why that was refused, if it was."""
+    """Run again; return the refusal, if any."""
     try:
         case.run(folder)
     except BagError as error:
@@ -120,7 +120,7 @@ def refusal(case: Case, folder: Path) -> str:
 
 
 def armed(case: Case, folder: Path, how: tuple[int, int], step: int) -> tuple[int, str]:
-    """Run in a child; return how it ended, and the error."""
+    """Run in a child process; return its exit status and the error."""
     library = ctypes.CDLL(None)
     reading, writing = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Fuzzes the readers of bags, and the validation of whole ones: ``python tests/bagit/fuzz.py [SECONDS [SEED [CASE]]]``.
+"""Fuzz the readers of bags, and validation: ``python tests/bagit/fuzz.py [SECONDS [SEED [CASE]]]``.
 
 Every case has its number; the seed and the number give the same case again. The last line says how many there were.
 """
@@ -37,7 +37,7 @@ from pressmark.bagit.problems import KINDS
 from pressmark.reports import Problem
 from support.implementations import implementations_to_test, use
 
-# Above what the interpreter and the imports take; in KiB.
+# In KiB, above the use of the interpreter and imports.
 MEMORY = 160 << 10
 VERSIONS = ((0, 93), (0, 96), (0, 97), (1, 0))
 CHARSETS = (
@@ -73,7 +73,7 @@ class Fuzzer:
         self.bag = os.path.join(folder, b"within", b"bag")
         self.outside = os.path.join(folder, b"outside")
         self.kinds: Counter[str] = Counter()
-        # A directory's own file, one beside the bag whose name begins like the bag's, and somebody's home.
+        # A directory's own file, one beside the bag with a similar name, and a home directory.
         self.forbidden = [self.outside, self.bag + b"-evil"]
         for directory in self.forbidden:
             os.makedirs(directory)
@@ -84,7 +84,7 @@ class Fuzzer:
 
     @staticmethod
     def _imports() -> list[bytes]:
-        # Modules that are imported when they are first needed, what threads and processors the machine has, and the
+        # Modules imported on first use, the numbers of threads and processors, and the
         # validation's own temporary files.
         return [
             *map(os.fsencode, filter(None, sys.path)),
@@ -95,7 +95,7 @@ class Fuzzer:
         ]
 
     def case(self, number: int) -> str:
-        """Run one case and return what it was about."""
+        """Run one case and return its description."""
         random = Random(f"{self.seed}:{number}")
         targets: tuple[Callable[[Random], None], ...] = (
             *(self.manifest, self.manifest, self.listing, self.listing, self.info, self.fetch, self.declaration),
@@ -149,7 +149,7 @@ class Fuzzer:
         assert again == [(entry.digest, entry.path) for entry in good]
 
     def listing(self, random: Random) -> None:
-        """Listings are dictionaries, the same in both implementations."""
+        """Listings are dictionaries, equal in both implementations."""
         grammar, encoding, tag = self.grammar(random), random.choice(CHARSETS), random.random() < 0.2
         version = random.choice(VERSIONS)
         data = {
@@ -205,7 +205,7 @@ class Fuzzer:
             assert again.elements == kept == copy.elements
 
     def fetch(self, random: Random) -> None:
-        """Entries are in the payload, and come back."""
+        """Entries are in the payload, and are read back."""
         grammar, encoding, version = self.grammar(random), random.choice(CHARSETS), random.choice(VERSIONS)
         data = mutated(random, grammar.encoded(grammar.fetch(), encoding))
         found = list(read_fetch(io.BytesIO(data), encoding, version))
@@ -230,10 +230,10 @@ class Fuzzer:
         assert find_charset(declaration.encoding) is not None
         assert read_declaration(declaration_bytes(declaration))[0] == declaration
 
-    # --- whole bags
+    # --- bags -----
 
     def whole(self, random: Random) -> None:
-        """A bag of any sort is validated: no exception, and nothing outside of it is opened."""
+        """Any bag is validated without an exception, and no file outside of it is opened."""
         from pressmark.bagit.validation.validate import validate
 
         shutil.rmtree(self.bag, ignore_errors=True)
@@ -254,7 +254,7 @@ class Fuzzer:
         assert not seen, f"opened outside of the bag: {seen}"
 
     def make(self, random: Random) -> None:
-        """Write a bag, or something like one."""
+        """Write a bag, or a similar directory."""
         grammar = self.grammar(random)
         there = random.sample(list(FILES), random.randint(0, len(FILES)))
         if random.random() < 0.95:
@@ -292,7 +292,7 @@ class Fuzzer:
 
     @staticmethod
     def nearly_good(random: Random, grammar: Grammar, there: list[bytes]) -> dict[bytes, bytes]:
-        """Return the tag files of a bag that is as it must be, but for one of them."""
+        """Return the tag files of a bag that are correct except one."""
         payload = [path for path in there if path.startswith(b"data/")]
         files = {b"bagit.txt": declaration_bytes(), b"bag-info.txt": grammar.info() if random.random() < 0.3 else b""}
         for algorithm in random.sample(("md5", "sha512", "sha256", "crc12"), random.choice((1, 1, 2))):
@@ -310,7 +310,7 @@ class Fuzzer:
 
     @staticmethod
     def anything(random: Random, grammar: Grammar) -> dict[bytes, bytes]:
-        """Return tag files of any sort."""
+        """Return arbitrary tag files."""
         declaration = grammar.declaration()
         encoding = read_declaration(declaration)[0].encoding
         files = {b"bagit.txt": declaration, b"bag-info.txt": grammar.info()}
@@ -331,13 +331,13 @@ class Fuzzer:
 
 
 def memory() -> int:
-    """Return the most memory that this process ever had, in KiB."""
+    """Return the peak memory of this process in KiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak >> 10 if sys.platform == "darwin" else peak
 
 
 def main(arguments: list[str]) -> int:
-    """Run cases for so many seconds, or the one that is named; return the exit status."""
+    """Run cases for this many seconds, or the given one; return the exit status."""
     seconds = float(arguments[0]) if arguments else 60.0
     seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(4), "big")
     only = int(arguments[2]) if len(arguments) > 2 else None
@@ -359,7 +359,7 @@ def main(arguments: list[str]) -> int:
                 if failures >= 20:
                     break
             number += 1
-            # What everything takes that is made once is there by then.
+            # One-time allocations have been made by then.
             if number == 500:
                 before = memory()
             now = time.monotonic()
@@ -368,7 +368,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{now - begun:.0f} s, {number} cases, {failures} failures, {memory() >> 10} MiB", flush=True)
             if only is not None or now - begun >= seconds:
                 break
-        # Files of other owners or modes do not occur, but what is left may be a pipe or a loop.
+        # Other owners or modes do not occur, but leftovers may be pipes or loops.
         shutil.rmtree(fuzzer.bag, ignore_errors=True)
     if before is not None and memory() - before > MEMORY:
         failures += 1

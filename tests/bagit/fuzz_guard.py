@@ -1,4 +1,4 @@
-"""Sees whether anybody opens what must not be opened, be it from Python or from C."""
+"""Detect when Python or C code opens a forbidden file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HEAD = struct.Struct("iIII")
 
 
 class Guard:
-    """Watches directories, and what Python opens by a name.
+    """Watch directories, and the paths that Python opens.
 
-    On Linux the kernel tells of every file in them that is opened, and of themselves (inotify). Everywhere Python's
-    audit tells of files and directories that are opened by an absolute path, or one that leads up.
+    On Linux the kernel reports every opened file in them, and the directories (inotify). On all systems, Python's
+    audit hook reports files and directories opened by an absolute path, or by one that leads up.
 
     :param forbidden: directories in which nothing may be opened
     :param allowed: where files may be opened by their names while the guard is :attr:`on`
@@ -51,7 +51,7 @@ class Guard:
             self._seen.append(f"{event} {path!r}")
 
     def seen(self) -> list[str]:
-        """Return what was opened since the last time, and must not have been."""
+        """Return the forbidden paths opened since the last call."""
         found, self._seen = self._seen, []
         while self._watched:
             try:

@@ -1,4 +1,4 @@
-"""A web server on this machine that behaves as badly as a test wants it to."""
+"""A local web server that misbehaves on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.requests.append((self.path, self.headers))
         answers = self.server.answers.get(self.path, [missing])
-        # The last answer is given for ever.
+        # The last answer is repeated.
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         answer(self)
 
@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def send(self, status: int, headers: dict[str, str], body: bytes = b"", *, length: bool = True) -> None:
-        """Send an answer; without its ``length``, nothing says where it ends."""
+        """Send an answer; without its ``length``, its end is not announced."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """The server; ``requests`` holds what it was asked for, path and headers."""
+    """The server; ``requests`` lists path and headers of each request."""
 
     daemon_threads = True
     block_on_close = False
@@ -59,11 +59,11 @@ class Server(ThreadingHTTPServer):
         self.scheme = "http" if context is None else "https"
         self.stopped = threading.Event()
         if context is not None:
-            # The handshake is made by the connection's own thread.
+            # The connection's own thread does the handshake.
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, *_arguments: Any) -> None:
-        """A client that goes away in the middle is what is tested."""
+        """Tests let clients disconnect in the middle."""
 
     @property
     def port(self) -> int:
@@ -80,14 +80,14 @@ class Server(ThreadingHTTPServer):
         return f"{self.scheme}://{host or self.server_address[0]!s}:{self.port}{path}"
 
     def answer(self, path: str, *answers: Answer) -> str:
-        """Give these answers, one after the other, to requests for ``path``; return its URL."""
+        """Answer requests for ``path`` with these answers in turn; return its URL."""
         self.answers[path] = list(answers)
         return self.url(path)
 
 
 @contextmanager
 def serving(address: str = "127.0.0.1", context: ssl.SSLContext | None = None) -> Iterator[Server]:
-    """A server that runs as long as the block."""
+    """A server that runs during the block."""
     server = Server(address, context)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -108,7 +108,7 @@ def missing(handler: Handler) -> None:
 
 
 def status(code: int, **headers: str) -> Answer:
-    """Answer with a status and nothing else; underscores in names of headers are hyphens."""
+    """Answer with a status only; underscores in header names become hyphens."""
     return lambda handler: handler.send(code, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
@@ -117,12 +117,12 @@ def redirect(url: str, code: int = 302) -> Answer:
 
 
 def whole(body: bytes, **headers: str) -> Answer:
-    """Answer with the whole body, whatever part was asked for."""
+    """Answer with the whole body, ignoring ranges."""
     return lambda handler: handler.send(200, {name.replace("_", "-"): value for name, value in headers.items()}, body)
 
 
 def ranged(body: bytes, etag: str = '"one"') -> Answer:
-    """Answer as a good server does."""
+    """Answer as a correct server does."""
 
     def answer(handler: Handler) -> None:
         found = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "")
@@ -140,7 +140,7 @@ def ranged(body: bytes, etag: str = '"one"') -> Answer:
 
 
 def dropped(body: bytes, after: int, etag: str | None = '"one"', **headers: str) -> Answer:
-    """Begin to answer, and close the connection after so many bytes."""
+    """Start to answer, and close the connection after this many bytes."""
 
     def answer(handler: Handler) -> None:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -153,7 +153,7 @@ def dropped(body: bytes, after: int, etag: str | None = '"one"', **headers: str)
 
 
 def drip(size: int = 1, pause: float = 0.01, **headers: str) -> Answer:
-    """Answer without end, a few bytes at a time."""
+    """Answer endlessly, a few bytes at a time."""
 
     def answer(handler: Handler) -> None:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -165,7 +165,7 @@ def drip(size: int = 1, pause: float = 0.01, **headers: str) -> Answer:
 
 
 def silence(handler: Handler) -> None:
-    """Answer nothing at all, until the server ends."""
+    """Do not answer until the server ends."""
     handler.server.stopped.wait()
     handler.close_connection = True
 
@@ -174,7 +174,7 @@ def silence(handler: Handler) -> None:
 
 
 class Certificates:
-    """An authority of our own, and a server's certificate of it.
+    """A test certificate authority, and a server certificate from it.
 
     :param folder: where the files are made
     :param names: of the server, as a certificate's subjectAltName has them: ``DNS:localhost,IP:127.0.0.1``

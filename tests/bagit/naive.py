@@ -1,4 +1,4 @@
-"""A validator in a few lines, written from the draft alone: a bag is whole, or what is wrong with it."""
+"""A validator in a few lines, written from the draft alone: it returns the reason why a bag is invalid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ STAGING = b".pressmark-bag/"
 
 
 def decoded(path: bytes) -> bytes:
-    """Return a path of a manifest of version 1.0."""
+    """Return the path from a line of a version 1.0 manifest."""
     return re.sub(rb"%(25|0[AD])", lambda found: bytes.fromhex(found[1].decode()), path)
 
 
 def listed(data: bytes) -> dict[bytes, str]:
-    """Return what a manifest lists."""
+    """Return the entries of a manifest."""
     lines = data.split(b"\n")
     assert lines.pop() == b""
     pairs = [line.split(b"  ", 1) for line in lines]
@@ -27,7 +27,7 @@ def listed(data: bytes) -> dict[bytes, str]:
 
 
 def flaws(folder: Path | bytes) -> list[str]:
-    """Return what keeps a directory from being a valid bag of version 1.0 with tag manifests; empty for one that is."""
+    """Return why a directory is not a valid bag of version 1.0 with tag manifests; empty for a valid one."""
     files = {
         path.replace(os.fsencode(os.sep), b"/"): data
         for path, data in tree(Path(os.fsdecode(folder))).items()

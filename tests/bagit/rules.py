@@ -1,4 +1,4 @@
-"""Every rule of the BagIt draft, numbered, with the bags that break just that rule and those that must pass.
+"""Every rule of the BagIt draft, numbered, with bags that break exactly that rule and bags that must pass.
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A rule is a sentence of it with MUST,
 MUST NOT, REQUIRED, SHALL, SHOULD, SHOULD NOT or RECOMMENDED, or a MAY that binds who reads. The words are ours.
@@ -21,7 +21,7 @@ __all__ = ["RULES", "Case", "Rule"]
 
 @dataclass(frozen=True)
 class Case:
-    """A bag, and what the full validation says of it.
+    """A bag, and the result of its full validation.
 
     :ivar words: what is done to a good bag
     :ivar kinds: of all problems of its report, warnings as well; none for a bag that must pass without a word
@@ -110,13 +110,13 @@ def link(name: str, target: str) -> Callable[[Path], object]:
 
 
 def tag_lines(*, without: bytes = b"", more: bytes = b"", algorithm: str = "sha512", **sketch: Any) -> bytes:
-    """Return a tag manifest for a sketch, without a file or with more lines."""
+    """Return a tag manifest for a sketch, without a file or with additional lines."""
     tags = Sketch(**sketch).tags()
     return b"".join(line(data, path, algorithm) for path, data in tags.items() if path != without) + more
 
 
 def two_algorithms(**lines: bytes) -> dict[str, Any]:
-    """Return a sketch with two payload manifests, in which a manifest may have other lines."""
+    """Return a sketch with two payload manifests, one of which may have other lines."""
     names = {"sha512": MANIFEST, "sha256": "manifest-sha256.txt"}
     return {
         "algorithms": ["sha512", "sha256"],

@@ -1,4 +1,4 @@
-"""A bag that is opened: what its tag files say, without a look at its payload."""
+"""An opened bag: the content of its tag files, without reading its payload."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
-    """Version, encoding, elements, manifests and what is to be fetched are attributes."""
+    """Version, encoding, elements, manifests and fetch entries are attributes."""
     path = Sketch(
         version="0.97",
         info=b"Contact-Name: A\nContact-Name: B\n",
@@ -49,7 +49,7 @@ def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
 
 
 def test_every_way_to_a_bag_gives_all_its_methods(tmp_path: Path) -> None:
-    """Opened, made, changed: it is a :class:`Bag`, which can be validated and changed again."""
+    """An opened, created or changed bag is a :class:`Bag` with all methods."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.txt").write_bytes(b"a")
     elsewhere = pressmark.bagit.create(tmp_path / "given", tmp_path / "bag", ["md5"])
@@ -69,7 +69,7 @@ def test_every_way_to_a_bag_gives_all_its_methods(tmp_path: Path) -> None:
 
 
 def test_payload(tmp_path: Path) -> None:
-    """What the payload manifests list is read when it is first asked for, and once."""
+    """Payload entries are read from the manifests on first use, and only once."""
     path = Sketch().write(tmp_path / "bag")
     opened = Bag.open(path)
     assert opened.payload is opened.payload
@@ -80,7 +80,7 @@ def test_payload(tmp_path: Path) -> None:
 
 
 def test_minimal(tmp_path: Path) -> None:
-    """A bag needs only bagit.txt to be opened; what is not there is empty."""
+    """A bag with only bagit.txt can be opened; everything else is empty."""
     (tmp_path / "bagit.txt").write_bytes(b"")
     opened = Bag.open(tmp_path)
     assert (opened.version, opened.encoding) == ((1, 0), "UTF-8")
@@ -90,7 +90,7 @@ def test_minimal(tmp_path: Path) -> None:
 
 
 def test_what_is_no_bag(tmp_path: Path) -> None:
-    """A directory without bagit.txt, or what is no directory, is refused by name."""
+    """A directory without bagit.txt, or a path that is not a directory, is refused by name."""
     with pytest.raises(BagError, match=r"bagit.txt not found") as caught:
         Bag.open(tmp_path)
     assert caught.value.path == os.fsencode(tmp_path)
@@ -102,7 +102,7 @@ def test_what_is_no_bag(tmp_path: Path) -> None:
 
 @posix
 def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
-    """A bag is opened without a look at what its links lead to outside of it."""
+    """Opening a bag does not read the targets of links that lead out of it."""
     path = Sketch(fetch=b"https://example.org/a 6 data/a.txt\n").write(tmp_path / "bag")
     for name in ("bag-info.txt", "manifest-sha512.txt", "fetch.txt"):
         (path / name).rename(tmp_path / name)
@@ -115,7 +115,7 @@ def test_tag_files_that_lead_outside(tmp_path: Path) -> None:
 
 
 def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tag file that the disk does not give is an error when it is needed."""
+    """An unreadable tag file is an error when it is needed."""
     path = Sketch().write(tmp_path / "bag")
     original = bag_tags.BagDirectory.open
 
@@ -135,7 +135,7 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_methods(tmp_path: Path) -> None:
-    """A bag validates itself as the function does, with its options."""
+    """The methods of a bag equal the functions, with their options."""
     path = Sketch().write(tmp_path / "bag")
     assert Bag.open(path).validate().ok
     (path / "data" / "a.txt").write_bytes(b"other\n")
@@ -146,7 +146,7 @@ def test_methods(tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    """The package imports its parts when they are asked for, and knows no others."""
+    """The package imports its public names on first use, and has no others."""
     assert pressmark.bagit.Bag is Bag
     with pytest.raises(AttributeError, match="nothing"):
         _ = pressmark.bagit.nothing

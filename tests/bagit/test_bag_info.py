@@ -1,4 +1,4 @@
-"""Bag metadata: order, repeats, folds and untouched bytes."""
+"""Bag metadata: order, repeats, folds and unchanged bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse(data: bytes, version: tuple[int, int] = (1, 0), encoding: str = "UTF-8
 
 
 def test_the_example_of_the_draft() -> None:
-    """Section 2.2.2's own file is good, and folded values are one."""
+    """The example of section 2.2.2 is valid, and folded values are joined."""
     info, kinds = parse(EXAMPLE)
     assert kinds == []
     assert check_elements(info) == []
@@ -52,13 +52,13 @@ def test_the_example_of_the_draft() -> None:
     | st.lists(st.sampled_from([*EXAMPLE.split(b" "), b"\r", b"\n", b"\xef\xbb\xbf"])).map(b" ".join)
 )
 def test_untouched_bytes_stay(data: bytes) -> None:
-    """Whatever is read is written as it was, and every problem has a kind."""
+    """Any content is written back unchanged, and every problem has a known kind."""
     for encoding in ("UTF-8", "UTF-16", "UTF-16LE", "ISO-8859-1"):
         info, kinds = parse(data, encoding=encoding)
         assert info.to_bytes() == data
         assert set(kinds) <= set(KINDS)
         if not encoding.startswith("UTF-16"):
-            # What ends with half a unit cannot be gone on with.
+            # A file that ends with half a code unit cannot be extended.
             info.remove("Contact-Name")
             info.add("Contact-Name", "x")
             again, _ = parse(info.to_bytes(), encoding=encoding)
@@ -76,7 +76,7 @@ labels = st.sampled_from(["Contact-Name", "X", "Bag Count", "\u00e9\u00e8", "Ext
 
 @given(st.lists(st.tuples(labels, values), max_size=8), st.sampled_from(["UTF-8", "UTF-16", "UTF-32BE", "GB18030"]))
 def test_elements_come_back(elements: list[tuple[str, str]], encoding: str) -> None:
-    """What is written is read, in its order, repeats and all, folded where it is long."""
+    """Written elements are read back in order, with repeats, and folded if long."""
     info = BagInfo(elements, encoding)
     data = info.to_bytes()
     again, kinds = parse(data, encoding=encoding)
@@ -86,7 +86,7 @@ def test_elements_come_back(elements: list[tuple[str, str]], encoding: str) -> N
 
 
 def test_long_values_are_folded() -> None:
-    """At blanks, to lines of 79 characters, each but the first indented; what has no blanks stays whole."""
+    """Long values are folded at blanks, to lines of 79 characters with an indent; a value without blanks is not."""
     info = BagInfo([("External-Description", " ".join(f"word{number}" for number in range(50)))])
     lines = info.to_bytes().decode().splitlines()
     assert len(lines) > 4
@@ -101,13 +101,13 @@ def test_long_values_are_folded() -> None:
 
 
 def test_breaks_become_folds() -> None:
-    """A value's line breaks are folds, which read as blanks."""
+    """Line breaks in a value become folds, which are read as blanks."""
     info = BagInfo([("A", " one\r\n  two\n\nthree\n")])
     assert info.get("A") == "one two three"
 
 
 def test_setting_in_place() -> None:
-    """A changed element stays where it is, others keep their bytes; repeats go; what is the same stays untouched."""
+    """A changed element keeps its place, others keep their bytes, and repeats are removed."""
     data = b"A: 1\r\ncontact-name:  Jane\r\nB: 2\r\nContact-Name: Joe\r\n\t more\r\nC : 3"
     info, _ = parse(data)
     info.set("Contact-Name", "Jill")
@@ -115,7 +115,7 @@ def test_setting_in_place() -> None:
     info.set("A", "1")
     info.set("bagging-date", "2020-02-02")
     assert info.to_bytes() == b"A: 1\r\ncontact-name: Jill\r\nB: 2\r\nC : 3\r\nBagging-Date: 2020-02-02\r\n"
-    # Other labels are what they are, case and all.
+    # Other labels are kept, with their case.
     info.set("a", "4")
     assert info.all("A") == ["1"]
     assert info.remove("Contact-Name") == 1
@@ -131,7 +131,7 @@ def test_setting_in_place() -> None:
     [("", "x"), ("a:b", "x"), ("a\nb", "x"), (" a", "x"), ("a ", "x"), ("a", ""), ("a", " \n"), ("a", "\ud800")],
 )
 def test_what_cannot_be_written(label: str, value: str) -> None:
-    """A label or value that would not come back is refused, and nothing changes."""
+    """A label or value that would not be read back is refused, and nothing changes."""
     info = BagInfo()
     with pytest.raises(ValueError, match=r".+"):
         info.add(label, value)
@@ -141,7 +141,7 @@ def test_what_cannot_be_written(label: str, value: str) -> None:
 
 
 def test_encodings() -> None:
-    """The mark of UTF-16 is written once, new elements are in the file's byte order; other sets have their limits."""
+    """UTF-16 has one byte-order mark, new elements use the file's byte order, and other character sets are limited."""
     info = BagInfo(encoding="UTF-16")
     assert info.to_bytes() == b""
     info.add("A", "\u00e9")
@@ -175,13 +175,13 @@ def test_encodings() -> None:
     ],
 )
 def test_lines_that_are_wrong(data: bytes, kinds: list[str], elements: list[tuple[str, str]]) -> None:
-    """Each has just its problem, and all that can be read is."""
+    """Each malformed line has exactly its problem, and the others are read."""
     info, found = parse(data)
     assert (found, info.elements) == (kinds, elements)
 
 
 def test_blanks_before_1_0() -> None:
-    """Up to 0.97 there may be any blanks around the colon; they are part of nothing."""
+    """Up to 0.97, blanks around the colon are allowed, and not part of label or value."""
     info, kinds = parse(b"A \t:  b\nC:d\n", (0, 97))
     assert (info.elements, kinds) == ([("A", "b"), ("C", "d")], [])
 
@@ -215,11 +215,11 @@ def test_blanks_before_1_0() -> None:
     ],
 )
 def test_reserved_elements(elements: list[tuple[str, str]], kinds: list[str]) -> None:
-    """What section 2.2.2 says of the values and the number of reserved elements."""
+    """Reserved elements follow the rules of section 2.2.2 on values and repeats."""
     assert [one.kind for one in check_elements(BagInfo(elements))] == kinds
 
 
 def test_oxum() -> None:
-    """Octets and streams, of ASCII digits."""
+    """Payload-Oxum is a byte count and a file count in ASCII digits."""
     assert read_oxum("279164409832.1198") == (279164409832, 1198)
     assert read_oxum("1" * 5000 + ".1") is None

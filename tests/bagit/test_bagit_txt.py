@@ -1,4 +1,4 @@
-"""The bag declaration: what it says, and every way in which it can be wrong."""
+"""The bag declaration: its content, and every possible error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOOD = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("encoding", ["UTF-8", "utf-8", "ISO-8859-1"])
 def test_it_comes_back(version: tuple[int, int], encoding: str) -> None:
-    """Every known version and encoding; what is not UTF-8 is warned of."""
+    """Every known version and encoding is read back; any other than UTF-8 causes a warning."""
     declaration = Declaration(version, encoding)
     found, problems = read_declaration(declaration_bytes(declaration))
     assert found == declaration
@@ -25,7 +25,7 @@ def test_it_comes_back(version: tuple[int, int], encoding: str) -> None:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_any_line_end(end: bytes) -> None:
-    """LF, CR and CRLF."""
+    """LF, CR and CRLF are accepted."""
     assert read_declaration(GOOD.replace(b"\n", end)) == (Declaration(), [])
 
 
@@ -63,7 +63,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_is_wrong_is_said(what: str) -> None:
-    """Each has just its problems, and the best guess of what was meant."""
+    """Each declaration has exactly its problems, and the most likely meaning."""
     data, declaration, kinds = BAD[what]
     found, problems = read_declaration(data)
     assert found == declaration
@@ -74,7 +74,7 @@ def test_what_is_wrong_is_said(what: str) -> None:
 
 @given(st.binary(max_size=100) | st.lists(st.sampled_from([*GOOD.split(b" "), b" ", b"\r", b"\n"])).map(b"".join))
 def test_nothing_else_happens(data: bytes) -> None:
-    """Whatever is read, there are a version, an encoding that is known, and problems of known kinds; or it is good."""
+    """Any input gives a version, a known encoding, and problems of known kinds."""
     declaration, problems = read_declaration(data)
     assert all(one.kind in KINDS for one in problems)
     again, none = read_declaration(declaration_bytes(declaration))

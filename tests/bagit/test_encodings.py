@@ -1,4 +1,4 @@
-"""Text tag files: character sets, marks and lines."""
+"""Text tag files: character sets, byte-order marks and lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(data: bytes, encoding: str = "UTF-8", file: io.BytesIO | None = None) -
 
 
 class Trickle(io.BytesIO):
-    """A file that gives a few bytes at a time."""
+    """A file that returns a few bytes per read."""
 
     def __init__(self, data: bytes, size: int) -> None:
         super().__init__(data)
@@ -48,13 +48,13 @@ class Trickle(io.BytesIO):
 
 
 ENCODINGS = ["UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "UTF-32", "UTF-32LE", "ISO-8859-1", "Shift_JIS", "IBM037"]
-# Characters whose bytes look like line ends in one encoding or another.
+# Characters whose bytes resemble line ends in some encoding.
 TEXTS = st.text(st.sampled_from("ab \t\u0a0d\u0d0a\u0a00\u0d00\u010a\x85\u2028\x0b\x0c\x1c\r\n"), max_size=12)
 
 
 @given(TEXTS, st.sampled_from(ENCODINGS), st.integers(1, 9))
 def test_lines_end_after_decoding(content: str, encoding: str, size: int) -> None:
-    """LF, CR and CRLF end a line, nothing else does; however few bytes are read at a time, and where units are wide."""
+    """Only LF, CR and CRLF end a line, also in wide encodings and with short reads."""
     if encoding[:3] != "UTF":
         content = "".join(c for c in content if c in "ab \t\x85\r\n" and (encoding != "IBM037" or c != "\x85"))
     if encoding == "Shift_JIS":
@@ -75,7 +75,7 @@ def test_lines_end_after_decoding(content: str, encoding: str, size: int) -> Non
 
 @pytest.mark.parametrize("cut", range(1, 8))
 def test_a_pair_may_be_cut(cut: int) -> None:
-    """CRLF is one end of a line, whichever block its halves are in."""
+    """CRLF across two blocks is one line end."""
     data = b"ab\r\nc\r\r\nd\n\r"
     lines, kinds = read(data, file=Trickle(data, cut))
     assert [line.data for line in lines] == [b"ab", b"c", b"", b"d", b""]
@@ -137,7 +137,7 @@ def test_what_is_no_character_set(name: str) -> None:
 
 
 def test_a_line_end_may_hide() -> None:
-    """In UTF-7 a line end can be encoded inside a line: such a line is no text."""
+    """In UTF-7 a line end can be encoded inside a line: such a line is not text."""
     utf7 = charset("UTF-7")
     with pytest.raises(UnicodeDecodeError):
         utf7.to_utf8(b"a+AAo-b")
@@ -149,10 +149,10 @@ def test_a_line_end_may_hide() -> None:
 class Endless(io.RawIOBase):
     """A file too large for memory: one long line, then others."""
 
-    def __init__(self, length: int, rest: bytes, octet: bytes = b"x") -> None:
+    def __init__(self, length: int, rest: bytes, filling: bytes = b"x") -> None:
         self.left = length
         self.rest = rest
-        self.chunk = octet * (1 << 18)
+        self.chunk = filling * (1 << 18)
 
     def read(self, size: int = -1) -> bytes:
         if self.left:
@@ -165,7 +165,7 @@ class Endless(io.RawIOBase):
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16LE"])
 def test_a_line_may_be_endless(encoding: str) -> None:
-    """A hundred million bytes without a line's end take no memory; the lines after them are read."""
+    """A hundred million bytes without a line end take no memory; the following lines are read."""
     rest = "\r\nnext\n".encode(charset(encoding).codec)
     length = 100_000_000
     tracemalloc.start()
@@ -187,7 +187,7 @@ def test_a_line_may_be_endless(encoding: str) -> None:
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b""])
 def test_the_longest_line(length: int, end: bytes) -> None:
-    """A line of the limit is read, a longer one is skipped, however it ends."""
+    """A line of the maximum length is read, a longer one is skipped, with any line end."""
     data = b"first\n" + b"x" * length + end + (b"last\n" if end else b"")
     lines, kinds = read(data)
     long_ones = [] if length > LINE_LIMIT else [b"x" * length]
@@ -198,7 +198,7 @@ def test_the_longest_line(length: int, end: bytes) -> None:
 
 
 def test_the_charset_is_a_value() -> None:
-    """Equal by what it is; UTF-8 is itself under all its names."""
+    """Character sets are equal by value; UTF-8 is one under all its names."""
     assert charset("utf8") is UTF8
     assert charset("latin1") == charset("latin1")
     assert charset("UTF-16LE").unit == 2

@@ -15,18 +15,18 @@ from support.effort import stride
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: One step in so many is taken.
+#: The distance between the tested steps.
 STRIDE = str(stride(7))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}", f"-{errno.EACCES}"])
 @pytest.mark.parametrize("case", ["in-place", "elsewhere", "update", "complete"])
 def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
-    """A change is made or not made, or the same call finishes it; nothing is lost or half there, the error is true."""
+    """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
     if case == "complete":
         pytest.importorskip("urllib3")
     here = Path(__file__).parent
-    # The tests first: there is a library called bagit, too.
+    # The tests first: there is also a library called bagit.
     paths = [str(here.parent), str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = {
         **os.environ,

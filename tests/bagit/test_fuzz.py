@@ -45,9 +45,9 @@ print([
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of what C opens")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports files opened by C")
 def test_the_guard_sees(tmp_path: Path) -> None:
-    """Files of a bag may be opened; what lies outside is seen, by name, relative to a descriptor, or through a link."""
+    """Files of a bag may be opened; the guard detects others, by path, by descriptor or through a link."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     for directory in (inside, outside):
         directory.mkdir()
@@ -65,7 +65,7 @@ def test_the_guard_sees(tmp_path: Path) -> None:
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes, links and resource limits of POSIX")
 def test_fuzzing() -> None:
-    """Some seconds find nothing; the seed in the output repeats a failure."""
+    """A few seconds of fuzzing find nothing; the seed in the output reproduces a failure."""
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     run = subprocess.run(
         [sys.executable, str(SCRIPT), str(repeats(2, 60))], env=variables, capture_output=True, text=True, check=False

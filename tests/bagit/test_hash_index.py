@@ -1,4 +1,4 @@
-"""Numbers found by path, without the paths."""
+"""An index from paths to numbers that does not store the paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pressmark.bagit.hash_index import HashIndex
 
 
 def test_numbers() -> None:
-    """Numbers are found by path, whatever their number."""
+    """Numbers are found by path, in any quantity."""
     numbers = HashIndex()
     for number in range(5000):
         numbers.put(b"data/%d" % number, number)

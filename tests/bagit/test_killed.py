@@ -31,7 +31,7 @@ STAGING = b".pressmark-bag/"
 
 pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="needs signals")]
 
-# Every run says when it begins, and with what; so it can be killed in what takes but a moment.
+# Every run reports each stage, so that it can be killed in a short one.
 BEGIN = """
 import datetime, os, sys, time
 from pressmark.bagit.bag import create
@@ -57,7 +57,7 @@ UPDATE = BEGIN + 'update(path, add="sha256", drop="md5", accept=["added", "remov
 
 
 def make_source(folder: Path) -> None:
-    """Make a directory with enough names in it that moving them takes a while."""
+    """Make a directory with so many names that moving them takes time."""
     draw = random.Random(7)
     folder.mkdir()
     for number in range(80):
@@ -72,10 +72,10 @@ def make_source(folder: Path) -> None:
 
 
 class Run(NamedTuple):
-    """What became of a run.
+    """The result of a run.
 
     :ivar status: of the process
-    :ivar stage: the last that it told, or of one that failed its last words
+    :ivar stage: the last reported stage, or the last line of a failed run
     :ivar times: seconds from its beginning to each stage, and to its end
     """
 
@@ -85,7 +85,7 @@ class Run(NamedTuple):
 
 
 def run(code: str, folder: Path, implementation: Implementation, kill: tuple[str, float] | None = None) -> Run:
-    """Run ``code``; kill it so many seconds after it has told a stage, where that is asked for."""
+    """Run ``code``; optionally kill it this many seconds after a stage was reported."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(folder)],
         stdout=subprocess.PIPE,
@@ -113,14 +113,14 @@ def run(code: str, folder: Path, implementation: Implementation, kill: tuple[str
 
 
 def moment(draw: random.Random, times: dict[str, float]) -> tuple[str, float]:
-    """Return when to kill: anywhere, or as often while everything is moved, which takes but a moment."""
+    """Return when to kill: at any time, and equally often during the short stage of moves."""
     if draw.random() < 0.5:
         return "begin", draw.uniform(0, times["end"])
     return "move", draw.uniform(0, 1.2 * (times["end"] - times["move"]))
 
 
 class Case(NamedTuple):
-    """A command that is killed.
+    """A command to be killed.
 
     :ivar code: what runs; its argument is a folder
     :ivar make: writes that folder
@@ -135,7 +135,7 @@ class Case(NamedTuple):
 
 
 def lost_in_place(folder: Path, pristine: Path) -> str | None:
-    """Look for every file of the payload where it was, where it will be, and on its way."""
+    """Look for every payload file at its old place, its new place, and in between."""
     found = tree(folder)
     for path, data in tree(pristine).items():
         places = (path, b"data/" + path, STAGING + b"data/" + path)
@@ -145,14 +145,14 @@ def lost_in_place(folder: Path, pristine: Path) -> str | None:
 
 
 def lost_elsewhere(folder: Path, pristine: Path) -> str | None:
-    """The source is never touched, and the destination there or not."""
+    """The source is unchanged, and the destination complete or absent."""
     if tree(folder / "s") != tree(pristine / "s"):
         return "the source was changed"
     return "half of a destination" if (folder / "t").exists() and flaws(folder / "t") else None
 
 
 def lost_in_update(folder: Path, pristine: Path) -> str | None:
-    """The payload is never touched, and old tag files are there or moved away."""
+    """The payload is unchanged, and old tag files are in place or moved away."""
     found, before = tree(folder), tree(pristine)
     for path, data in before.items():
         if path.startswith(b"data/") and found.get(path) != data:
@@ -183,7 +183,7 @@ CASES = {
 
 
 def is_taken_for_a_bag(folder: Path) -> bool:
-    """Return whether anybody would open a directory as a bag."""
+    """Return whether a directory can be opened as a bag."""
     try:
         Bag.open(folder)
     except BagError:
@@ -195,7 +195,7 @@ def is_taken_for_a_bag(folder: Path) -> bool:
 def test_killed_runs(
     implementation: Implementation, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kill a run, check the files, and run it again, killed or not, until it ends; many times."""
+    """Kill a run, check the files, and run it again, with or without a kill, until it ends; many times."""
     case = CASES[name]
     pristine = tmp_path / "pristine"
     case.make(pristine)
@@ -214,7 +214,7 @@ def test_killed_runs(
         folder = tmp_path / f"{rounds}"
         shutil.copytree(pristine, folder)
         while True:
-            # Now and then a run that has to finish is killed as well.
+            # Sometimes the run that finishes is killed as well.
             killing = kills < KILLS and draw.random() < 0.7
             found = run(case.code, folder, implementation, moment(draw, undisturbed.times) if killing else None)
             bag = folder / case.bag
@@ -235,13 +235,13 @@ def test_killed_runs(
         assert {path: data for path, data in tree(bag).items() if not path.startswith(STAGING)} == whole
         shutil.rmtree(folder)
     if LONG:
-        told = (f"{number} {what}" for counts in (stages, states) for what, number in counts.most_common())
+        parts = (f"{number} {what}" for counts in (stages, states) for what, number in counts.most_common())
         with capsys.disabled():
-            print(f"\n{name}, {implementation}: {kills} kills in {rounds} rounds: {', '.join(told)}")
+            print(f"\n{name}, {implementation}: {kills} kills in {rounds} rounds: {', '.join(parts)}")
 
 
 def state_of(folder: Path, bag: Path, whole: dict[bytes, bytes]) -> str:
-    """Return what a killed run has left, in words."""
+    """Describe the leftovers of a killed run."""
     if bag.exists() and {path: data for path, data in tree(bag).items() if not path.startswith(STAGING)} == whole:
         return "left it whole"
     if (folder / ".pressmark-bag" / "journal").exists():

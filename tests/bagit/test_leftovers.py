@@ -1,4 +1,4 @@
-"""What the first version of Pressmark left when it was killed: today's finishes it, undoes it, or refuses it.
+"""Leftovers of killed runs of Pressmark's first version are finished, undone or refused.
 
 The files below were written by that version, killed at each of these moments.
 """
@@ -88,7 +88,7 @@ COPYING = {
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:
-    """Write a leftover, with the permissions that the first version gave directories."""
+    """Write a leftover, with the first version's permissions of directories."""
     for path, text in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def create_again(source: Path) -> list[Event]:
 
 @pytest.mark.parametrize("left", [MOVING_OUT, MOVING_IN], ids=["moving out", "moving in"])
 def test_a_decided_bag_is_finished(tmp_path: Path, left: dict[str, str]) -> None:
-    """The same call finishes what was decided, and only that."""
+    """Only the same call finishes a decided change."""
     source = write(tmp_path / "s", left)
     assert is_decided(os.fsencode(source))
     assert create_again(source) == [Stage("recover")]
@@ -121,7 +121,7 @@ def test_a_decided_bag_is_finished(tmp_path: Path, left: dict[str, str]) -> None
 
 
 def test_a_decided_bag_with_other_options(tmp_path: Path) -> None:
-    """Another call finishes the bag, and says that its own options were not used."""
+    """Another call finishes the bag, and reports that its own options were not used."""
     source = write(tmp_path / "s", MOVING_IN)
     with pytest.raises(BagError, match="with other options"):
         create(source)
@@ -130,7 +130,7 @@ def test_a_decided_bag_with_other_options(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [PREPARED, UNDOING], ids=["prepared", "undoing"])
 def test_what_was_not_decided_is_undone(tmp_path: Path, left: dict[str, str]) -> None:
-    """The source has all its files again, and the same call makes the bag."""
+    """An undecided change is undone, and the same call creates the bag."""
     source = write(tmp_path / "s", left)
     assert recover(os.fsencode(source)) is None
     assert tree(source) == contents(SOURCE)
@@ -140,7 +140,7 @@ def test_what_was_not_decided_is_undone(tmp_path: Path, left: dict[str, str]) ->
 
 
 def test_an_update_is_finished(tmp_path: Path) -> None:
-    """Before, the directory is no bag; the same call finishes the update."""
+    """Until the same call finishes the update, the directory is not a bag."""
     bag = write(tmp_path / "s", UPDATING)
     assert not validate(bag).ok
     events: list[Event] = []
@@ -152,7 +152,7 @@ def test_an_update_is_finished(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [MOVING_IN, UNDOING, UPDATING], ids=["create", "undo", "update"])
 def test_another_format_is_refused(tmp_path: Path, left: dict[str, str]) -> None:
-    """A journal with another number is not touched, and the message says what to do."""
+    """A journal of another format is not changed, and the message names the remedy."""
     name = next(path for path in left if "/journal" in path)
     journal = json.dumps({**json.loads(left[name]), "pressmark_bag": 2})
     bag = write(tmp_path / "s", {**left, name: journal})
@@ -164,7 +164,7 @@ def test_another_format_is_refused(tmp_path: Path, left: dict[str, str]) -> None
 
 
 def test_a_copy_is_made_again(tmp_path: Path) -> None:
-    """Half of a copy is replaced by a whole one; the source keeps its files."""
+    """An incomplete copy is replaced by a complete one; the source keeps its files."""
     write(tmp_path, COPYING)
     create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
     assert sorted(os.listdir(tmp_path)) == ["s", "t"]
@@ -174,7 +174,7 @@ def test_a_copy_is_made_again(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of directories")
 def test_a_copy_that_others_may_write_to(tmp_path: Path) -> None:
-    """Under another umask the first version let the group write: that is refused, and nothing of it is removed."""
+    """A group-writable copy of the first version is refused, and stays."""
     write(tmp_path, COPYING)
     (tmp_path / BESIDE).chmod(0o775)
     before = tree(tmp_path)
@@ -184,7 +184,7 @@ def test_a_copy_that_others_may_write_to(tmp_path: Path) -> None:
 
 
 def test_a_copy_that_was_finished(tmp_path: Path) -> None:
-    """The first version recorded its request without the bag's identity: the bag stays, and is not taken for ours."""
+    """Without the bag's identity in the recorded request, a finished bag is kept but not claimed."""
     request = {"command": "create", "algorithms": ["md5"], "info": [["X", "y"]], "links": "refuse", "tag_files": []}
     request |= {"sources": [str(tmp_path / "s")], "mode": "copy"}
     write(tmp_path, {f"s/{path}": text for path, text in SOURCE.items()})
@@ -197,7 +197,7 @@ def test_a_copy_that_was_finished(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("part", ["fetched", "", "fet"], ids=["whole", "empty", "half"])
 def test_a_download_is_continued(tmp_path: Path, part: str) -> None:
-    """The part of an interrupted download is used or replaced, and nothing of it stays."""
+    """The partial file of an interrupted download is used or replaced, and removed."""
     pytest.importorskip("urllib3")
     (tmp_path / "remote").write_text("fetched")
     bag = write(

@@ -30,7 +30,7 @@ LOOKS = ("stat", "lstat", "readlink", "scandir", "listdir")
 
 
 class Failing:
-    """Have the look number ``at`` fail, of those that :mod:`os` is asked for; with ``for_good`` all later ones, too."""
+    """Make file system access number ``at`` through :mod:`os` fail; with ``for_good`` all later ones, too."""
 
     def __init__(self, patch: pytest.MonkeyPatch, at: int, for_good: bool) -> None:
         self.looks = 0
@@ -86,14 +86,14 @@ CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
 
 
 def quoted(folder: Path) -> dict[bytes, bytes]:
-    """Return what is in a folder, but not in hidden directories."""
+    """Return the files of a folder, except those in hidden directories."""
     return {path: data for path, data in tree(folder).items() if b".pressmark-" not in path}
 
 
 @pytest.mark.parametrize("for_good", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, for_good: bool) -> None:
-    """A run is refused in one line, or does all; nothing is lost or half done, and the same call finishes."""
+    """A run is refused in one line, or completed; nothing is lost, and the same call finishes."""
     make, run, bag = CASES[case]
     at = 1 - STRIDE
     while True:
@@ -139,7 +139,7 @@ def blind(patch: pytest.MonkeyPatch, ending: str) -> None:
 
 
 def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a change can be neither made nor undone, nor its journal be seen, nothing that was moved is removed."""
+    """If a change can be neither made nor undone, and its journal is unreadable, moved files are kept."""
     Sketch().write(tmp_path / "b")
     base = os.fsencode(tmp_path / "b")
     before = tree(tmp_path / "b")
@@ -166,7 +166,7 @@ def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_hidden_directory_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody says that there was nothing to finish, or bags what is half changed."""
+    """If the hidden directory is unreadable, recovery and creation fail."""
     Sketch().write(tmp_path / "b")
     (tmp_path / "b" / ".pressmark-bag").mkdir()
     blind(monkeypatch, ".pressmark-bag")
@@ -181,7 +181,7 @@ def test_a_hidden_directory_that_cannot_be_seen(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_bag_that_cannot_be_seen_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
-    """It is not put into another bag unasked."""
+    """A bag whose bagit.txt is unreadable is not put into another bag."""
     Sketch().write(tmp_path / "b")
     before = tree(tmp_path)
     blind(monkeypatch, "bagit.txt")
@@ -191,7 +191,7 @@ def test_a_bag_that_cannot_be_seen_to_be_one(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bag's entries are not said to be none."""
+    """An unreadable fetch.txt does not count as missing."""
     make_holey_bag(tmp_path)
     bag = Bag.open(tmp_path / "s")
     assert len(bag.fetch) == 1

@@ -1,4 +1,4 @@
-"""The lines of manifests and tag manifests, each with what is wrong with it."""
+"""Lines of manifests and tag manifests, each with its problems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ names = st.binary(min_size=1, max_size=12) | st.lists(
 
 @given(st.lists(names.map(b"data/%b".__mod__)))
 def test_every_name_comes_back(paths: list[bytes]) -> None:
-    """What is written is read: any name that a file of the payload can have."""
+    """Any name of a payload file is read back."""
     paths = [path for path in paths if not why_unsafe(path) and canonical(path) == (path, False) and path[-1:] != b"/"]
     entries, kinds = read(b"".join(manifest_line(MD5, path) for path in paths))
     assert entries == [ManifestEntry(path, MD5, number) for number, path in enumerate(paths, 1)]
@@ -94,7 +94,7 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "path", "kinds"), LINES, ids=[ascii(line[0][-24:]) for line in LINES])
 def test_lines(line: bytes, path: bytes | None, kinds: list[str]) -> None:
-    """Each has just its problems, and gives the entry that can be understood all the same."""
+    """Each line has exactly its problems, and gives an entry if possible."""
     digest = "" if "checksum-malformed" in kinds else MD5
     assert read(line) == ([] if path is None else [ManifestEntry(path, digest, 1)], kinds)
 
@@ -120,31 +120,31 @@ TAG_LINES = [
 
 @pytest.mark.parametrize(("line", "path", "kinds"), TAG_LINES, ids=[ascii(line[0][-24:]) for line in TAG_LINES])
 def test_lines_of_tag_manifests(line: bytes, path: bytes | None, kinds: list[str]) -> None:
-    """Tag manifests list tag files, and neither payload nor themselves."""
+    """Tag manifests list tag files, not the payload or themselves."""
     assert read(line, tag=True) == ([] if path is None else [ManifestEntry(path, MD5, 1)], kinds)
 
 
 def test_a_name_may_begin_with_a_blank() -> None:
-    """A tag file of such a name is listed with a needless segment before it."""
+    """A tag file whose name begins with a blank is listed as ``./`` and its name."""
     line = manifest_line(MD5, b" x")
     assert line == M + b"  ./ x\n"
     assert read(line, tag=True) == ([ManifestEntry(b" x", MD5, 1)], ["path-not-canonical"])
 
 
 def test_versions() -> None:
-    """Before 1.0 only line ends are encoded, and a percent sign is no more than that."""
+    """Before 1.0 only line ends are encoded, and a percent sign is literal."""
     assert read(M + b"  data/%41%25%0A\n", (0, 97)) == ([ManifestEntry(b"data/%41%25\n", MD5, 1)], [])
 
 
 def test_leniency() -> None:
-    """Blank lines are errors, or warnings for the lenient."""
+    """Blank lines are errors, or warnings with ``lenient``."""
     for lenient, severity in ((False, "error"), (True, "warning")):
         found = list(read_manifest(io.BytesIO(b"\n"), b"M", "md5", lenient=lenient))
         assert [one.severity for one in found if isinstance(one, Problem)] == [severity]
 
 
 def test_unknown_algorithms() -> None:
-    """Checksums of an unknown algorithm are hex of any length."""
+    """Checksums of an unknown algorithm are hexadecimal of any length."""
     assert read(b"AbC  data/x\nxyz  data/y\n", algorithm="crc12") == (
         [ManifestEntry(b"data/x", "abc", 1), ManifestEntry(b"data/y", "", 2)],
         ["checksum-malformed"],
@@ -153,7 +153,7 @@ def test_unknown_algorithms() -> None:
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-32BE", "Shift_JIS", "GB18030", "IBM037", "EUC-JP"])
 def test_other_encodings(encoding: str) -> None:
-    """Text is decoded, and paths are the UTF-8 of what it says."""
+    """Text is decoded, and paths are its UTF-8."""
     codec = {"IBM037": "cp037"}.get(encoding, encoding)
     name = "data/a/b" if encoding == "IBM037" else "data/\u30bd\u8868\u30bd/\u80fd"
     data = f"{MD5}  {name}\r\n{MD5}\t{name}2\r".encode(codec)
@@ -164,7 +164,7 @@ def test_other_encodings(encoding: str) -> None:
 
 
 def test_undecodable_lines_of_other_encodings() -> None:
-    """What is no text gives no entry; the lines around it do."""
+    """An undecodable line gives no entry; the lines around it do."""
     data = M + b"  data/a\n" + M + b"  data/\xff\n" + M + b"  data/b\n"
     entries, kinds = read(data, encoding="US-ASCII")
     assert ([entry.path for entry in entries], kinds) == ([b"data/a", b"data/b"], ["undecodable"])
@@ -184,7 +184,7 @@ def test_problems_say_where() -> None:
     st.booleans(),
 )
 def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
-    """Whatever is read, there are safe paths and problems of known kinds."""
+    """Any input gives safe paths and problems of known kinds."""
     for more in (b"", M + b"  data/", M + b" ", b"\n"):
         entries, kinds = read(more + data, encoding=encoding, tag=tag)
         assert set(kinds) <= set(KINDS)
@@ -193,7 +193,7 @@ def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
 
 
 def test_an_unknown_encoding() -> None:
-    """Only a real character set is one."""
+    """A name that is not a character set is refused."""
     with pytest.raises(ValueError, match="encoding='rot13': unknown"):
         read_manifest(io.BytesIO(), b"M", "md5", "rot13")
 
@@ -203,7 +203,7 @@ def test_an_unknown_encoding() -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_has_its_own_name(name: str) -> None:
-    """Each is normalized, and leads back to its algorithm."""
+    """Each name is normalized, and identifies its algorithm."""
     assert is_normalized(bag_name(name))
     assert official_name(bag_name(name)) == official_name(name) == name
     assert digest_digits(bag_name(name)) == digest_digits(name) == 2 * ALGORITHMS[name].size
@@ -222,13 +222,13 @@ def test_every_algorithm_has_its_own_name(name: str) -> None:
     ],
 )
 def test_normalization(common: str, normalized: str) -> None:
-    """Lower case, and only letters and digits: the draft's own examples, and others."""
+    """Names are normalized to lower-case letters and digits, as in the draft's examples."""
     assert bag_name(common) == normalized
 
 
 @pytest.mark.parametrize("name", ["sha3_256", "SHA256", "sha-256", "", "sha256\n", "\u017fha1", "md\uff15"])
 def test_what_is_not_normalized(name: str) -> None:
-    """Case, punctuation and what is not ASCII."""
+    """Names with upper case, punctuation or characters outside ASCII are not normalized."""
     assert not is_normalized(name)
 
 
@@ -240,7 +240,7 @@ def test_names_of_unknown_algorithms() -> None:
 
 
 def test_the_registry() -> None:
-    """All that are recommended are registered; what is only fast is not."""
+    """All recommended algorithms are registered; non-cryptographic ones are not."""
     assert {bag_name(name) for name in ALGORITHMS} - REGISTERED == {
         *("sha224", "sha512256", "blake2b160", "blake2b384", "blake3"),
         *("xxh32", "xxh64", "xxh364", "xxh128"),

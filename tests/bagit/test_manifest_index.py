@@ -1,4 +1,4 @@
-"""The index over manifests: against a plain dictionary, at its edges, and within its bounds."""
+"""The index over manifests: compared with a dictionary, at its edges, and within its limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def digest(number: int, algorithm: str = "md5") -> str:
 
 
 def listing(*manifests: bytes, version: tuple[int, int] = (1, 0), encoding: str = "UTF-8", **options: bool) -> Listing:
-    """Return the listing of manifests in memory: the first of md5, the second of sha1, the third of sha256."""
+    """Return the index of manifests in memory: the first of md5, the second of sha1, the third of sha256."""
     sources = [
         ManifestSource(b"manifest-%b.txt" % name.encode(), name, io.BytesIO(data))
         for name, data in zip(("md5", "sha1", "sha256"), manifests, strict=False)
@@ -70,7 +70,7 @@ contents = st.lists(pieces, max_size=40).map(b"".join) | st.lists(
 
 
 class Trickle(io.BytesIO):
-    """A file that gives a few bytes at a time."""
+    """A file that returns a few bytes per read."""
 
     few = 0
 
@@ -84,7 +84,7 @@ class Trickle(io.BytesIO):
 def test_it_is_a_dictionary(
     implementations: list[Implementation], data: list[bytes], version: tuple[int, int], tag: bool, few: int
 ) -> None:
-    """Entries, checksums, duplicates, marks and problems are those of the lines, read one by one into a dictionary."""
+    """Entries, checksums, duplicates, marks and problems equal those of the lines read into a dictionary."""
     algorithms = ["md5", "sha1", "sha256"][: len(data)]
     expected: dict[bytes, dict[str, str]] = {}
     problems: list[tuple[str, bytes]] = []
@@ -126,7 +126,7 @@ def test_it_is_a_dictionary(
 
 
 def test_it_begins_empty() -> None:
-    """No manifests, and manifests without lines."""
+    """The index of no manifests, or of empty ones, is empty."""
     for made in (listing(), listing(b""), listing(b"", b"")):
         assert (len(made), bool(made), made.problems, list(made.entries())) == (0, False, [], [])
         assert made.find(b"data/x") == {}
@@ -135,7 +135,7 @@ def test_it_begins_empty() -> None:
 
 
 def test_several_manifests() -> None:
-    """A file has the checksums of all manifests that list it; entries come once, in order."""
+    """A file has the checksums of all manifests that list it; entries are unique and in order."""
     first = manifest_line(digest(1), b"data/a") + manifest_line(digest(2), b"data/b")
     second = manifest_line(digest(3, "sha1"), b"data/c") + manifest_line(digest(1, "sha1"), b"data/a")
     made = listing(first, second)
@@ -151,7 +151,7 @@ def test_several_manifests() -> None:
 
 
 def test_duplicates() -> None:
-    """The first line counts; whether the other has another checksum is said."""
+    """The first line counts; a duplicate with another checksum is reported."""
     made = listing(
         manifest_line(digest(1), b"data/a") * 2 + f"{digest(2)}  ./data//a\n{digest(1).upper()}\tdata/a\n".encode()
     )
@@ -166,7 +166,7 @@ def test_duplicates() -> None:
 
 
 def test_raw_percent_signs() -> None:
-    """A line's decoded name counts; its raw one is the second chance, for lines that were not found."""
+    """A line's decoded name counts; its raw name is tried for lines without a match."""
     data = f"{digest(1)}  data/a%25b\n{digest(2)}  data/c%0Ad\n".encode()
     made = listing(data)
     assert made.find(b"data/a%25b") == {}
@@ -184,7 +184,7 @@ def test_raw_percent_signs() -> None:
 
 
 def test_percent_signs_that_were_encoded_before_1_0() -> None:
-    """Up to 0.97 ``%25`` is what it says; a writer who encoded percent signs all the same is understood."""
+    """Up to 0.97 ``%25`` is literal; encoded percent signs are understood as well."""
     made = listing(f"{digest(1)}  data/a%25b\n".encode(), version=(0, 97))
     assert made.find(b"data/a%25b") == {"md5": digest(1)}
     assert made.find(b"data/a%b") == {}
@@ -192,7 +192,7 @@ def test_percent_signs_that_were_encoded_before_1_0() -> None:
 
 
 def test_backslashes_of_md5sum() -> None:
-    """A line that begins with a backslash may have its backslashes doubled, or not."""
+    """Backslashes in a line that begins with one may be doubled or not."""
     made = listing(f"\\{digest(1)}  data/a\\\\b\n\\{digest(2)}  data/c\\n\n".encode())
     assert made.find(b"data/a\\b", mark=True) == {"md5": digest(1)}
     assert made.find(b"data/c\\n") == {}
@@ -201,7 +201,7 @@ def test_backslashes_of_md5sum() -> None:
 
 @pytest.mark.parametrize(("listed", "there"), [("NFC", "NFD"), ("NFD", "NFC")])
 def test_normalization(listed: str, there: str) -> None:
-    """A name in another normalization form is found, once, when nothing else has it."""
+    """A name in another normalization form is found once, if no other entry matches."""
     import unicodedata
 
     name = "data/N\u00fa\u00f1ez \u212b.txt"
@@ -217,7 +217,7 @@ def test_normalization(listed: str, there: str) -> None:
 
 
 def test_clashes() -> None:
-    """Names that differ in case or normalization only, each once; never a name and itself."""
+    """Names that differ only in case or normalization are each reported once, never with themselves."""
     names = ["a", "A", "b", "\u00c9", "e\u0301", "E\u0301", "c/D", "C/d", "x", "\u212a", "k", "\u1e9e", "SS"]
     data = "".join(f"{digest(1)}  data/{name}\n" for name in names).encode()
     made = listing(data)
@@ -234,7 +234,7 @@ def test_clashes() -> None:
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-32BE", "GB18030", "ISO-8859-1", "IBM037"])
 def test_other_encodings(encoding: str) -> None:
-    """Lines of other character sets are found and read again."""
+    """Lines in other character sets are found and read again."""
     codec = {"IBM037": "cp037"}.get(encoding, encoding)
     names = [f"data/{number}\u00e9" for number in range(500)]
     data = "".join(f"{digest(number)}  {name}\n" for number, name in enumerate(names)).encode(codec)
@@ -247,7 +247,7 @@ def test_other_encodings(encoding: str) -> None:
 
 
 def test_lines_lie_across_blocks() -> None:
-    """Lines of every length are found where blocks of the file meet, and very long ones over many blocks."""
+    """Lines of any length are found at the boundaries of blocks and across many blocks."""
     lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LINE_LIMIT - 60]
     paths = [b"data/%d/" % number + b"x" * length for number, length in enumerate(lengths)]
     data = b"".join(manifest_line(digest(number), path) for number, path in enumerate(paths))
@@ -262,7 +262,7 @@ def test_lines_lie_across_blocks() -> None:
 
 
 def test_problems_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many of a kind, one more says how many there are."""
+    """Problems of a kind beyond the limit are counted."""
     monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 10)
     made = listing(b"\n" * 25 + b"x\n" * 10 + manifest_line(digest(1), b"data/a") * 12)
     assert (
@@ -277,7 +277,7 @@ def test_problems_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_changed_manifest_is_noticed(tmp_path: Path) -> None:
-    """What was read once must be there when it is read again: a change is an error, never a wrong answer."""
+    """A manifest that changes between two reads is an error, never a wrong answer."""
     path = tmp_path / "manifest-md5.txt"
     content = b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000))
     for change in (b"", content[:-1], content + b"x", content.replace(b"data/1", b"data/2")):
@@ -291,7 +291,7 @@ def test_a_changed_manifest_is_noticed(tmp_path: Path) -> None:
 
 
 class Growing(io.FileIO):
-    """A file to which somebody writes while it is read."""
+    """A file that is written to during the read."""
 
     def read(self, size: int | None = -1) -> bytes:
         data = super().read(-1 if size is None else size)
@@ -301,7 +301,7 @@ class Growing(io.FileIO):
 
 
 def test_a_growing_manifest_is_noticed(tmp_path: Path) -> None:
-    """A manifest must not change while it is read the first time either."""
+    """A manifest that grows during the first read is an error."""
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(manifest_line(digest(1), b"data/a"))
     with pytest.raises(BagError, match="changed while in use"):
@@ -314,7 +314,7 @@ class Broken(io.BytesIO):
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """An error of the system is ours, with the manifest's name; every file is closed."""
+    """A system error is reported with the manifest's name; every file is closed."""
     good = io.BytesIO()
     with pytest.raises(BagError, match=r"^'manifest-sha1\.txt': cannot be read: Input/output error$"):
         Listing([ManifestSource(b"M", "md5", good), ManifestSource(b"manifest-sha1.txt", "sha1", Broken())])
@@ -328,7 +328,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where the system has no pread, the file is sought."""
+    """Without pread, the file is sought."""
     monkeypatch.setattr(manifest_index, "_HAS_PREAD", False)
     path = tmp_path / "manifest-md5.txt"
     path.write_bytes(b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(2000)))
@@ -339,7 +339,7 @@ def test_without_pread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 class Lines(io.RawIOBase):
-    """A manifest too large for memory, of which every byte can be read again."""
+    """A manifest too large for memory, with seekable content."""
 
     def __init__(self, count: int, line: bytes) -> None:
         self.length = count * len(line)
@@ -365,7 +365,7 @@ class Lines(io.RawIOBase):
     "line", [b"\n", b"x", b"%b  data/a\n" % digest(1).encode(), b"%b  ../\xff%%\n" % digest(1).encode()]
 )
 def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a manifest repeats, memory does not grow with it."""
+    """Memory does not grow with repeated lines of a manifest."""
     monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 100)
     count = 5_000 if len(line) > 1 else 20_000 if line == b"\n" else 20_000_000
     tracemalloc.start()
@@ -388,7 +388,7 @@ with open(sys.argv[1], "rb", buffering=0) as file:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is KiB on Linux")
 def test_memory_of_many_lines(tmp_path: Path, implementation: Implementation) -> None:
-    """A hundred thousand lines, 17 MiB, take some 40 bytes each: tables that grow by half or double, and a block."""
+    """A hundred thousand lines, 17 MiB, take about 40 bytes each: tables that grow by half or double, and a block."""
     path = tmp_path / "manifest"
     value = digest(1, "sha512").encode()
     with open(path, "wb") as file:
@@ -403,7 +403,7 @@ def test_memory_of_many_lines(tmp_path: Path, implementation: Implementation) ->
 
 
 def test_a_stream_of_entries(tmp_path: Path) -> None:
-    """Entries come lazily, in the order of the lines."""
+    """Entries are yielded lazily, in the order of the lines."""
     content = b"".join(manifest_line(digest(n), b"data/%d" % n) for n in range(1000))
     entries: Iterator[ListedFile] = listing(content).entries()
     assert next(entries) == ListedFile(b"data/0", {"md5": digest(0)})

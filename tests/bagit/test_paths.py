@@ -1,4 +1,4 @@
-"""Paths in manifests and fetch files: written, read, and refused."""
+"""Paths in manifests and fetch.txt: written, read, and refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ paths = st.binary(max_size=30) | st.lists(
 
 @given(paths)
 def test_every_path_comes_back(path: bytes) -> None:
-    """Encoded and decoded once, a path is what it was, and its encoding has no line end and no raw percent sign."""
+    """A path is preserved by encoding and decoding, and its encoding has no line end or raw percent sign."""
     text = encode_path(path)
     assert decode_path(text) == path
     assert not set(text) & set(b"\r\n")
@@ -45,13 +45,13 @@ def test_every_path_comes_back(path: bytes) -> None:
         (b"%2", b"%2"),
     ],
 )
-def test_only_three_octets_are_decoded(text: bytes, path: bytes) -> None:
-    """CR, LF and the percent sign, in either case, once."""
+def test_only_three_bytes_are_decoded(text: bytes, path: bytes) -> None:
+    """Only CR, LF and the percent sign are decoded, in either case and once."""
     assert decode_path(text) == path
 
 
 def test_percent_signs_before_1_0() -> None:
-    """Up to 0.97 only line ends were encoded; what others wrote is tried all the same."""
+    """Up to 0.97 only line ends are encoded; other encodings are tried as well."""
     assert decode_path(b"%25%0A", (0, 97)) == b"%25\n"
     assert possible_paths(b"a%25%0A", (0, 97)) == (b"a%25\n", b"a%25%0A", b"a%\n")
     assert possible_paths(b"a%25%0A", (1, 0)) == (b"a%\n", b"a%25%0A", b"a%25\n")
@@ -68,7 +68,7 @@ UNSAFE = [
 
 @pytest.mark.parametrize("path", UNSAFE, ids=ascii)
 def test_what_leads_out_of_a_bag(path: bytes) -> None:
-    """Each has a reason, in words without the path."""
+    """An unsafe path has a reason that does not repeat it."""
     assert why_unsafe(path)
 
 
@@ -81,13 +81,13 @@ def test_what_leads_out_of_a_bag(path: bytes) -> None:
     ids=ascii,
 )
 def test_what_stays_in_a_bag(path: bytes) -> None:
-    """Odd names are names."""
+    """Unusual names are accepted."""
     assert why_unsafe(path) is None
 
 
 @given(st.lists(st.sampled_from([b"..", b".", b"", b"a", b"~", b"C:", b"\\", b"\0"]), max_size=6).map(b"/".join))
 def test_no_harmless_looking_path_leads_out(path: bytes) -> None:
-    """Whatever is not refused stays beneath where it is looked for, segment by segment."""
+    """A path that is accepted stays inside its directory, segment by segment."""
     if why_unsafe(path) is None:
         path, _ = canonical(path)
         assert path
@@ -113,13 +113,13 @@ def test_no_harmless_looking_path_leads_out(path: bytes) -> None:
     ],
 )
 def test_canonical(path: bytes, found: bytes) -> None:
-    """Needless segments go; the slash that says is a directory stays."""
+    """Needless segments are removed; a final slash is kept."""
     assert canonical(path) == (found, found != path)
     assert canonical(found) == (found, False)
 
 
 def test_keys() -> None:
-    """One key for all normalization forms, one for all cases; octets that are no UTF-8 are themselves."""
+    """All normalization forms have one key, and so do all cases; bytes that are not UTF-8 are kept."""
     name = "data/N\u00fa\u00f1ez \u212b \u1e9e.txt"
     forms = {unicodedata.normalize(form, name).encode() for form in ("NFC", "NFD")}
     assert len(forms) == 2
@@ -133,6 +133,6 @@ def test_keys() -> None:
 
 @given(st.binary(max_size=20))
 def test_keys_are_their_own_keys(path: bytes) -> None:
-    """A key's key is itself."""
+    """The key of a key is the key."""
     assert normal_key(normal_key(path)) == normal_key(path)
     assert collision_key(collision_key(path)) == collision_key(path)

@@ -1,4 +1,4 @@
-"""Bags for bagit and bdbag, and bags from them; where they are wrong about a name, they are shown to be."""
+"""Exchange of bags with bagit and bdbag; where they misread a name, a test shows it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from .naive import flaws
 
 pytestmark = pytest.mark.peers
 
-# What both tools misread, and why (versions 1.9 and 1.8): bags that they make with such names they call invalid
-# themselves, but for percent signs, which they do not encode.
+# Names that both tools misread (versions 1.9 and 1.8): they call their own bags with such names invalid
+# themselves, except for percent signs, which they do not encode.
 MISREAD = {
-    # A manifest must have them encoded (2.1.3); the tools decode %0A and %0D, and nothing else.
+    # A manifest must have them encoded (2.1.3); the tools decode only %0A and %0D.
     "percent signs": (b"%", b"100%", b"%0A", b"%0a", b"%25", b"%2525", b"%41", b"\n%0A"),
     # The tools strip lines.
     "blanks at the end": (b"trailing ", b"tab\t"),
-    # Line ends for str.splitlines and for Python's codecs, and for nobody else (2.1.3).
+    # Line ends only for str.splitlines and Python's codecs (2.1.3).
     "other line ends": (b"\xe2\x80\xa8", b"\xc2\x85", b"\x0b\x0c", b"\x1c\x1d\x1e"),
 }
 WRONG = frozenset(name for names in MISREAD.values() for name in names)
 RIGHT = tuple(name for name in HOSTILE if name not in WRONG)
 
-# Not in this process: they change its working directory, and its import path may have another "bagit" in it.
+# In another process: they change the working directory, and the import path may have another "bagit".
 CODE = """
 import json, logging, os, sys
 logging.disable(logging.CRITICAL)
@@ -62,13 +62,13 @@ Peer = Callable[..., list[str]]
 
 @pytest.fixture(params=["bagit", "bdbag"])
 def peer(request: pytest.FixtureRequest, tmp_path: Path) -> Peer:
-    """One of the tools: call it to ``make`` or ``validate`` bags, and get for each what it says against it."""
+    """One of the tools: call it to ``make`` or ``validate`` bags, and get its objections to each."""
 
     def call(what: str, *paths: Path) -> list[str]:
         variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
         run = subprocess.run(
             [sys.executable, "-c", CODE, request.param, what, *map(str, paths)],
-            # bdbag writes its configuration where it takes home to be.
+            # bdbag writes its configuration to the home directory.
             env=variables | {"HOME": str(tmp_path / "home")},
             cwd=tmp_path,
             capture_output=True,
@@ -86,7 +86,7 @@ def peer(request: pytest.FixtureRequest, tmp_path: Path) -> Peer:
 
 
 def test_our_bags(peer: Peer, tmp_path: Path) -> None:
-    """With names that they read rightly, made in each way, of several algorithms, empty, updated: they are valid."""
+    """Our bags with names that the tools read correctly are valid for them, in every variant."""
     source = make(tmp_path / "s", RIGHT + tuple(b"dir/%b/x" % name for name in RIGHT))
     here = source
     for _ in range(12):
@@ -113,7 +113,7 @@ def test_our_bags(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_our_bags_with_names_that_they_misread(peer: Peer, tmp_path: Path) -> None:
-    """They call valid bags invalid; the naive validator does not, and their own bags of such files are no better."""
+    """The tools call our bags with names that they misread invalid; the naive validator does not."""
     bags = []
     for number, name in enumerate(sorted(WRONG)):
         make(tmp_path / f"ours{number}", (name,))
@@ -132,12 +132,12 @@ def test_our_bags_with_names_that_they_misread(peer: Peer, tmp_path: Path) -> No
 
 
 def test_their_bags(peer: Peer, tmp_path: Path) -> None:
-    """With any name at all they are valid here; what was changed is found; updated, they are of version 1.0."""
-    # Where they encode some of what would have to be encoded, two names become one: these lines might mean either.
+    """Their bags with any names are valid here; changes are found; an update raises the version to 1.0."""
+    # The tools encode only some characters, so that two names become one: these lines are ambiguous.
     names = tuple(name for name in HOSTILE if name not in (b"%0a", b"\n%0A"))
     source = make(tmp_path / "s", names + tuple(b"dir/%b/x" % name for name in names))
     before = {b"data/" + path: data for path, data in tree(source).items()}
-    peer("make", source)  # which has made the bag when it cannot open it
+    peer("make", source)  # the tool makes the bag, and then cannot open it
     report = validate(source)
     assert report.errors == []
     assert {path: data for path, data in tree(source).items() if path.startswith(b"data/")} == before
@@ -150,12 +150,12 @@ def test_their_bags(peer: Peer, tmp_path: Path) -> None:
     }
     update(source, drop="md5")
     assert flaws(source) == []
-    # Long lines of bag-info.txt are theirs, and stay.
+    # Long lines of bag-info.txt are kept.
     assert {found.kind for found in validate(source).problems} <= {"info-long-line"}
 
 
 def test_their_bags_of_nothing(peer: Peer, tmp_path: Path) -> None:
-    """Of an empty directory they make a bag without a manifest, and none of us calls that valid (2.1.3)."""
+    """Of an empty directory they make a bag without a manifest, which no validator calls valid (2.1.3)."""
     (tmp_path / "s").mkdir()
     peer("make", tmp_path / "s")
     assert peer("validate", tmp_path / "s") != [""]

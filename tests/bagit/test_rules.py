@@ -1,4 +1,4 @@
-"""Every rule of the draft, under every implementation: each bag of the table has the problems that it should have."""
+"""Every rule of the draft, under every implementation: each bag of the table has exactly its problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CASES = {f"{number}: {case.words}": case for number, rule in enumerate(RULES, 1)
 
 @pytest.mark.parametrize("name", CASES)
 def test_rule(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """The full validation finds what is wrong, and nothing else."""
+    """The full validation finds exactly the expected problems."""
     case: Case = CASES[name]
     report = validate(case.write(tmp_path / "bag"))
     assert {found.kind for found in report.problems} == case.kinds, report.problems
@@ -29,7 +29,7 @@ def test_rule(implementation: Implementation, tmp_path: Path, name: str) -> None
 
 @pytest.mark.parametrize("name", CASES)
 def test_levels(tmp_path: Path, name: str) -> None:
-    """Less thorough levels find a part of what the full one finds, and are well with what needs only them."""
+    """Less thorough levels find a part of those problems."""
     bag = CASES[name].write(tmp_path / "bag")
     complete = validate(bag, "complete")
     assert {found.kind for found in complete.problems} == CASES[name].kinds - {"checksum-mismatch", "file-changing"}
@@ -38,7 +38,7 @@ def test_levels(tmp_path: Path, name: str) -> None:
 
 
 def test_every_rule_is_kept() -> None:
-    """A rule has bags, or says how else it is kept; those with MUST that can be broken have a bag that breaks them."""
+    """A rule has bags, or says how else it is kept; a MUST that can be violated has a violating bag."""
     sections = []
     for rule in RULES:
         assert rule.cases or rule.how, rule.words
@@ -49,7 +49,7 @@ def test_every_rule_is_kept() -> None:
 
 
 def test_every_kind_is_tested() -> None:
-    """Every kind is that of some bag of the table, or some other test names it."""
+    """Every kind of problem occurs in a bag of the table or in another test."""
     found = {kind for case in CASES.values() for kind in case.kinds}
     assert found <= set(KINDS)
     tests = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py")]

@@ -1,4 +1,4 @@
-"""Bags made where others may write: nothing of theirs is entered, changed, or announced as ours."""
+"""Bags in directories that other users may write to: their files are neither entered, changed nor announced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.users import OTHER, as_user, needs_users, shared_folder
 from .naive import flaws
 
 HIDDEN = f".pressmark-{hashlib.sha256(b't').hexdigest()[:16]}.tmp"
-#: Somebody else may write there: as in /tmp, and where nobody thought of it.
+#: A world-writable directory, with the sticky bit as in /tmp or without it.
 OPEN_TO_ALL = pytest.mark.parametrize("mode", [0o1777, 0o777], ids=["sticky", "open"])
 
 
@@ -33,7 +33,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def at(stage: str, action: Callable[[], object]) -> Callable[[Event], None]:
-    """Do something when a run has come to a stage."""
+    """Call a hook when a run reaches a stage."""
 
     def listen(event: Event) -> None:
         if isinstance(event, Stage) and event.name == stage:
@@ -45,7 +45,7 @@ def at(stage: str, action: Callable[[], object]) -> Callable[[Event], None]:
 @needs_users
 @OPEN_TO_ALL
 def test_a_planted_directory_is_not_entered(tmp_path: Path, source: Path, mode: int) -> None:
-    """A link in it would have led to directories of ours, whose permissions were changed."""
+    """A planted hidden directory is not entered: a link in it could lead to other directories."""
     shared = shared_folder(tmp_path / "shared", mode)
     (tmp_path / "ours" / "inside").mkdir(parents=True)
     for path in (tmp_path / "ours", tmp_path / "ours" / "inside"):
@@ -67,7 +67,7 @@ def test_a_planted_directory_is_not_entered(tmp_path: Path, source: Path, mode: 
 
 @needs_users
 def test_a_forged_bag_is_not_announced(tmp_path: Path, source: Path) -> None:
-    """Whoever owns the hidden directory could exchange the bag in it before it gets its name."""
+    """A finished bag in another user's hidden directory is not announced."""
     shared = shared_folder(tmp_path / "shared", 0o1777)
     as_user(OTHER, shared, lambda: os.mkdir(HIDDEN, 0o777))
 
@@ -83,7 +83,7 @@ def test_a_forged_bag_is_not_announced(tmp_path: Path, source: Path) -> None:
 @needs_users
 @pytest.mark.parametrize("stage", ["examine", "copy", "check", "tag", "move"])
 def test_a_hidden_directory_that_is_exchanged(tmp_path: Path, source: Path, stage: str) -> None:
-    """Where others may rename it, what they put in its place gets nothing and gives nothing."""
+    """If another user exchanges the hidden directory, the replacement is neither read nor written."""
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("needs paths that begin with a descriptor")
     shared = shared_folder(tmp_path / "shared", 0o777)
@@ -104,7 +104,7 @@ def test_a_hidden_directory_that_is_exchanged(tmp_path: Path, source: Path, stag
 @OPEN_TO_ALL
 @pytest.mark.parametrize("mode_of_it", [0o777, 0o755, 0o700])
 def test_a_planted_directory_in_a_bag(tmp_path: Path, mode: int, mode_of_it: int) -> None:
-    """A journal that somebody else has written is not carried out."""
+    """A journal written by another user is not executed."""
     base = shared_folder(tmp_path / "b", mode)
     (base / "mine").write_bytes(b"1")
     as_user(OTHER, base, lambda: os.mkdir(os.fsdecode(STAGING), mode_of_it))
@@ -114,7 +114,7 @@ def test_a_planted_directory_in_a_bag(tmp_path: Path, mode: int, mode_of_it: int
 
 
 def test_the_hidden_directory_is_private(tmp_path: Path, source: Path) -> None:
-    """Nobody else may even look into it; the bag has the permissions that new directories have."""
+    """The hidden directory is private; the bag has the usual permissions of new directories."""
     seen = []
     old = os.umask(0o002)
     try:
@@ -127,7 +127,7 @@ def test_the_hidden_directory_is_private(tmp_path: Path, source: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
 def test_one_that_others_may_write_to(tmp_path: Path, source: Path) -> None:
-    """It is ours, and everybody could have put something into it."""
+    """A world-writable hidden directory is refused."""
     (tmp_path / HIDDEN).mkdir()
     os.chmod(tmp_path / HIDDEN, 0o777)
     with pytest.raises(BagError, match="writable by other users"):
@@ -135,7 +135,7 @@ def test_one_that_others_may_write_to(tmp_path: Path, source: Path) -> None:
 
 
 def test_a_directory_that_is_none_of_a_run(tmp_path: Path, source: Path) -> None:
-    """Somebody has given a directory of ours the hidden name: what is in it stays."""
+    """A foreign directory with the hidden name keeps its files."""
     for name in ("bag", "tags", "other"):
         (tmp_path / HIDDEN / name).mkdir(parents=True)
         (tmp_path / HIDDEN / name / "mine").write_bytes(b"1")
@@ -145,7 +145,7 @@ def test_a_directory_that_is_none_of_a_run(tmp_path: Path, source: Path) -> None
 
 
 def test_another_bag_in_place_of_the_finished_one(tmp_path: Path, source: Path) -> None:
-    """A run that was killed after its end has made the bag with this inode, and no other."""
+    """Only the bag with the recorded inode is the result of the killed run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pressmark.fs.staging.StagingDirectory.leave", lambda self: self.abandon())
         create(source, tmp_path / "t")
@@ -157,7 +157,7 @@ def test_another_bag_in_place_of_the_finished_one(tmp_path: Path, source: Path) 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_errors_name_paths_that_people_know(tmp_path: Path, source: Path) -> None:
-    """A run's own files are reached by a descriptor, and called by their names."""
+    """Errors name paths, not descriptors."""
 
     def block() -> None:
         os.mkdir(tmp_path / HIDDEN / "tags" / "bag-info.txt")

@@ -39,7 +39,7 @@ def repeated(label: str, *values: str) -> dict[str, Any]:
     return {"info": "".join(f"{label}: {value}\n" for value in values).encode()}
 
 
-# For each rule what breaks it, and the kinds that are found where it holds. A bag of an older version is without fault,
+# For each rule its violation, and the kinds found where it applies. A bag of an older version is valid,
 # or has these kinds as the table says.
 BREACHES: dict[str, list[tuple[Callable[[str], dict[str, Any]], set[str]]]] = {
     "bag-info": [],
@@ -112,7 +112,7 @@ ROWS = [(rule, number, version) for rule in RULES for number in range(len(BREACH
 
 
 def test_every_row_has_its_bags() -> None:
-    """The bags together break each rule in each way that the table tells of."""
+    """The bags together violate each rule in each way that the table lists."""
     assert BREACHES.keys() == RULES.keys()
     for name, rule in RULES.items():
         found = {kind for _sketch, kinds in BREACHES[name] for kind in kinds}
@@ -163,14 +163,14 @@ def test_bag_info(tmp_path: Path, version: Version) -> None:
     ],
 )
 def test_wrong_in_any_version(tmp_path: Path, version: Version, sketch: dict[str, Any], kinds: set[str]) -> None:
-    """What older versions allow is no way around what they do not."""
+    """A violation in every version is a problem in older versions as well."""
     report = validate(Sketch(version=written(version), **sketch).write(tmp_path / "bag"))
     assert {one.kind for one in report.problems} == kinds
     assert not report.ok
 
 
 def test_a_tag_manifest_that_another_lists(tmp_path: Path) -> None:
-    """Its checksum is verified by a validation, and before an update rewrites it."""
+    """A tag manifest listed in another is verified by a validation, and before an update rewrites it."""
     for good in (True, False):
         bag = Sketch(version="0.97", **tag_manifests("0.97")).write(tmp_path / f"{good}")
         if good:
@@ -196,7 +196,7 @@ def test_a_manifest_that_is_named_with_the_other_form(tmp_path: Path) -> None:
 
 
 def test_breaches_that_are_none() -> None:
-    """What is no rule of a version is no problem in it."""
+    """A violation of a newer rule is not a problem in an older version."""
     found = Problem("tag-manifest-omission", "error", "2.2.1", b"x")
     assert judge_violation("tag-manifest-complete", (1, 0), found) == [found]
     assert judge_violation("tag-manifest-complete", (0, 97), found) == []

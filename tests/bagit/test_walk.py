@@ -1,4 +1,4 @@
-"""The walk: everything in a bag, once, and nothing outside of it."""
+"""The walk visits everything in a bag once, and nothing outside of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pressmark.errors import BagError
 from .watching import watched
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
-DEEP = 900  # directories: more than files that a process may have open, as paths that are not too long
+DEEP = 900  # more directories than a process may have open, as far as path lengths allow
 
 
 def make(root: Path, *paths: str) -> None:
@@ -26,7 +26,7 @@ def make(root: Path, *paths: str) -> None:
 
 
 def found(root: Path, links: str = "inside") -> list[str]:
-    """Return what the walk gives, shortly: the path, what it really is, and what is wrong with it."""
+    """Return the walk's results in short: path, resolved path and problem."""
     with BagDirectory(root) as base:
         return [_short(one) for one in walk(base, links=links)]
 
@@ -44,7 +44,7 @@ def _short(one: BagEntry) -> str:
 
 @posix
 def test_the_watch_sees(tmp_path: Path) -> None:
-    """What the tests below use to see looks at the outside does see them, by path and by descriptor."""
+    """The watch of these tests detects access outside of the bag, by path and by descriptor."""
     make(tmp_path, "bag/a", "other")
     bag = tmp_path / "bag"
     with watched(bag) as outside:
@@ -67,8 +67,8 @@ def test_order(tmp_path: Path) -> None:
 
 
 @posix
-def test_names_are_octets(tmp_path: Path) -> None:
-    """Names need not be UTF-8, nor printable."""
+def test_names_are_bytes(tmp_path: Path) -> None:
+    """Names may be bytes that are not UTF-8 or not printable."""
     names = sorted([b"\xff", b"new\nline", b" ", b"~", b"-", b"\\", b"C:", b"\x01"])
     for name in names:
         with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
@@ -88,7 +88,7 @@ def test_many_names_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_clashes(tmp_path: Path) -> None:
-    """Names of one directory that differ only in case or normalization are told, after the second of them."""
+    """Names of one directory that differ only in case or normalization are reported after the second one."""
     make(tmp_path, "a/B", "a/b", "A/B", "c/straße", "c/STRASSE", "\u00e9", "e\u0301", "k", "\u212a")
     collisions = [path for path in found(tmp_path) if "clash" in path]
     expected = ["a", "a/b", "c/straße", "\u00e9", "\u212a"]
@@ -97,7 +97,7 @@ def test_clashes(tmp_path: Path) -> None:
 
 @posix
 def test_links_inside(tmp_path: Path) -> None:
-    """Links that stay in the bag are followed, however they are written, and every one is a warning."""
+    """Links that stay in the bag are followed in any spelling, with a warning each."""
     bag = tmp_path / "bag"
     make(bag, "data/a", "data/d/b")
     for name, target in {
@@ -132,7 +132,7 @@ def test_links_inside(tmp_path: Path) -> None:
 
 @posix
 def test_links_outside(tmp_path: Path) -> None:
-    """Links that lead out, or nowhere, are errors, and nothing out there is touched."""
+    """Links that lead out, or nowhere, are errors, and nothing outside is accessed."""
     bag = tmp_path / "bag"
     make(tmp_path, "bag/data/a", "bag-evil/x", "elsewhere/back/data/a")
     (tmp_path / "elsewhere" / "bag").symlink_to("../bag")
@@ -142,7 +142,7 @@ def test_links_outside(tmp_path: Path) -> None:
         "data/l3": "/etc",
         "data/l4": "..",
         "data/l5": "../..",
-        # It would come back, over a link out there that only a look out there could tell.
+        # It leads back in through an outside link, which the walk must not read.
         "data/l6": "../../elsewhere/bag/data/a",
         "data/l7": "l1",
         "data/m1": "nothing",
@@ -157,7 +157,7 @@ def test_links_outside(tmp_path: Path) -> None:
     assert outside == []
     assert {path for path in paths if "data/l" in path} == {
         *(f"data/l{number}: error link-outside" for number in (1, 2, 3, 5, 6, 7)),
-        # The base directory itself, which holds the link.
+        # The base directory itself, which contains the link.
         "data/l4 = : error link-loop",
     }
     assert {path for path in paths if "data/m" in path} == {
@@ -167,7 +167,7 @@ def test_links_outside(tmp_path: Path) -> None:
 
 @posix
 def test_trusted_links(tmp_path: Path) -> None:
-    """Links that are trusted are followed wherever they lead, with a warning, and loops are still none to fall into."""
+    """Trusted links are followed anywhere, with a warning, and loops are still detected."""
     bag = tmp_path / "bag"
     make(tmp_path, "bag/data/a", "farm/x", "farm/d/y")
     (bag / "data" / "f").symlink_to("../../farm")
@@ -218,7 +218,7 @@ def test_loops(tmp_path: Path) -> None:
 
 @posix
 def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Directories that hold links to one another make as many files as one likes; there is an end to it."""
+    """Directories with links to one another, which multiply files, end at a limit."""
     monkeypatch.setattr(payload, "LINKED", 1000)
     levels = 30
     for level in range(levels):
@@ -229,13 +229,13 @@ def test_links_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     paths = found(tmp_path)
     assert sum(path.endswith(": error links-too-many") for path in paths) == 1
     assert len(paths) < 1000 + 5 * levels
-    # What needs no link is all there.
+    # Everything outside the links is found.
     assert {f"data/{level}/file" for level in range(levels)} <= set(paths)
 
 
 @posix
 def test_special_files(tmp_path: Path) -> None:
-    """Pipes and sockets are told and not opened, behind links too."""
+    """Pipes and sockets are reported and not opened, also behind links."""
     import socket
 
     make(tmp_path, "data/a")
@@ -258,7 +258,7 @@ def test_special_files(tmp_path: Path) -> None:
 
 
 def test_what_a_change_left_behind(tmp_path: Path) -> None:
-    """The hidden directory of an interrupted change is told and not entered; elsewhere the name means nothing."""
+    """The hidden directory of an interrupted change is reported and not entered; elsewhere the name is ordinary."""
     make(tmp_path, ".pressmark-bag/new/x", "data/.pressmark-bag/y")
     assert found(tmp_path) == [
         ".pressmark-bag: error change-unfinished",
@@ -269,7 +269,7 @@ def test_what_a_change_left_behind(tmp_path: Path) -> None:
 
 
 def test_deep(tmp_path: Path) -> None:
-    """There may be more levels of directories than a process may have files open, or Python calls."""
+    """Directories may be nested deeper than open files or Python's recursion limit allow."""
     here = os.getcwd()
     os.chdir(tmp_path)
     try:
@@ -316,7 +316,7 @@ def test_directory_that_goes_away(tmp_path: Path) -> None:
 @posix
 @pytest.mark.parametrize("by_descriptor", [True, False])
 def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bool) -> None:
-    """Files open beneath the base directory and not through links, with descriptors of directories or without."""
+    """Files are opened beneath the base directory and not through links, with or without directory descriptors."""
     if not by_descriptor:
         monkeypatch.setattr("pressmark.fs.beneath.HAS_DESCRIPTORS", False)
     make(tmp_path, "bag/a", "bag/d/b", "other")
@@ -344,12 +344,12 @@ def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bo
         assert base.resolve(b"../other") == ResolvedPath("outside")
         assert base.resolve(b"../bag/a")[:2] == ("file", b"a")
         assert base.resolve(b"nothing") == ResolvedPath("dangling")
-    base.close()  # once more does no harm
+    base.close()  # a second call is harmless
     assert bases.LINKS == 40
 
 
 def test_base_that_is_none(tmp_path: Path) -> None:
-    """What is no directory is refused, with its name."""
+    """A path that is not a directory is refused by name."""
     make(tmp_path, "file")
     for path in ("missing", "file", "file/x"):
         with pytest.raises(BagError, match=path):

@@ -1,4 +1,4 @@
-"""What a run touches in the file system: a list of everything that it opens or looks at outside of a directory."""
+"""Record everything that a run opens or accesses outside of a directory."""
 
 from __future__ import annotations
 

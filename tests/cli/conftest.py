@@ -1,4 +1,4 @@
-"""The command, run as a process of its own or inside this one."""
+"""The command, run in another process or in this one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROFILE = {
     "Accept-BagIt-Version": ["1.0"],
 }
 
-# What one process may use at most, however much goes through it.
+# The limit for one process, however much data passes through it.
 MEMORY = 100 << 20  # 100 MiB
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -43,7 +43,7 @@ Call = Callable[..., Result]
 
 
 def environment() -> dict[str, str]:
-    """Return this environment, PRESSMARK_IMPLEMENTATION included, with the package to be found from any folder."""
+    """Return this environment, with PRESSMARK_IMPLEMENTATION, and with the package importable from any folder."""
     path = os.pathsep.join(filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
 
@@ -66,7 +66,7 @@ def run(tmp_path: Path) -> Run:
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run the command through click's runner in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    # Before click 8.2 the streams are only apart when asked for.
+    # Before click 8.2, separate streams are an option.
     apart: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
     def call(*args: str, stdin: bytes = b"") -> Result:
@@ -78,7 +78,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 
 def used_memory(process: int) -> int:
-    """Return the most bytes of memory that a process has used; 0 where that cannot be known or means nothing."""
+    """Return a process's peak memory in bytes; 0 where it is unknown or meaningless."""
     status = Path(f"/proc/{process}/status")
     if not status.exists() or "asan" in os.environ.get("LD_PRELOAD", ""):
         return 0
@@ -87,7 +87,7 @@ def used_memory(process: int) -> int:
 
 
 def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> bytes:
-    """Feed the command ``block`` for ever, read ``lines`` of what comes out, leave, and return the last of them.
+    """Feed the command ``block`` endlessly, read ``lines`` of its output, leave, and return the last of them.
 
     The command must end by itself, silently and with 0, and use no more memory than any run may.
     """
@@ -103,7 +103,7 @@ def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> 
     assert process.stderr
 
     def feed(stdin: IO[bytes]) -> None:
-        # Until the command has ended, which is what these tests want.
+        # Until the command has ended, as these tests require.
         with contextlib.suppress(OSError):
             while True:
                 stdin.write(block)

@@ -1,4 +1,4 @@
-"""``pressmark bag``: what the commands print, where, and how they end."""
+"""``pressmark bag``: the output of the commands, its stream, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_bag(
     fetch: str = "",
     listed: dict[str, bytes] | None = None,
 ) -> Path:
-    """Make a bag by hand; ``listed`` is in the manifest and not there."""
+    """Make a bag by hand; ``listed`` names missing files in the manifest."""
     (folder / "data").mkdir(parents=True)
     (folder / "bagit.txt").write_bytes(DECLARATION)
     for name, data in files.items():
@@ -84,7 +84,7 @@ def bag(tmp_path: Path) -> Path:
 
 
 def test_without_a_subcommand_there_is_help(run: Run) -> None:
-    """A call that does nothing says what there is, on stderr, and fails."""
+    """Without a subcommand, the help is printed on stderr, and the command fails."""
     done = run("bag")
     assert (done.stdout, done.returncode) == (b"", 2)
     for name in (b"create", b"validate", b"update", b"complete", b"info"):
@@ -154,7 +154,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
 def test_wrong_calls(call: Call, files: Path, bag: Path, tmp_path: Path, words: list[str], line: str) -> None:
-    """Each is one line and exit 2, and nothing is changed."""
+    """A usage error is one line and exit status 2, and nothing is changed."""
     before = content(tmp_path)
     result = call(*words)
     assert (result.stdout_bytes, result.exit_code) == (b"", 2), result.stderr
@@ -176,7 +176,7 @@ def listed(files: dict[str, bytes], algorithm: str = "sha512") -> str:
 
 
 def test_create_in_place(run: Run, files: Path) -> None:
-    """The directory becomes the bag; stdout stays empty, stderr says what was made."""
+    """The directory becomes the bag; stdout stays empty, stderr has the summary."""
     done = run("bag", "create", "files", "--info", "Contact-Name=Ä. Archivist", "--info", "contact-name=Another")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (
         b"",
@@ -193,7 +193,7 @@ def test_create_in_place(run: Run, files: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["copy", "hardlink", "auto"])
 def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> None:
-    """The source is left alone; every algorithm has its manifest; tag files come along."""
+    """The source is unchanged; every algorithm has its manifest; tag files are copied."""
     (tmp_path / "readme.txt").write_text("read me")
     before = content(files)
     done = run("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
@@ -211,7 +211,7 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
 
 
 def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> None:
-    """Each source lies in the payload under its name."""
+    """Each source is stored in the payload under its name."""
     (tmp_path / "one.txt").write_bytes(b"one")
     assert run("bag", "create", "files", "one.txt", "-o", "new").returncode == 0
     wanted = {**{f"files/{name}": data for name, data in FILES.items()}, "one.txt": b"one"}
@@ -220,7 +220,7 @@ def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("source", ["file", "stdin"])
 def test_create_takes_elements_from_a_file(run: Run, files: Path, tmp_path: Path, source: str) -> None:
-    """A bag-info.txt serves as a template: order, repeats and folded values are kept, what is counted is not taken."""
+    """A bag-info.txt can be a template: order, repeats and folded values are kept, computed elements are not."""
     template = b"Source-Organization: Ex\nPayload-Oxum: 1.1\nExternal-Description: long\n  story\nContact-Name: A\n"
     (tmp_path / "info").write_bytes(template)
     done = run(
@@ -245,7 +245,7 @@ def test_create_takes_elements_from_a_file(run: Run, files: Path, tmp_path: Path
 
 
 def test_a_template_that_is_none(run: Run, files: Path, tmp_path: Path) -> None:
-    """Its first bad line is named, and nothing is done."""
+    """The first bad line of a template is named, and nothing is changed."""
     (tmp_path / "info").write_bytes(b"Contact-Name: A\nnonsense\n")
     done = run("bag", "create", "files", "--info-file", "info")
     assert (done.stderr.decode(), done.returncode) == (
@@ -257,7 +257,7 @@ def test_a_template_that_is_none(run: Run, files: Path, tmp_path: Path) -> None:
 
 @linux
 def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> None:
-    """Every reason is a line, none of them hides another, and nothing was changed."""
+    """Every reason for a refusal is one line, and nothing is changed."""
     os.mkfifo(files / "pipe")
     (files / "link").symlink_to("/etc/passwd")
     with open(os.path.join(os.fsencode(files), b"\xff\n"), "wb"):
@@ -275,7 +275,7 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
 
 @linux
 def test_create_with_hostile_names(run: Run, files: Path) -> None:
-    """Names with line ends, percent signs and blanks are in the manifest as they must be, and the bag is valid."""
+    """Names with line ends, percent signs and blanks are encoded in the manifest, and the bag is valid."""
     names = ["line\nfeed", "%0A", "100%", " blanks ", "~$_x", "-rf", "\r", 'quote"s', "ünï"]
     for name in names:
         (files / name).write_bytes(b"x")
@@ -288,7 +288,7 @@ def test_create_with_hostile_names(run: Run, files: Path) -> None:
 
 
 def test_create_warns(run: Run, files: Path) -> None:
-    """What makes a bag that some will not like is a warning on stderr."""
+    """A bag with portability problems causes warnings on stderr."""
     (files / "empty").mkdir()
     done = run("bag", "create", "files", "-o", "new")
     assert done.returncode == 0
@@ -297,13 +297,13 @@ def test_create_warns(run: Run, files: Path) -> None:
 
 @posix
 def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a log, each stage is told, and of the long ones how much is done of how much."""
+    """In a log, each stage is reported, and the long ones with their progress."""
     monkeypatch.setattr("pressmark.cli.common.progress.LOG_EVERY", 0.0)
     monkeypatch.setattr("pressmark.cli.common.progress.DISPLAY_AFTER", 0.0)
-    told = call("bag", "create", "files", "--progress").stderr.splitlines()
-    assert told[0] == "pressmark: checking all names"
-    assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", told[2])
-    assert told[-2:] == [
+    printed = call("bag", "create", "files", "--progress").stderr.splitlines()
+    assert printed[0] == "pressmark: checking all names"
+    assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", printed[2])
+    assert printed[-2:] == [
         "pressmark: moving everything into place",
         "pressmark: files: bag created: 3 files, 6 B; sha512",
     ]
@@ -311,7 +311,7 @@ def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.
 
 @posix
 def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is one line and 130; nothing was changed, and a ledger saves the next call from reading all again."""
+    """Ctrl-C gives one line and 130; nothing is changed, and a ledger lets the next run skip finished files."""
 
     def interrupted(*_args: object) -> None:
         raise KeyboardInterrupt
@@ -337,7 +337,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
 
 
 def test_info(run: Run, bag: Path) -> None:
-    """A person sees what the bag says of itself, its elements in their order."""
+    """The text output shows the bag's properties and its elements in order."""
     (bag / "bag-info.txt").write_text("Zeta: 1\nPayload-Oxum: 6.3\nAlpha: 2\nzeta: long\n  value\nAlpha: 3\n")
     done = run("bag", "info", "bag")
     assert (done.stdout.decode(), done.stderr, done.returncode) == (
@@ -358,7 +358,7 @@ def test_info(run: Run, bag: Path) -> None:
 
 
 def test_info_as_json(run: Run, tmp_path: Path) -> None:
-    """A program gets the same, repeats and order kept."""
+    """The JSON output has the same, with repeats and order."""
     made = make_bag(
         tmp_path / "bag",
         {"a": b"a"},
@@ -382,7 +382,7 @@ def test_info_as_json(run: Run, tmp_path: Path) -> None:
             {"label": "B", "value": "3"},
         ],
     }
-    # No bag takes over a terminal.
+    # No control characters reach a terminal.
     assert r"B: \x1b[31m" in run("bag", "info", str(made)).stdout.decode().splitlines()
 
 
@@ -397,7 +397,7 @@ def problems(stdout: bytes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 def test_a_valid_bag(run: Run, bag: Path) -> None:
-    """Without problems, stdout is empty; the verdict is on stderr."""
+    """For a valid bag, stdout is empty; the verdict is on stderr."""
     done = run("bag", "validate", "bag")
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: valid: 3 files, 6 B\n", 0)
     found, summary = problems(run("bag", "validate", "bag", "--json").stdout)
@@ -406,14 +406,14 @@ def test_a_valid_bag(run: Run, bag: Path) -> None:
 
 
 def damage(bag: Path) -> None:
-    """Do four things wrong: change a file, remove one, add one, and break the Payload-Oxum with that."""
+    """Break a bag in four ways: change a file, remove one, add one, and so falsify the Payload-Oxum."""
     (bag / "data" / "b").write_bytes(b"BEE")
     (bag / "data" / "a").unlink()
     (bag / "data" / "new").write_bytes(b"new")
 
 
 def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
-    """No stage hides another: each problem is listed with its severity, kind and path."""
+    """All problems are listed, each on a line with its severity, kind and path."""
     damage(bag)
     done = run("bag", "validate", "bag")
     lines = done.stdout.decode().splitlines()
@@ -427,7 +427,7 @@ def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
 
 
 def test_problems_as_json(run: Run, bag: Path) -> None:
-    """A program gets each problem with everything that is known of it, and last the summary."""
+    """The JSON output has each problem with all its fields, and last the summary."""
     damage(bag)
     done = run("bag", "validate", "bag", "--json")
     found, summary = problems(done.stdout)
@@ -448,7 +448,7 @@ def test_problems_as_json(run: Run, bag: Path) -> None:
 
 
 def test_warnings_are_marked_and_leave_a_bag_valid(run: Run, bag: Path) -> None:
-    """A file that no tag manifest lists is worth a word."""
+    """A file that no tag manifest lists is a warning."""
     (bag / "notes.txt").write_text("notes")
     done = run("bag", "validate", "bag")
     assert done.stdout.startswith(b"warning: tag-file-unlisted: notes.txt: ")
@@ -456,7 +456,7 @@ def test_warnings_are_marked_and_leave_a_bag_valid(run: Run, bag: Path) -> None:
 
 
 def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
-    """Each has its verdict, each problem says of which bag it is, and the exit status is for all."""
+    """Each bag has its verdict, each problem names its bag, and the exit status covers all."""
     bad = make_bag(tmp_path / "bad", {"a": b"a"}, listed={"gone": b""})
     done = run("bag", "validate", "bag", "bad")
     assert done.stdout.startswith(b"error: file-missing: bad/data/gone: ")
@@ -480,7 +480,7 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
 
 @linux
 def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
-    """What is not printable is escaped in text and exact in JSON; no file takes over a terminal."""
+    """Unprintable characters are escaped in text and exact in JSON."""
     names = [b"line\nfeed", b"\xff", b"\x1b[31mred", "\u202etxt".encode(), b"error: file-missing: data"]
     for name in names:
         with open(os.path.join(os.fsencode(bag), b"data", name), "wb"):
@@ -497,7 +497,7 @@ def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
 
 
 def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
-    """A quick look finds less, and does not call a bag valid."""
+    """A quick check finds less, and does not call a bag valid."""
     (bag / "data" / "b").write_bytes(b"BEE")
     for level, word in (("complete", "complete"), ("oxum", "matches its Payload-Oxum")):
         done = run("bag", "validate", "bag", "--level", level)
@@ -514,7 +514,7 @@ def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
 
 
 def test_lenient(run: Run, tmp_path: Path) -> None:
-    """Old bags with blank lines are valid to those who say that they do not mind."""
+    """With --lenient, a bag with blank lines is valid."""
     made = make_bag(tmp_path / "bag", FILES)
     (made / "tagmanifest-sha512.txt").unlink()
     with open(made / "manifest-sha512.txt", "ab") as file:
@@ -528,7 +528,7 @@ def test_lenient(run: Run, tmp_path: Path) -> None:
 
 
 def test_what_is_no_bag_is_invalid(run: Run, files: Path) -> None:
-    """A directory without bagit.txt is listed as such."""
+    """A directory without bagit.txt is reported as such."""
     done = run("bag", "validate", "files")
     assert b"error: declaration-missing: bagit.txt: " in done.stdout
     assert done.returncode == 1
@@ -536,7 +536,7 @@ def test_what_is_no_bag_is_invalid(run: Run, files: Path) -> None:
 
 @posix
 def test_links(run: Run, bag: Path, tmp_path: Path) -> None:
-    """Links that lead out are not followed, unless they are trusted."""
+    """Links that lead out are followed only if trusted."""
     (tmp_path / "outside").write_bytes(b"bee")
     (bag / "data" / "b").unlink()
     (bag / "data" / "b").symlink_to(tmp_path / "outside")
@@ -547,7 +547,7 @@ def test_links(run: Run, bag: Path, tmp_path: Path) -> None:
 
 
 def test_profile(run: Run, bag: Path, tmp_path: Path) -> None:
-    """What a profile asks for and the bag has not is an error, too; what is no profile is a wrong call."""
+    """A bag that violates its profile is invalid; an invalid profile is a usage error."""
     (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
     done = run("bag", "validate", "bag", "--profile", "profile.json")
     assert re.match(rb"error: profile-[a-z-]+: bag-info.txt: ", done.stdout), done.stderr
@@ -561,7 +561,7 @@ def test_profile(run: Run, bag: Path, tmp_path: Path) -> None:
 @posix
 @posix
 def test_a_bag_that_cannot_be_read(run: Run, bag: Path, tmp_path: Path) -> None:
-    """It has failed, and the others are validated."""
+    """An unreadable bag fails, and the others are validated."""
     (tmp_path / "closed").mkdir(mode=0)
     if os.access(tmp_path / "closed", os.R_OK):
         pytest.skip("this user may read everything")
@@ -572,7 +572,7 @@ def test_a_bag_that_cannot_be_read(run: Run, bag: Path, tmp_path: Path) -> None:
 
 
 def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
-    """What was verified is not read again while it has kept size, time and inode; without a ledger it is."""
+    """With a ledger, files with unchanged size, time and inode are not read again."""
     assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0
     status = (bag / "data" / "b").stat()
     (bag / "data" / "b").write_bytes(b"BEE")
@@ -594,7 +594,7 @@ def test_threads_and_order(run: Run, bag: Path) -> None:
 
 @posix
 def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is one line and 130, and says how to go on."""
+    """Ctrl-C gives one line and 130, and the remedy."""
 
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
@@ -609,7 +609,7 @@ def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
 
 @posix
 def test_broken_pipe_is_success(tmp_path: Path) -> None:
-    """A reader that leaves ends a validation silently; what it was told of an invalid bag stays true."""
+    """If the reader leaves, a validation ends silently with the verdict reached so far."""
     made = make_bag(tmp_path / "bag", {"a": b"a"}, listed={f"gone-{number:05}": b"" for number in range(20_000)})
     process = subprocess.Popen(
         [*COMMAND, "bag", "validate", str(made)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
@@ -633,7 +633,7 @@ def test_a_full_disk(run: Run, bag: Path) -> None:
 
 @posix
 def test_log_lines(bag: Path, tmp_path: Path) -> None:
-    """In a log, a long validation says now and then how far it is, over all bags."""
+    """In a log, a long validation reports its progress over all bags now and then."""
     script = (
         "import pressmark.cli.common.progress as reporter, pressmark.bagit.validation.validate as validation, time\n"
         "reporter.LOG_EVERY = 0.0; reporter.DISPLAY_AFTER = 0.0\n"
@@ -661,7 +661,7 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
 
 
 def test_update_algorithms(run: Run, bag: Path) -> None:
-    """Algorithms come and go, and the bag stays valid; bag-info.txt keeps its bytes."""
+    """Algorithms are added and dropped, and the bag stays valid; bag-info.txt keeps its bytes."""
     before = (bag / "bag-info.txt").read_bytes()
     done = run("bag", "update", "bag", "--add-algorithm", "sha256,md5", "--drop-algorithm", "sha512")
     assert (done.stdout, done.stderr, done.returncode) == (
@@ -679,7 +679,7 @@ def test_update_algorithms(run: Run, bag: Path) -> None:
 
 
 def test_update_metadata(run: Run, bag: Path) -> None:
-    """An element takes the place of all of its label; others keep theirs; the payload need not be read."""
+    """An element replaces all with its label and keeps the others; the payload need not be read."""
     (bag / "data" / "b").write_bytes(b"BEE")
     (bag / "tagmanifest-sha512.txt").unlink()
     (bag / "bag-info.txt").write_bytes(b"Zeta: 1\r\nContact-Name: A\r\nContact-Name: B\r\nContact-Email: e\r\n")
@@ -693,7 +693,7 @@ def test_update_metadata(run: Run, bag: Path) -> None:
 
 
 def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
-    """A file that is not as the manifests say stops the update; all such files are listed, nothing is changed."""
+    """A file that differs from the manifests stops the update; all are listed, nothing is changed."""
     damage(bag)
     before = content(bag)
     done = run("bag", "update", "bag", "--add-algorithm", "md5")
@@ -716,7 +716,7 @@ def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
 
 
 def test_update_takes_over_what_is_accepted(run: Run, bag: Path) -> None:
-    """With --accept the payload is taken over as it is, each difference marked as a warning."""
+    """With --accept, the current payload is accepted, with a warning per difference."""
     damage(bag)
     done = run("bag", "update", "bag", "--accept", "added,removed", "--accept", "changed", "--json")
     found, summary = problems(done.stdout)
@@ -733,7 +733,7 @@ def test_update_takes_over_what_is_accepted(run: Run, bag: Path) -> None:
 
 
 def test_update_mends_an_old_bag(run: Run, tmp_path: Path) -> None:
-    """What md5sum wrote long ago becomes a bag of version 1.0."""
+    """An old bag made with md5sum becomes a bag of version 1.0."""
     made = make_bag(tmp_path / "bag", FILES, algorithm="md5")
     (made / "tagmanifest-md5.txt").unlink()
     (made / "bagit.txt").write_text("BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n")
@@ -749,7 +749,7 @@ def test_update_mends_an_old_bag(run: Run, tmp_path: Path) -> None:
 
 @posix
 def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted, nothing was changed, and what was read need not be read again."""
+    """An interrupted update changes nothing, and finished files are not read again."""
 
     def interrupted(*_args: object) -> None:
         raise KeyboardInterrupt
@@ -769,7 +769,7 @@ def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
 
 @posix
 def test_a_reader_who_leaves_does_not_stop_an_update(bag: Path) -> None:
-    """Broken pipes are for reports; a change of a bag is made all the same."""
+    """A broken pipe does not stop an update."""
     damage(bag)
     read, write = os.pipe()
     os.close(read)
@@ -792,7 +792,7 @@ def test_a_reader_who_leaves_does_not_stop_an_update(bag: Path) -> None:
 
 @pytest.fixture
 def holey(tmp_path: Path) -> Path:
-    """A bag with two files that are to be fetched, from a directory of this machine."""
+    """A bag with two files to fetch from a local directory."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "x").write_bytes(b"ex")
     (tmp_path / "store" / "y").write_bytes(b"why")
@@ -803,7 +803,7 @@ def holey(tmp_path: Path) -> Path:
 
 
 def test_complete(run: Run, holey: Path) -> None:
-    """What is missing comes, is checked, and is there; once more there is nothing to do."""
+    """Missing files are fetched and verified; a second run has nothing to do."""
     pytest.importorskip("urllib3")
     done = run("bag", "validate", "bag")
     assert done.stdout.count(b"error: file-not-fetched: data/") == 2
@@ -822,7 +822,7 @@ def test_complete(run: Run, holey: Path) -> None:
 
 
 def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
-    """Files of this machine, and plain HTTP, are not asked for without leave; each refusal names the way out."""
+    """Local files and plain HTTP are refused by default; each refusal names the option."""
     pytest.importorskip("urllib3")
     done = run("bag", "complete", "bag")
     lines = done.stdout.decode().splitlines()
@@ -836,7 +836,7 @@ def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
 
 
 def test_complete_takes_nothing_wrong(run: Run, holey: Path, tmp_path: Path) -> None:
-    """A file with another checksum never gets its name; the others come all the same."""
+    """A file with another checksum is not added; the others are."""
     pytest.importorskip("urllib3")
     (tmp_path / "store" / "y").write_bytes(b"not")
     done = run("bag", "complete", "bag", "--allow-file", "--json")
@@ -850,7 +850,7 @@ def test_complete_takes_nothing_wrong(run: Run, holey: Path, tmp_path: Path) -> 
 
 @posix
 def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is one line and 130, and says that the same call goes on."""
+    """Ctrl-C gives one line and 130; the same command resumes."""
 
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt

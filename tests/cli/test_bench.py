@@ -1,4 +1,4 @@
-"""``pressmark bench``: what is measured, as a table and as JSON; how fast anything is, no test says."""
+"""``pressmark bench``: measurements as a table and as JSON; no test checks a speed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pressmark.layouts import list_layouts
 
 from .conftest import Call
 
-# So short that each measurement is made about once.
+# So short that most measurements are made once.
 SHORT = ("--seconds", "0.01")
 
 
@@ -29,7 +29,7 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 
 def test_every_layout_is_measured() -> None:
-    """Each maps the sample identifiers with its default parameters."""
+    """Each layout maps the sample identifiers with its default parameters."""
     ids = sample_identifiers()
     assert len(set(ids)) == len(ids)
     layouts = default_layouts()
@@ -51,7 +51,7 @@ def test_the_plain_loop_hashes_what_is_hashed() -> None:
 
 
 def test_the_best_of_some_rounds() -> None:
-    """Everything is called in turn, twice at least."""
+    """Every candidate is called in turn, at least twice."""
     calls: list[int] = []
     times = best([lambda: calls.append(0), lambda: calls.append(1)], 1e-9)
     assert calls[:2] == [0, 1]
@@ -59,7 +59,7 @@ def test_the_best_of_some_rounds() -> None:
 
 
 def test_layouts(call: Call) -> None:
-    """One object a layout, for the layouts and parameters asked for."""
+    """One object per layout, for the given layouts and parameters."""
     result = call(
         "bench",
         "--only",
@@ -95,14 +95,14 @@ def test_digests(call: Call) -> None:
 
 
 def test_a_folder(call: Call, tmp_path: Path) -> None:
-    """Its files are hashed, and stay as they are."""
+    """The files of a folder are hashed, and not changed."""
     (tmp_path / "files").mkdir()
     for name in ("one", "two"):
         (tmp_path / "files" / name).write_text(name * 1000)
     result = call("bench", "files", "--only", "folder", "-a", "sha512,blake3", "--json", *SHORT)
     assert result.exit_code == 0
     sha512, blake3, _ = lines(result.stdout)
-    # How many of them there was time for, no test says.
+    # Their number depends on the time available.
     assert (sha512["folder"], sha512["bytes"]) == ("files", 3000 * sha512["files"])
     assert sha512["first_read"] > 0
     assert blake3["first_read"] is None
@@ -110,7 +110,7 @@ def test_a_folder(call: Call, tmp_path: Path) -> None:
 
 
 def test_the_first_read(tmp_path: Path) -> None:
-    """What cannot be read is counted, and all the rest is there."""
+    """Unreadable files are counted, and the others are measured."""
     for name in ("one", "two"):
         (tmp_path / name).write_text(name * 1000)
     (tmp_path / "gone").symlink_to("nowhere")
@@ -121,7 +121,7 @@ def test_the_first_read(tmp_path: Path) -> None:
 
 
 def test_tables(call: Call, tmp_path: Path) -> None:
-    """People get the machine, and a table of each kind."""
+    """The text output describes the machine, with a table per kind of measurement."""
     (tmp_path / "files").write_text("one")
     arguments = ("--only", "layouts", "--only", "digests", "--only", "folder", "--layout", "0002", "-a", "md5")
     result = call("bench", "files", *arguments, *SHORT)

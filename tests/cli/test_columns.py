@@ -1,4 +1,4 @@
-"""``--column`` on CSV and TSV: what is mapped, what is carried along, what fails and how."""
+"""``--column`` on CSV and TSV: results, other columns, and failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outcome(result: Result) -> tuple[bytes, str, int]:
     return result.stdout_bytes, result.stderr, result.exit_code
 
 
-# --- what is written ----------------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def outcome(result: Result) -> tuple[bytes, str, int]:
     ],
 )
 def test_csv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
-    """The result is a new last field, everything else keeps its bytes."""
+    """The result is a new last field, and everything else keeps its bytes."""
     assert outcome(call("map", "pairtree", "--format", "csv", *options, stdin=table)) == (expected, "", 0)
 
 
@@ -111,7 +111,7 @@ def test_csv(call: Call, options: list[str], table: bytes, expected: bytes) -> N
     ids=["by name", "quotes are data", "CRLF", "bytes", "last open", "header, last open", "CR inside"],
 )
 def test_tsv(call: Call, options: list[str], table: bytes, expected: bytes) -> None:
-    """The same with TABs, and quotes mean nothing."""
+    """TSV works alike, and quotes have no meaning."""
     assert outcome(call("map", "pairtree", "--format", "tsv", *options, stdin=table)) == (expected, "", 0)
 
 
@@ -127,7 +127,7 @@ def test_hathifiles(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_unmap_turns_map_back(call: Call, tmp_path: Path, kind: str) -> None:
-    """The column that map added is unmap's to read; its result is called "identifier"."""
+    """unmap reads the column that map added; its result is named "identifier"."""
     separator = "," if kind == "csv" else "\t"
     (tmp_path / f"ids.{kind}").write_text("id\na:1\nb c\n")
     assert call("map", "pairtree", f"ids.{kind}", "--column", "id", "-o", f"paths.{kind}").exit_code == 0
@@ -141,7 +141,7 @@ def test_unmap_turns_map_back(call: Call, tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("layout", ["0002", "0003", "vitro"])
 def test_other_layouts_and_threads(call: Call, layout: str) -> None:
-    """Columns give what lines give, under every layout and number of threads."""
+    """A column gives the same results as lines, under every layout and number of threads."""
     ids = b"".join(b"item-%d\n" % number for number in range(3000))
     lines = call("map", layout, stdin=ids).stdout_bytes.splitlines()
     for threads in ("1", "3"):
@@ -152,7 +152,7 @@ def test_other_layouts_and_threads(call: Call, layout: str) -> None:
 # --- fidelity -----------------------------------------------------------------------------------------------------
 
 SMALL_BLOCKS = st.sampled_from([4, 7, 64, 1 << 20])
-octets = st.binary(max_size=6) | st.sampled_from([b"abc", b'"', b'""', b"\xff", b"\0", b"\r", b" ", b"'"])
+raw = st.binary(max_size=6) | st.sampled_from([b"abc", b'"', b'""', b"\xff", b"\0", b"\r", b" ", b"'"])
 PAIRTREE = Pairtree()
 
 
@@ -185,9 +185,9 @@ def is_bom(table: bytes) -> bool:
     return table.startswith((b"\xef\xbb\xbf", b"\x1f\x8b\x08")) or table[:2] in (b"\xff\xfe", b"\xfe\xff")
 
 
-@given(tables(octets.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
+@given(tables(raw.map(lambda field: field.translate(None, b"\t\n\r"))), SMALL_BLOCKS)
 def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
-    """Whatever bytes there are: what is written is what was read, and a field more."""
+    """TSV output is the input, byte for byte, with one more field."""
     rows, index, ends = table
     given_ = b"".join(b"\t".join(row) + end for row, end in zip(rows, ends, strict=True))
     expected = b"".join(b"\t".join([*row, path_of(row[index])]) + end for row, end in zip(rows, ends, strict=True))
@@ -206,12 +206,12 @@ def quoted(value: bytes) -> bytes:
 
 
 def may_stand_bare(value: bytes) -> bool:
-    return not value.startswith(b'"') and not any(octet in value for octet in (b",", b"\n", b"\r"))
+    return not value.startswith(b'"') and not any(byte in value for byte in (b",", b"\n", b"\r"))
 
 
 @st.composite
 def csv_fields(draw: st.DrawFn) -> bytes:
-    value = draw(octets | st.sampled_from([b",", b"a,b", b"\n", b'"\n"', b"a\r\nb", b'5" disk']))
+    value = draw(raw | st.sampled_from([b",", b"a,b", b"\n", b'"\n"', b"a\r\nb", b'5" disk']))
     return value if may_stand_bare(value) and draw(st.booleans()) else quoted(value)
 
 
@@ -223,7 +223,7 @@ def meaning(field: bytes) -> bytes:
 @example(([[b"", b'"a"'], [b'""', b""]], 1, [b"\n", b"\n"]), 4)
 @example(([[b'"""\n"""', b'"\n"']], 0, [b"\r\n"]), 4)
 def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], int, list[bytes]], block: int) -> None:
-    """The same with quotes; and the csv module reads what was written as what it should be."""
+    """CSV output is the input, byte for byte, with one more field, and the csv module agrees."""
     rows, index, ends = table
     paths = [path_of(meaning(row[index])) for row in rows]
     fields = [path if may_stand_bare(path) and b'"' not in path else quoted(path) for path in paths]
@@ -242,9 +242,9 @@ def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
         assert [[field.encode("latin-1") for field in row] for row in read] == means
 
 
-@given(tables(csv_fields().filter(lambda field: not any(octet in field for octet in b"\t\n\r"))))
+@given(tables(csv_fields().filter(lambda field: not any(byte in field for byte in b"\t\n\r"))))
 def test_csv_becomes_tsv_and_back(call: Call, table: tuple[list[list[bytes]], int, list[bytes]]) -> None:
-    """Fields mean in TSV what they meant in CSV."""
+    """Fields keep their values from CSV to TSV and back."""
     rows, _, ends = table
     given_ = b"".join(b",".join(row) + end for row, end in zip(rows, ends, strict=True))
     if is_bom(given_):
@@ -270,21 +270,21 @@ SUMMARY = "pressmark: 2 of 4 identifiers failed\n"
 
 
 @pytest.mark.parametrize(
-    ("on_error", "expected", "told"),
+    ("on_error", "expected", "message"),
     [
         ("stop", b'id,t,path\nabc,"1\n2",abc\n', EMPTY),
         ("skip", b'id,t,path\nabc,"1\n2",abc\nd,y,d\n', EMPTY + NOT_UTF8 + SUMMARY),
         ("empty", b'id,t,path\nabc,"1\n2",abc\n,x,\nd,y,d\n\xff,z,\n', EMPTY + NOT_UTF8 + SUMMARY),
     ],
 )
-def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None:
-    """A failing row is named by the line in which it begins; the others are written unless the run stops."""
+def test_on_error(call: Call, on_error: str, expected: bytes, message: str) -> None:
+    """A failing row is named by its first line; the other rows are written unless the run stops."""
     result = call("map", "0003", "--format", "csv", "--column", "id", "--on-error", on_error, stdin=TABLE)
     written = result.stdout_bytes
     for identifier in (b"abc", b"d"):
         path = call("map", "0003", stdin=identifier).stdout_bytes
         written = written.replace(path, identifier)
-    assert (written, result.stderr, result.exit_code) == (expected, told, 1)
+    assert (written, result.stderr, result.exit_code) == (expected, message, 1)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: str) -> None
     ],
 )
 def test_malformed_rows(call: Call, kind: str, table: bytes, line: str) -> None:
-    """A row that the new field would make wrong in other ways fails, is left out or keeps its bytes."""
+    """A malformed row fails, is skipped, or keeps its bytes."""
     call_ = ["map", "0002", "--format", kind, "--column", "1", "--no-header"]
     stopped, skipped, emptied = (call(*call_, "--on-error", one, stdin=table) for one in ("stop", "skip", "empty"))
     separator = b"," if kind == "csv" else b"\t"
@@ -322,7 +322,7 @@ def test_a_skipped_last_row(call: Call) -> None:
 
 
 def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
-    """A TAB, a line feed or a carriage return in an identifier fails in TSV, and is quoted in CSV."""
+    """An identifier with a TAB, line feed or carriage return fails in TSV, and is quoted in CSV."""
     table = b"a^/09b\na^/0a/b\na^/0d/b\nabc\nab/c\n"
     options = ["--column", "1", "--no-header", "--on-error", "empty"]
     result = call("unmap", "pairtree", "--format", "tsv", *options, stdin=table.replace(b"^/09b", b"^/09/b"))
@@ -334,7 +334,7 @@ def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
 
 
 def test_fields_with_line_feeds_and_nul(call: Call) -> None:
-    """No byte is left that could keep the items of such a block apart, and they are mapped all the same."""
+    """A block of items that contain every possible separator is mapped correctly."""
     result = call(
         "map",
         "pairtree",
@@ -352,7 +352,7 @@ def test_fields_with_line_feeds_and_nul(call: Call) -> None:
 
 
 def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
-    """A field that is carried along and cannot be: the row fails, and cannot be written with an empty result either."""
+    """A row with a field that TSV cannot hold fails, and cannot be written with an empty result either."""
     (tmp_path / "in.csv").write_bytes(b'a,"1\n2"\nb,c\n')
     call_ = ["map", "0002", "in.csv", "--column", "1", "--no-header", "-o", "out.tsv", "--on-error"]
     line = "pressmark: in.csv:1: 'a': field 2 contains a TAB or a line break, which TSV does not allow\n"
@@ -364,7 +364,7 @@ def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
 
 
 def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
-    """With an empty result, a row keeps what is in it under the other kind as well."""
+    """With an empty result, a malformed row keeps its content in the other format as well."""
     (tmp_path / "in.csv").write_bytes(b'id,t\na,""\nb\n"c"d,"e"\n')
     result = call("map", "0002", "in.csv", "--column", "id", "-o", "out.tsv", "--on-error", "empty")
     assert (result.stderr.count("\n"), result.exit_code) == (3, 1)
@@ -372,7 +372,7 @@ def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
 
 
 def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines are counted over blocks, and within blocks that hold many rows."""
+    """Line numbers are counted across blocks, and in blocks of many rows."""
     monkeypatch.setattr(text, "BLOCK_ROWS", 7)
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 100)
     table = b"id,t\n" + b'a,"\n"\n,\n' * 200
@@ -382,7 +382,7 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
     assert result.stdout_bytes == b"id,t,path\n" + b'a,"\n",a\n' * 200
 
 
-# --- files that are not what they should be -----------------------------------------------------------------------
+# --- unusable files -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -426,22 +426,22 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
 def test_tables_that_do_not_fit_the_call(
     call: Call, tmp_path: Path, options: list[str], table: bytes, line: str, code: int
 ) -> None:
-    """What is wrong is one line, and no output is left."""
+    """An unusable table is a one-line error, and no output is left."""
     result = call("map", "0002", *options, "-o", "out", stdin=table)
     assert outcome(result) == (b"", f"pressmark: <stdin>: {line}\n", code)
     assert os.listdir(tmp_path) == []
 
 
 def test_long_lists_of_columns_are_cut(call: Call) -> None:
-    """Twenty names are enough to see what went wrong."""
+    """The error lists at most twenty column names."""
     table = b",".join(b"c%d" % number for number in range(100)) + b"\n"
-    told = call("map", "0002", "--format", "csv", "--column", "x", stdin=table).stderr
-    assert told.endswith("c18, c19 … (100 in all)\n")
+    message = call("map", "0002", "--format", "csv", "--column", "x", stdin=table).stderr
+    assert message.endswith("c18, c19 … (100 in all)\n")
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip", "empty"])
 def test_a_quote_that_is_never_closed(call: Call, tmp_path: Path, on_error: str) -> None:
-    """It would take the rest of the file for one field: no way to go on."""
+    """An unclosed quote would extend over the rest of the file: the run ends."""
     table = b'id,t\na,b\nc,"d\n' + b"e,f\n" * 10
     options = ["--format", "csv", "--column", "id", "--on-error", on_error]
     result = call("map", "0002", *options, "-o", "out", stdin=table)
@@ -451,7 +451,7 @@ def test_a_quote_that_is_never_closed(call: Call, tmp_path: Path, on_error: str)
 
 @pytest.mark.parametrize("start", [b"", b'"'])
 def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
-    """It must not fill the memory."""
+    """An endless row does not fill the memory."""
     monkeypatch.setattr(delimited, "ROW_BYTES", 1 << 20)
     result = call(
         "map",
@@ -468,13 +468,13 @@ def test_a_row_without_end(call: Call, monkeypatch: pytest.MonkeyPatch, start: b
 
 
 def test_a_long_field(call: Call) -> None:
-    """A row of several blocks is carried along."""
+    """A row of several blocks is copied."""
     field = b'"' + b"x\n" * (2 << 20) + b'"'
     result = call("map", "0002", "--format", "csv", "--column", "1", "--no-header", stdin=b"a," + field + b"\nb,c\n")
     assert result.stdout_bytes == b"a," + field + b",a\nb,c,b\n"
 
 
-# --- calls --------------------------------------------------------------------------------------------------------
+# --- usage errors -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -538,7 +538,7 @@ def test_a_long_field(call: Call) -> None:
     ],
 )
 def test_refused_calls(call: Call, tmp_path: Path, call_: list[str], line: str) -> None:
-    """What does not go together is one line and exit status 2, before any file is opened."""
+    """Conflicting options are one line and exit status 2, before any file is opened."""
     result = call("map", "0002", *call_, stdin=b"id\na\n")
     assert outcome(result) == (b"", f"pressmark: {line}\n", 2)
     assert os.listdir(tmp_path) == []
@@ -558,7 +558,7 @@ def test_refused_calls(call: Call, tmp_path: Path, call_: list[str], line: str) 
     ],
 )
 def test_kinds_of_output(call: Call, tmp_path: Path, output: str | None, expected: bytes) -> None:
-    """OUTPUT is what its name says, else what FILE is, packed if its name ends in .gz."""
+    """The format of OUTPUT follows its extension, else the format of FILE; .gz compresses it."""
     (tmp_path / "t.csv").write_bytes(b"id,t\na,x\n")
     result = call("map", "0002", "t.csv", "--column", "id", *([] if output is None else ["-o", output]))
     written = result.stdout_bytes if output in (None, "-") else (tmp_path / str(output)).read_bytes()
@@ -570,7 +570,7 @@ def test_kinds_of_output(call: Call, tmp_path: Path, output: str | None, expecte
 
 
 def test_gzipped_lines(call: Call, tmp_path: Path) -> None:
-    """Lines are unpacked and packed, too; what is packed depends on nothing but the data."""
+    """Lines are decompressed and compressed; the compressed output depends only on the data."""
     (tmp_path / "ids.txt.gz").write_bytes(gzip.compress(b"abc\nd", mtime=0))
     assert call("map", "pairtree", "ids.txt.gz").stdout_bytes == b"ab/c\nd"
     for name in ("one.gz", "two.gz"):
@@ -584,7 +584,7 @@ def test_gzipped_lines(call: Call, tmp_path: Path) -> None:
 def test_gzip_in_several_members(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, padding: bytes
 ) -> None:
-    """Members follow each other, empty ones among them, and zeros may follow all of them."""
+    """Several gzip members, also empty ones, may follow each other, and zeros may follow all of them."""
     monkeypatch.setattr(gzipped, "READ_BYTES", size)
     members = [b"abc\t1\nd", b"", b"\t2\n" + b"e\t3\n" * 100]
     (tmp_path / "t.tsv.gz").write_bytes(b"".join(map(gzip.compress, members)) + padding)
@@ -609,7 +609,7 @@ PACKED = gzip.compress(os.urandom(3000).replace(b"\n", b"") + b"\n")
     ids=["empty", "none", "head", "half", "all but a byte", "checksum", "garbage behind"],
 )
 def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> None:
-    """One line, and no output."""
+    """Damaged gzip input is a one-line error, without output."""
     (tmp_path / "t.tsv.gz").write_bytes(content)
     result = call("map", "0002", "t.tsv.gz", "--column", "1", "--no-header", "-o", "out.tsv")
     assert result.stderr.startswith(f"pressmark: t.tsv.gz: {line}")
@@ -618,7 +618,7 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
 
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
 def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int) -> None:
-    """However the reads fall; each gives as much as was asked for until the end."""
+    """Reads of any size return the full number of bytes until the end."""
     from pressmark.cli.common.files import Source
 
     packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
@@ -638,7 +638,7 @@ def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int
 @needs_dev_full
 @pytest.mark.parametrize("name", ["in.csv", "in.tsv.gz"])
 def test_a_full_disk(run: Run, tmp_path: Path, name: str) -> None:
-    """It is one line."""
+    """A full disk is a one-line error."""
     table = b"id\na\n"
     (tmp_path / name).write_bytes(gzip.compress(table, mtime=0) if name.endswith(".gz") else table)
     done = run("map", "0002", name, "--column", "id", "-o", "/dev/full")
@@ -647,14 +647,14 @@ def test_a_full_disk(run: Run, tmp_path: Path, name: str) -> None:
 
 @needs_dev_full
 def test_a_full_disk_behind_gzip(run: Run, tmp_path: Path) -> None:
-    """The end mark, too, may find no place."""
+    """The gzip trailer can fail on a full disk, too."""
     (tmp_path / "full.gz").symlink_to("/dev/full")
     done = run("map", "0002", "--format", "csv", "--column", "id", "-o", "full.gz", stdin=b"id\na\n")
     assert (done.stderr, done.returncode) == (b"pressmark: full.gz: No space left on device\n", 1)
 
 
 def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
-    """After a stop nothing has changed."""
+    """After a stop, OUTPUT is unchanged."""
     (tmp_path / "t.csv").write_bytes(b"id\na\n\nc\n")
     (tmp_path / "o.csv.gz").write_bytes(b"as before")
     assert run("map", "0002", "t.csv", "--column", "id", "-o", "o.csv.gz").returncode == 1
@@ -665,7 +665,7 @@ def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_endless_table_in_constant_memory() -> None:
-    """What comes in goes out, until the reader leaves."""
+    """An endless table is processed in constant memory until the reader leaves."""
     line = feed_endlessly(
         ["map", "pairtree", "--format", "csv", "--column", "2", "--no-header"], b'"a, b",abc\n' * 4096
     )
@@ -673,7 +673,7 @@ def test_an_endless_table_in_constant_memory() -> None:
 
 
 def test_a_row_leaves_as_soon_as_it_came() -> None:
-    """A slow writer's row is answered before the next one is there."""
+    """A row of a slow writer is processed before the next one arrives."""
     process = subprocess.Popen(
         [*COMMAND, "map", "pairtree", "--format", "tsv", "--column", "id"],
         stdin=subprocess.PIPE,
@@ -691,7 +691,7 @@ def test_a_row_leaves_as_soon_as_it_came() -> None:
 
 
 def test_columns_and_items_agree(call: Call) -> None:
-    """A column gives what the library gives."""
+    """A column gives the same results as the library."""
     ids = ["a:1", "ü", "x y", "..", "/a", "a//b"]
     table = "".join(f"{one}\n" for one in ids).encode()
     result = call("map", "0002", "--format", "tsv", "--column", "1", "--no-header", "--on-error", "empty", stdin=table)

@@ -1,4 +1,4 @@
-"""``--column`` on Parquet: what is mapped, what is carried along, what fails and how."""
+"""``--column`` on Parquet: results, other columns, and failures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TEXT = [
 
 @pytest.mark.parametrize("kind", TEXT, ids=str)
 def test_kinds_of_text(call: Call, tmp_path: Path, kind: Any) -> None:
-    """Strings, bytes and dictionaries of them; null stays null and is no failure."""
+    """Strings, binaries and dictionaries are mapped; null stays null and is no failure."""
     items = [item and item.encode() for item in IDS] if "binary" in str(kind) else IDS
     table = pa.table(
         {"n": [1, 2, 3, 4], "id": pa.array(items, pa.string() if "dict" in str(kind) else None).cast(kind)}
@@ -100,9 +100,9 @@ def rich_table() -> Any:
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
 def test_everything_else_is_kept(call: Call, tmp_path: Path, codec: str) -> None:
-    """Values, schema, metadata, codec and row groups."""
+    """Values, schema, metadata, codec and row groups are preserved."""
     pq.write_table(rich_table(), tmp_path / "in.parquet", compression=codec, row_group_size=30)
-    # As it is read: pyarrow writes the items of lists under the name that the format's document gives them.
+    # As read back: pyarrow writes the items of lists under the name of the format's document.
     table = pq.read_table(tmp_path / "in.parquet")
     assert call("map", "0003", "in.parquet", "--column", "1", "-o", "out.parquet").stderr == ""
     out = pq.read_table(tmp_path / "out.parquet")
@@ -117,7 +117,7 @@ def test_everything_else_is_kept(call: Call, tmp_path: Path, codec: str) -> None
 
 
 def test_codecs_and_dictionaries_of_each_column(call: Call, tmp_path: Path) -> None:
-    """Where the columns of the source differ, those of the output do; the result is as its source."""
+    """Codecs and dictionaries of each column are preserved; the result uses those of its source."""
     table = pa.table({"id": ["a", "b"], "t": ["x", "x"]})
     pq.write_table(table, tmp_path / "in.pq", compression={"id": "snappy", "t": "gzip"}, use_dictionary=["t"])
     assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq").exit_code == 0
@@ -128,7 +128,7 @@ def test_codecs_and_dictionaries_of_each_column(call: Call, tmp_path: Path) -> N
 
 
 def test_long_row_groups_are_cut(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is held in memory has a limit, in rows and in bytes; short ones are not put together."""
+    """Row groups are limited in rows and in bytes; short ones are not merged."""
     pq.write_table(pa.table({"id": [f"id-{n}" for n in range(1000)]}), tmp_path / "in.pq")
     call_ = ["map", "0002", "in.pq", "--column", "id", "-o", "out.pq"]
     monkeypatch.setattr(parquet, "BATCH_ROWS", 70)
@@ -144,7 +144,7 @@ def test_long_row_groups_are_cut(call: Call, tmp_path: Path, monkeypatch: pytest
 
 
 def test_long_rows_come_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the file is small because a dictionary holds the long part of all rows once."""
+    """Long rows are limited too, also where a dictionary stores them once."""
     pq.write_table(pa.table({"id": [f"id-{n}" for n in range(1000)], "t": ["x" * 1000] * 1000}), tmp_path / "in.pq")
     assert (tmp_path / "in.pq").stat().st_size < 100_000
     monkeypatch.setattr(parquet, "BATCH_BYTES", 50_000)
@@ -156,7 +156,7 @@ def test_long_rows_come_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_dictionaries_that_differ(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row group brings a dictionary of its own; null inside one is null."""
+    """Each row group has its own dictionary; null inside one is null."""
     kind = pa.dictionary(pa.int32(), pa.string())
     groups = [["a", "b", "a"], ["c", None, "b"], ["d"]]
     with pq.ParquetWriter(tmp_path / "in.pq", pa.schema([("id", kind), ("t", kind)])) as writer:
@@ -173,7 +173,7 @@ def test_dictionaries_that_differ(call: Call, tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("groups", [0, 1])
 def test_no_rows(call: Call, tmp_path: Path, groups: int) -> None:
-    """The output has its columns all the same."""
+    """The output of an empty table has its columns."""
     schema = pa.schema([("id", pa.string()), ("n", pa.int64())])
     with pq.ParquetWriter(tmp_path / "in.pq", schema) as writer:
         for _ in range(groups):
@@ -184,7 +184,7 @@ def test_no_rows(call: Call, tmp_path: Path, groups: int) -> None:
 
 
 def test_threads(call: Call, tmp_path: Path) -> None:
-    """The output is the same, whatever their number."""
+    """The output does not depend on the number of threads."""
     ids = [f"id-{n}" if n % 7 else None for n in range(200_000)]
     pq.write_table(pa.table({"id": ids}), tmp_path / "in.pq")
     for threads in ("1", "3"):
@@ -207,7 +207,7 @@ def test_threads(call: Call, tmp_path: Path) -> None:
 def test_on_error(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: str, rows: list[Any] | None, batch: int
 ) -> None:
-    """A failing row is named by its number; it is left out, or its result is null, unless the run stops."""
+    """A failing row is named by its number; it is skipped, or its result is null, unless the run stops."""
     monkeypatch.setattr(parquet, "BATCH_ROWS", batch)
     table = pa.table({"n": range(5), "id": ["a", None, "", "..", "d"]})
     pq.write_table(table, tmp_path / "in.pq", row_group_size=3)
@@ -225,14 +225,14 @@ def test_on_error(
 
 
 def test_skipping_all(call: Call, tmp_path: Path) -> None:
-    """What is left is a table without rows."""
+    """If all rows are skipped, the output is an empty table."""
     pq.write_table(pa.table({"id": ["", ""]}), tmp_path / "in.pq")
     assert call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq", "--on-error", "skip").exit_code == 1
     assert pq.read_table(tmp_path / "out.pq").num_rows == 0
 
 
 def test_results_that_are_not_text(call: Call, tmp_path: Path) -> None:
-    """A path may hold an identifier that is not UTF-8: it fails."""
+    """An unmapped identifier that is not UTF-8 fails."""
     reason = "is not UTF-8, which Parquet requires"
     pq.write_table(pa.table({"path": ["^f/f", "a"]}), tmp_path / "in.pq")
     result = call("unmap", "pairtree", "in.pq", "--column", "path", "-o", "out.pq", "--on-error", "skip")
@@ -241,7 +241,7 @@ def test_results_that_are_not_text(call: Call, tmp_path: Path) -> None:
 
 
 def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
-    """Nobody checks the text of a Parquet file: what fails for not being UTF-8 is named all the same."""
+    """Text of a Parquet file that is not UTF-8 fails with its row number."""
     text = pa.array([b"a", b"\xff", None]).view(pa.string())
     for column in (text, text.dictionary_encode()):
         pq.write_table(pa.table({"id": column}), tmp_path / "in.pq")
@@ -255,7 +255,7 @@ def test_items_that_are_not_text(call: Call, tmp_path: Path) -> None:
 
 
 def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:
-    """Null and the empty string are empty fields, numbers and dates are written as usual."""
+    """Null and the empty string become empty fields, numbers and dates their usual text."""
     table = rich_table().drop_columns(["list", "struct", "map", "fixed"]).slice(0, 2)
     pq.write_table(table, tmp_path / "in.pq")
     for name, separator in (("out.csv", ","), ("out.tsv", "\t")):
@@ -268,7 +268,7 @@ def test_parquet_becomes_text(call: Call, tmp_path: Path) -> None:
 
 
 def test_parquet_that_does_not_fit_text(call: Call, tmp_path: Path) -> None:
-    """Nested columns are refused; line feeds need quotes, which TSV has not."""
+    """Nested columns are refused; line feeds need quotes, which TSV lacks."""
     pq.write_table(pa.table({"id": ["a"], "l": [[1]]}), tmp_path / "in.pq")
     result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.csv")
     assert result.stderr.startswith("pressmark: in.pq: column 'l' is list<")
@@ -290,7 +290,7 @@ def test_parquet_that_does_not_fit_text(call: Call, tmp_path: Path) -> None:
 
 
 def test_text_becomes_parquet(call: Call, tmp_path: Path) -> None:
-    """All columns are text; without a header row they are called by their numbers."""
+    """All columns are text; without a header row, numbers are their names."""
     (tmp_path / "in.csv").write_bytes('id,"t, t"\r\nabc,"1\n2"\r\nü,\r\n'.encode())
     assert call("map", "pairtree", "in.csv", "--column", "id", "-o", "out.pq").stderr == ""
     out = pq.read_table(tmp_path / "out.pq")
@@ -323,7 +323,7 @@ def test_text_becomes_parquet(call: Call, tmp_path: Path) -> None:
     ],
 )
 def test_text_that_does_not_fit_parquet(call: Call, tmp_path: Path, row: bytes, item: str, reason: str) -> None:
-    """Such a row cannot be written with a null either: only --on-error skip gets past it."""
+    """A row that is not UTF-8 cannot be written with a null either; only --on-error skip works."""
     table = b"id,t\na,b\n" + row + b"\nc,d\n,e\n"
     call_ = ["map", "0002", "--format", "csv", "--column", "id", "-o", "out.pq", "--on-error"]
     line = f"pressmark: <stdin>:3: '{item}': {reason}\n"
@@ -337,7 +337,7 @@ def test_text_that_does_not_fit_parquet(call: Call, tmp_path: Path, row: bytes, 
 
 
 def test_results_that_do_not_fit_parquet(call: Call, tmp_path: Path) -> None:
-    """An identifier that is not UTF-8 is null, where results may be empty."""
+    """With --on-error empty, an identifier that is not UTF-8 is null."""
     call_ = ["unmap", "pairtree", "--format", "csv", "--column", "p", "-o", "out.pq", "--on-error", "empty"]
     result = call(*call_, stdin=b"p\nab\n^f/f\n")
     line = "<stdin>:3: '^f/f': result is not UTF-8, which Parquet requires"
@@ -346,7 +346,7 @@ def test_results_that_do_not_fit_parquet(call: Call, tmp_path: Path) -> None:
 
 
 def test_names_that_do_not_fit_parquet(call: Call) -> None:
-    """They are text there."""
+    """Column names must be UTF-8."""
     result = call("map", "0002", "--format", "csv", "--column", "id", "-o", "o.pq", stdin=b"id,\xff\n")
     assert result.stderr == "pressmark: <stdin>: column name '\\udcff' is not UTF-8\n"
     options = ["--format", "csv", "--column", "1", "--no-header", "--as", "column_1"]
@@ -356,7 +356,7 @@ def test_names_that_do_not_fit_parquet(call: Call) -> None:
 
 @given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.text(max_size=5)), max_size=20))
 def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | None]]) -> None:
-    """Text survives, whatever it is; null comes back empty."""
+    """Text is preserved from Parquet to CSV and back; null becomes empty."""
     columns = {"id": [f"x{one}" for one, _ in rows], "t": [other for _, other in rows]}
     pq.write_table(pa.table(columns, pa.schema([("id", pa.string()), ("t", pa.string())])), "in.pq")
     assert call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.csv").exit_code == 0
@@ -367,7 +367,7 @@ def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | No
     assert back["t"] == [text or "" for text in columns["t"]]
 
 
-# --- files that are not what they should be -----------------------------------------------------------------------
+# --- unusable files -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | No
 def test_tables_that_do_not_fit_the_call(
     call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str
 ) -> None:
-    """What is wrong is one line, and no output is left."""
+    """An unusable table is a one-line error, and no output is left."""
     pq.write_table(pa.table(table), tmp_path / "in.pq")
     result = call("map", "0002", "in.pq", "--column", column, "-o", "out.pq")
     assert (result.stderr, result.exit_code) == (f"pressmark: in.pq: {line}\n", 2)
@@ -391,7 +391,7 @@ def test_tables_that_do_not_fit_the_call(
 
 
 def test_an_ambiguous_name(call: Call, tmp_path: Path) -> None:
-    """Two columns of one name: the number tells them apart."""
+    """Columns with the same name are distinguished by number."""
     pq.write_table(pa.table([["a"], ["b"]], ["id", "id"]), tmp_path / "in.pq")
     result = call("map", "0002", "in.pq", "--column", "id", "-o", "out.pq")
     assert result.stderr == "pressmark: in.pq: column 'id' is not unique; use its number\n"
@@ -424,7 +424,7 @@ def whole_file() -> bytes:
 )
 @pytest.mark.parametrize("output", ["out.pq", "out.csv"])
 def test_broken_files(call: Call, tmp_path: Path, damage: Callable[[bytes], bytes], output: str) -> None:
-    """One line that names the file, and no output."""
+    """A damaged file is a one-line error with its name, and no output is left."""
     (tmp_path / "in.pq").write_bytes(damage(whole_file()))
     result = call("map", "0002", "in.pq", "--column", "id", "-o", output)
     assert (result.stdout, result.stderr.count("\n"), result.exit_code) == ("", 1, 1)
@@ -443,17 +443,17 @@ def ids(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_disk(run: Run, ids: Path) -> None:
-    """It is one line; pyarrow adds none of its own."""
+    """A full disk is one line; pyarrow adds none of its own."""
     done = run("map", "0002", "in.pq", "--column", "id", "-o", "/dev/full")
     assert (done.stderr, done.returncode) == (b"pressmark: /dev/full: No space left on device\n", 1)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
 def test_a_stopped_run_does_not_look_complete(run: Run, tmp_path: Path) -> None:
-    """What reads from a pipe must not take the beginning of a table for the whole."""
+    """A reader of a pipe must not mistake a truncated table for a complete one."""
     pq.write_table(pa.table({"id": ["a", "", "b"]}), tmp_path / "in.pq", row_group_size=1)
     os.mkfifo(tmp_path / "pipe")
-    # A reader that waits for nobody; what is written fits into the pipe.
+    # A reader that does not wait; the output fits into the pipe.
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     done = run("map", "0002", "in.pq", "--column", "id", "-o", "pipe")
     got = os.read(reader, 1 << 16)
@@ -465,7 +465,7 @@ def test_a_stopped_run_does_not_look_complete(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pipes that files can be")
 def test_standard_input(run: Run, ids: Path) -> None:
-    """A file that is redirected will do, a pipe will not: Parquet is read from its end."""
+    """A redirected file works, a pipe does not: Parquet must be seekable."""
     call_ = ["map", "0002", "--format", "parquet", "--column", "id", "-o", "out.pq"]
     done = run(*call_, stdin=(ids / "in.pq").read_bytes())
     line = b"pressmark: <stdin>: Parquet input must be seekable; a pipe is not\n"
@@ -483,7 +483,7 @@ def test_standard_input(run: Run, ids: Path) -> None:
     [(["in.pq", "-o", "out.csv"], "reading"), (["in.csv", "-o", "out.pq"], "writing")],
 )
 def test_without_pyarrow(ids: Path, call_: list[str], verb: str) -> None:
-    """One line says what to install; CSV and TSV do not need it."""
+    """Without pyarrow, one line names the package to install; CSV and TSV do not need it."""
     (ids / "in.csv").write_bytes(b"id\na\n")
     code = "import sys; sys.modules['pyarrow'] = None; from pressmark.cli import main; main(sys.argv[1:])"
 
@@ -505,7 +505,7 @@ def test_without_pyarrow(ids: Path, call_: list[str], verb: str) -> None:
 
 @pytest.mark.parametrize("library", ["polars", "duckdb"])
 def test_files_of_other_libraries(call: Call, tmp_path: Path, library: str) -> None:
-    """Theirs are read, and they read what is written."""
+    """Files of other libraries are read, and they read ours."""
     package = pytest.importorskip(library)
     rows = [(f"id:{n}", n) for n in range(1000)]
     source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")

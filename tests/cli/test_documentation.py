@@ -71,7 +71,7 @@ def furnish(folder: Path, example: str) -> None:
     """Create all files that an example uses."""
     folder.mkdir()
     (folder / "identifiers.txt").write_text("a:1\nb:2\n")
-    # What each layout's example finds in paths.txt must be its own.
+    # The paths.txt of each layout's example.
     (folder / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
     (folder / "table.csv").write_text("id,title\na:1,one\n")
     (folder / "german.csv").write_text("Signatur;Titel\nRara 1;eins\n")
@@ -116,7 +116,7 @@ def furnish_stores(folder: Path, example: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_examples_work(tmp_path: Path, command: str) -> None:
-    """Every example of a help text succeeds on files called as in it; commands on bags and stores have more to say."""
+    """Every example of a help text succeeds on files with its names; other tests cover bags and stores."""
     script = tmp_path / "bin" / "pressmark"
     script.parent.mkdir()
     quoted = " ".join(f"'{word}'" for word in COMMAND)

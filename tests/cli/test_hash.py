@@ -1,4 +1,4 @@
-"""``pressmark hash`` and ``pressmark verify``: what they print, where, and how they end."""
+"""``pressmark hash`` and ``pressmark verify``: output, streams, and exit statuses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WHOLE = (("files/a", b""), ("files/b", b"bee"), ("files/d/c", b"sea"))
 
 
 def test_default_is_sha512_as_sha512sum_writes_it(run: Run, files: Path) -> None:
-    """One algorithm, coreutils lines, by the octets of names."""
+    """The default is SHA-512 in coreutils lines, sorted by the bytes of names."""
     done = run("hash", "files")
     wanted = "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
     assert (done.stdout.decode(), done.stderr, done.returncode) == (wanted, b"", 0)
@@ -46,7 +46,7 @@ def test_default_is_sha512_as_sha512sum_writes_it(run: Run, files: Path) -> None
 
 @posix
 def test_a_path_that_cannot_be_read(run: Run, files: Path) -> None:
-    """It fails as one below a PATH does, and the others are hashed."""
+    """An unreadable PATH fails like a file below one, and the others are hashed."""
     (files / "b").chmod(0)
     if os.access(files / "b", os.R_OK):
         pytest.skip("this user may read everything")
@@ -57,7 +57,7 @@ def test_a_path_that_cannot_be_read(run: Run, files: Path) -> None:
 
 
 def test_several_algorithms(run: Run, files: Path) -> None:
-    """Several are BSD lines by default, and refused as coreutils lines."""
+    """Several algorithms give BSD lines by default, and are refused for coreutils lines."""
     done = run("hash", "files/b", "-a", "SHA-256,md5")
     assert done.stdout.decode() == (
         f"SHA256 (files/b) = {hashlib.sha256(b'bee').hexdigest()}\nMD5 (files/b) = {hashlib.md5(b'bee').hexdigest()}\n"
@@ -92,7 +92,7 @@ def test_json(run: Run, files: Path) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_wrong_calls(run: Run, files: Path, call: list[str], line: str) -> None:
-    """Each is one line and exit 2, and nothing is written."""
+    """A usage error is one line and exit status 2, and nothing is written."""
     (files / "a").write_bytes(b"not a ledger")
     done = run(*call)
     assert (done.stdout, done.returncode) == (b"", 2)
@@ -120,7 +120,7 @@ def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> No
 
 @posix
 def test_links(run: Run, files: Path) -> None:
-    """Links are followed, left out or refused."""
+    """Links are followed, skipped or refused."""
     (files / "z").symlink_to("b")
     assert run("hash", "files").stdout.count(b"\n") == 4
     assert run("hash", "files", "--links", "skip").stdout.count(b"\n") == 3
@@ -132,7 +132,7 @@ def test_links(run: Run, files: Path) -> None:
 @posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
 def test_output_is_no_input(run: Run, files: Path, output: str) -> None:
-    """A file that is to be hashed is not replaced by its digest, whatever it is called."""
+    """A file to be hashed is not overwritten by the output."""
     (files.parent / "link").symlink_to("files/b")
     done = run("hash", "files/a", "files/b", "-o", output)
     assert (done.stdout, done.returncode) == (b"", 2)
@@ -142,7 +142,7 @@ def test_output_is_no_input(run: Run, files: Path, output: str) -> None:
 
 
 def test_output_and_ledger_are_left_out(run: Run, files: Path) -> None:
-    """Below PATH, neither the output nor the ledger nor what an earlier run left is hashed."""
+    """Below PATH, the output, the ledger and leftovers are not hashed."""
     (files / ".pressmark-0123456789abcdef.tmp").write_bytes(b"left over")
     call = ("hash", "files", "-o", "files/SUMS", "--ledger", "files/ledger")
     for _ in range(3):
@@ -160,7 +160,7 @@ def test_a_full_disk(run: Run, files: Path) -> None:
 
 @posix
 def test_broken_pipe_is_success(tmp_path: Path) -> None:
-    """A reader that leaves ends the run silently and with 0."""
+    """If the reader leaves, the run ends silently with 0."""
     for number in range(3000):
         (tmp_path / f"{number:04}").write_bytes(b"x")
     process = subprocess.Popen(
@@ -176,7 +176,7 @@ def test_broken_pipe_is_success(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
 def test_names_are_bytes(run: Run, tmp_path: Path) -> None:
-    """A name that is no text is written byte for byte, in messages escaped, in JSON with surrogates."""
+    """Names are written byte for byte, escaped in messages, and with surrogates in JSON."""
     name = os.path.join(os.fsencode(tmp_path), b"\xff\n")
     with open(name, "wb") as file:
         file.write(b"x")
@@ -197,7 +197,7 @@ def test_threads_and_order(run: Run, files: Path) -> None:
 
 @pytest.mark.parametrize("format_name", ["coreutils", "bsd", "json"])
 def test_verify_what_was_written(run: Run, files: Path, format_name: str) -> None:
-    """An untouched tree is as its manifest says, silently."""
+    """An unchanged tree verifies silently."""
     run("hash", "files", "-o", "SUMS", "--format", format_name)
     done = run("verify", "SUMS")
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
@@ -235,7 +235,7 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
 
 
 def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
-    """A manifest may come from standard input; -a says what its digests are."""
+    """A manifest may be read from standard input; -a names its algorithm."""
     for algorithm in ("sha512", "blake3"):
         manifest = run("hash", "files", "-a", algorithm).stdout
         done = run("verify", "-", "-a", algorithm, stdin=manifest)
@@ -243,7 +243,7 @@ def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
 
 
 def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
-    """A bad line far down is found before any file is read."""
+    """A bad line is reported before any file is read."""
     manifest = run("hash", "files").stdout
     (files / "a").write_bytes(b"changed")
     done = run("verify", "-", stdin=manifest + b"nonsense\n")
@@ -252,7 +252,7 @@ def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
 
 
 def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
-    """A manifest that was cut off at its beginning does not pass; a folder may be empty, though."""
+    """An empty manifest fails, except for an empty folder."""
     (tmp_path / "empty").mkdir()
     for manifest in (b"", b"# a comment\n"):
         (tmp_path / "SUMS").write_bytes(manifest)
@@ -264,7 +264,7 @@ def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
 
 
 def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
-    """What was verified is not read again; what changed is."""
+    """Verified files in the ledger are not read again; changed ones are."""
     run("hash", "files", "-o", "SUMS")
     assert run("verify", "SUMS", "--ledger", "l").returncode == 0
     (files / "b").write_bytes(b"longer")
@@ -272,7 +272,7 @@ def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
     assert run("verify", "SUMS", "--root", ".", "--ledger", "l").returncode == 2
 
 
-# --- talk -------------------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -288,13 +288,13 @@ def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
     ],
 )
 def test_shown_bytes(count: float, text: str) -> None:
-    """Numbers of bytes have decimal units."""
+    """Byte counts have decimal units."""
     assert format_bytes(count) == text
 
 
 @posix
 def test_log_lines(files: Path, tmp_path: Path) -> None:
-    """In a log, a long run says every now and then how far it is: files, bytes, rate, time left."""
+    """In a log, a long run reports files, bytes, rate and remaining time now and then."""
     script = (
         "import pressmark.cli.common.progress as reporter, pressmark.cli.hash as hashing, time, sys\n"
         "reporter.LOG_EVERY = 0.05; reporter.DISPLAY_AFTER = 0.0\n"
@@ -320,7 +320,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
 
 @posix
 def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
-    """Ctrl-C is one line and 130, in the middle of a run."""
+    """Ctrl-C in a run gives one line and 130."""
 
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt

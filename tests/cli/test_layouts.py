@@ -19,7 +19,7 @@ from .conftest import Call
 
 
 def test_the_list_has_every_layout(call: Call) -> None:
-    """One row a layout, with alias, name, reversibility and summary."""
+    """One row per layout, with alias, name, reversibility and summary."""
     result = call("layouts")
     _, *rows = result.stdout.splitlines()
     assert result.exit_code == 0
@@ -33,7 +33,7 @@ def test_the_list_has_every_layout(call: Call) -> None:
 
 @pytest.mark.parametrize("layout", list_layouts(), ids=lambda layout: layout.name)
 def test_one_layout_is_described_in_full(call: Call, layout: type[Layout]) -> None:
-    """The specification and every parameter, by either name."""
+    """The specification and every parameter of a layout, by either name."""
     result = call("layouts", layout.name)
     words = " ".join(result.stdout.split())
     assert result.exit_code == 0
@@ -48,7 +48,7 @@ def test_one_layout_is_described_in_full(call: Call, layout: type[Layout]) -> No
 
 
 def test_json(call: Call) -> None:
-    """One object a line, alone for a NAME."""
+    """One object per line; only one with a NAME."""
     lines = call("layouts", "--json").stdout.splitlines()
     objects = [json.loads(line) for line in lines]
     assert [one["name"] for one in objects] == [layout.name for layout in list_layouts()]
@@ -65,7 +65,7 @@ def test_json(call: Call) -> None:
 
 
 def test_unknown_name(call: Call) -> None:
-    """One line, exit status 2."""
+    """An unknown name is one line and exit status 2."""
     result = call("layouts", "nope")
     assert (result.stdout, result.exit_code) == ("", 2)
     assert result.stderr.startswith("pressmark: unknown layout 'nope'; known layouts: pairtree")
@@ -73,7 +73,7 @@ def test_unknown_name(call: Call) -> None:
 
 @pytest.fixture
 def eleventh() -> Iterator[type[Layout]]:
-    """A layout that is defined here, and nowhere else."""
+    """A layout defined only here."""
 
     @dataclasses.dataclass(frozen=True)
     class Whole(Layout):
@@ -95,7 +95,7 @@ def eleventh() -> Iterator[type[Layout]]:
 
 
 def test_a_layout_is_defined_in_one_place(call: Call, eleventh: type[Layout]) -> None:
-    """A subclass with a name is found by the library and by every command, with its alias and its parameters."""
+    """A named subclass is found by the library and every command, with its alias and parameters."""
     assert list_layouts()[-1] is eleventh
     assert pressmark.layout("9999", strict=True) == eleventh(strict=True)
     assert pressmark.layout_from_config(eleventh(strict=True).config()) == eleventh(strict=True)

@@ -1,4 +1,4 @@
-"""What a list of identifiers is: foreign files, line ends and byte-order marks, for every command that reads one."""
+"""Lists of identifiers: file formats, line ends and byte-order marks, for every command that reads one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Reader = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Give a Pairtree with the objects ``a`` and ``b``."""
+    """A Pairtree with the objects ``a`` and ``b``."""
     (tmp_path / "file").write_text("x")
     store = stores.create("pairtree", tmp_path / "tree")
     for identifier in ("a", "b"):
@@ -70,7 +70,7 @@ COMMANDS: dict[str, list[str]] = {
     "map CSV": ["map", "pairtree", "--format", "csv", "--column", "id", "LIST"],
     "map JSON lines": ["map", "pairtree", "--format", "jsonl", "--column", "id", "LIST"],
 }
-# These read lines, and no other format.
+# These read only lines.
 OF_LINES = ["map", "unmap", "compare", "put", "rm", "ids"]
 
 
@@ -82,7 +82,7 @@ def given(command: str, name: str) -> list[str]:
 @pytest.mark.parametrize("kind", BYTES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_foreign_bytes_are_refused(call: Call, tmp_path: Path, command: str, kind: str) -> None:
-    """Whatever the file is called: with what to do, and nothing is written."""
+    """Another format is refused under any name, with the remedy, and nothing is written."""
     name = "list.gz" if kind == "gzipped twice" else "list"
     (tmp_path / name).write_bytes(BYTES[kind])
     before = contents(tmp_path)
@@ -97,7 +97,7 @@ def test_foreign_bytes_are_refused(call: Call, tmp_path: Path, command: str, kin
 @pytest.mark.parametrize("kind", [kind for kind in BYTES if kind != "gzipped twice"])
 @pytest.mark.parametrize("arguments", [["map", "pairtree"], ["compare", "-", "--layout", "pairtree", "--no-progress"]])
 def test_foreign_bytes_on_standard_input(call: Call, arguments: list[str], kind: str) -> None:
-    """A pipe has no name, but first bytes."""
+    """Standard input is checked by its first bytes."""
     result = call(*arguments, stdin=BYTES[kind])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("pressmark: <stdin>: ")
@@ -107,7 +107,7 @@ def test_foreign_bytes_on_standard_input(call: Call, arguments: list[str], kind:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", [one for one in COMMANDS if "CSV" not in one and "JSON" not in one])
 def test_foreign_names_are_refused(call: Call, tmp_path: Path, command: str, name: str) -> None:
-    """Even where the bytes look like lines."""
+    """Another format's extension is refused, even if the content resembles lines."""
     content = b"a\tb\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     before = contents(tmp_path)
@@ -119,7 +119,7 @@ def test_foreign_names_are_refused(call: Call, tmp_path: Path, command: str, nam
 
 
 def test_a_format_overrules_a_name(call: Call, tmp_path: Path) -> None:
-    """Somebody who says what a file is knows better than its name; an output has no such word."""
+    """A given format overrides the file name; outputs have no such option."""
     (tmp_path / "ids.zip").write_bytes(b"abc\n")
     (tmp_path / "ids.csv").write_bytes(b"a,b\n")
     assert call("map", "pairtree", "--format", "lines", "ids.zip").stdout_bytes == b"ab/c\n"
@@ -134,7 +134,7 @@ def test_a_format_overrules_a_name(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", OF_LINES)
 @pytest.mark.parametrize("content", [b"a\r\nb\r\n", b"a\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\r", b"a\rb\r"], ids=repr)
 def test_what_windows_adds_to_lines_stops_the_run(call: Call, tmp_path: Path, command: str, content: bytes) -> None:
-    """Nothing is written, and the message names the option."""
+    """CRLF or a byte-order mark stops the run, nothing is written, and the message names the option."""
     (tmp_path / "list").write_bytes(content)
     before = contents(tmp_path)
     result = call(*given(command, "list"))
@@ -147,7 +147,7 @@ def test_what_windows_adds_to_lines_stops_the_run(call: Call, tmp_path: Path, co
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("ending", [b"\r\n", b"\r", b""], ids=repr)
 def test_crlf_strip(call: Call, tmp_path: Path, threads: str, ending: bytes) -> None:
-    """The carriage return before each line feed goes, at the edges of blocks too, and the byte-order mark."""
+    """The carriage return before each line feed, also at block edges, and the byte-order mark are stripped."""
     lines = [b"%d" % number for number in range(300_000)]
     (tmp_path / "ids").write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines) + ending)
     (tmp_path / "plain").write_bytes(b"\n".join(lines) + (b"\n" if b"\n" in ending else b""))
@@ -158,7 +158,7 @@ def test_crlf_strip(call: Call, tmp_path: Path, threads: str, ending: bytes) -> 
 
 
 def test_crlf_keep(call: Call) -> None:
-    """All that stands between line feeds is the identifier, as ever."""
+    """Everything between line feeds is the identifier."""
     result = call("map", "pairtree", "--crlf", "keep", stdin=b"\xef\xbb\xbfa\r\nb\r")
     assert (result.exit_code, result.stdout_bytes) == (0, b"^e/f^/bb/^b/fa/^0/d\nb^/0d")
     result = call("map", "pairtree", "--crlf", "strip", stdin=b"a\r\r\nb\rc\n")
@@ -166,7 +166,7 @@ def test_crlf_keep(call: Call) -> None:
 
 
 def test_items_that_end_with_nul_hold_line_ends(call: Call) -> None:
-    """A carriage return is theirs; a byte-order mark is nobody's."""
+    """With NUL delimiters, carriage returns belong to the items, and a byte-order mark is refused."""
     assert call("map", "pairtree", "-0", stdin=b"a\r\nb\0").stdout_bytes == b"a^/0d/^0/ab\0"
     assert call("map", "pairtree", "-0", stdin=b"\xef\xbb\xbfa\0").exit_code == 2
     result = call("map", "pairtree", "-0", "--crlf", "strip", stdin=b"\xef\xbb\xbfa\r\n\0")
@@ -174,7 +174,7 @@ def test_items_that_end_with_nul_hold_line_ends(call: Call) -> None:
 
 
 def test_a_nul_in_a_line(call: Call) -> None:
-    """Either something binary, or -0 was forgotten."""
+    """A NUL in a line suggests binary data or a missing -0."""
     result = call("map", "pairtree", stdin=b"abc\0def\0")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "use -0 " in result.stderr
@@ -183,7 +183,7 @@ def test_a_nul_in_a_line(call: Call) -> None:
 
 
 def test_crlf_is_for_lines(call: Call, tmp_path: Path) -> None:
-    """Tables take both line ends anyway."""
+    """Tables accept both line ends in any case."""
     (tmp_path / "a.csv").write_bytes(b"id\na\n")
     for options in (["pairtree", "a.csv"], ["pairtree", "-", "--format", "tsv"]):
         result = call("map", *options, "--column", "id", "--crlf", "strip")
@@ -194,7 +194,7 @@ def test_crlf_is_for_lines(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tree")
 def test_other_commands_strip(call: Call, tmp_path: Path) -> None:
-    """compare, put, rm, and --ids read the same identifiers with --crlf strip as without carriage returns."""
+    """compare, put, rm and --ids read the same identifiers with --crlf strip as without carriage returns."""
     (tmp_path / "crlf").write_bytes(b"\xef\xbb\xbfc\tfile\r\nd\tfile\r\n")
     result = call("store", "put", "tree", "--from", "crlf", "--crlf", "strip")
     assert [line.split("\t")[0] for line in result.stdout.splitlines()] == ["c", "d"]
@@ -214,7 +214,7 @@ def test_other_commands_strip(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.jsonl.gz", "a"])
 def test_json_lines(call: Call, tmp_path: Path, name: str) -> None:
-    """Each object gets the result as its last key; null stays null, and everything else as it was."""
+    """Each object gets the result as its last key; null stays null, and everything else is unchanged."""
     content = b'\xef\xbb\xbf{"id": "a:b",  "n": 1.50}\r\n\n{"id":"\\u00fc"}\n'
     content += b'{"id": null}\n{ "x": {"id": 1}, "id": "\\udcff" }'
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -249,7 +249,7 @@ def test_json_lines(call: Call, tmp_path: Path, name: str) -> None:
     ids=["number", "no key", "string", "not JSON", "not UTF-8", "has the key", "deep", "empty", "surrogate"],
 )
 def test_malformed_json_lines(call: Call, line: bytes, reason: str) -> None:
-    """A line without an identifier fails as an identifier without a path does."""
+    """A line without an identifier fails like an identifier without a path."""
     lines = b'{"id":"a"}\n' + line + b'\n{"id":"c"}\n'
     arguments = ["map", "pairtree", "--format", "jsonl", "--column", "id"]
     result = call(*arguments, stdin=lines)
@@ -264,7 +264,7 @@ def test_malformed_json_lines(call: Call, line: bytes, reason: str) -> None:
 
 
 def test_empty_results_of_json_lines(call: Call) -> None:
-    """Under ``--on-error empty`` the result is null; a line that is no object has no room for it, and ends the run."""
+    """With ``--on-error empty`` the result is null; a line that is not an object ends the run."""
     arguments = ["map", "pairtree", "--format", "jsonl", "--column", "id", "--on-error", "empty"]
     result = call(*arguments, stdin=b'{"id":""}\n{}\n{"id":"c"}\n')
     assert result.stdout_bytes == b'{"id":"", "path": null}\n{"path": null}\n{"id":"c", "path": "c"}\n'
@@ -273,7 +273,7 @@ def test_empty_results_of_json_lines(call: Call) -> None:
 
 
 def test_json_lines_need_a_key(call: Call, tmp_path: Path) -> None:
-    """They are not mapped as lines, by name or by first bytes, unless the call says so."""
+    """JSON lines are not mapped as lines, by name or first bytes, unless requested."""
     (tmp_path / "a.jsonl").write_bytes(b'{"id":"a"}\n')
     for arguments, stdin in ((["a.jsonl"], b""), ([], b'{"id":"a"}\n')):
         result = call("map", "pairtree", *arguments, stdin=stdin)
@@ -293,7 +293,7 @@ def test_json_lines_need_a_key(call: Call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["map", "pairtree", "a.csv"], ["compare", "a.csv", "--layout", "pairtree"]])
 def test_a_number_needs_a_word_on_the_header(call: Call, tmp_path: Path, arguments: list[str]) -> None:
-    """The first row may be one or not: nothing is guessed."""
+    """A column number requires an explicit choice about the header row."""
     (tmp_path / "a.csv").write_bytes(b"id,title\nabc,x\n")
     result = call(*arguments, "--column", "1")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -311,7 +311,7 @@ SEMICOLONS = b"id;title, long\nark:/1;x, y\n"
 @pytest.mark.parametrize("separator", [b";", b"|", b"\t"])
 @pytest.mark.parametrize("format_name", ["csv", "tsv"])
 def test_another_delimiter_is_noticed(call: Call, options: list[str], separator: bytes, format_name: str) -> None:
-    """The first row tells that the fields are separated by something else; the message names the option."""
+    """Another delimiter in the first row is detected; the message names the option."""
     if format_name == "tsv" and separator == b"\t":
         separator = b","
     table = SEMICOLONS.replace(b", ", b" ").replace(b";", separator)
@@ -321,7 +321,7 @@ def test_another_delimiter_is_noticed(call: Call, options: list[str], separator:
 
 
 def test_delimiter(call: Call, tmp_path: Path) -> None:
-    """CSV with another delimiter is CSV in everything else, and what is written has the same."""
+    """CSV with another delimiter works like CSV, and the output has the same delimiter."""
     (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfid;t\r\n"a;""b""";1,5\r\nabc;\r\n')
     result = call("map", "pairtree", "a.csv", "--column", "id", "--delimiter", ";")
     expected = b'\xef\xbb\xbfid;t;path\r\n"a;""b""";1,5;a;/^2/2b/^2/2\r\nabc;;ab/c\r\n'
@@ -338,7 +338,7 @@ def test_delimiter(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_delimiter_that_is_right_may_be_said(call: Call) -> None:
-    """A single column whose identifiers hold semicolons is one."""
+    """The default delimiter may be given explicitly, for a single column with semicolons."""
     arguments = ["map", "pairtree", "--format", "csv", "--column", "1", "--no-header"]
     assert call(*arguments, stdin=b"a;b\n").exit_code == 2
     assert call(*arguments, "--delimiter", ",", stdin=b"a;b\n").stdout_bytes == b"a;b,a;/b\n"
@@ -361,7 +361,7 @@ def test_a_delimiter_that_is_right_may_be_said(call: Call) -> None:
     ],
 )
 def test_delimiters_that_are_none(call: Call, options: list[str]) -> None:
-    """One character of ASCII, for CSV."""
+    """A delimiter is one ASCII character, for CSV."""
     result = call("map", "pairtree", *options, stdin=b"a;b\n")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--delimiter" in result.stderr

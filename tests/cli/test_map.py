@@ -1,4 +1,4 @@
-"""``pressmark map`` and ``pressmark unmap``: delimiters, columns, failing items, layouts of a call."""
+"""``pressmark map`` and ``pressmark unmap``: delimiters, columns, failing items, layout options."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from .conftest import Call
     ids=["nothing", "lines", "last open", "carriage returns", "NUL", "last open, NUL", "both", "both, NUL", "threads"],
 )
 def test_items_in_and_out(call: Call, options: list[str], given: bytes, expected: bytes | None) -> None:
-    """Items end with the delimiter and nothing else; the last one may lack it, and then the output does."""
+    """Items end only with the delimiter; if the last one lacks it, so does the output."""
     result = call("map", "0002", *options, stdin=given)
     if expected is None:
-        # A path of 0002 may hold a TAB as its identifier does, which leaves no place to cut the two apart.
+        # A path of 0002 may hold a TAB as its identifier does, so the two could not be separated.
         assert result.exit_code == 1
         result = call("map", "0003", *options, stdin=given)
         expected = b"a\tb\t894/891/f8b/a%09b\0c\t2e7/d2c/03a/c\0"
@@ -38,7 +38,7 @@ def test_items_in_and_out(call: Call, options: list[str], given: bytes, expected
 
 @pytest.mark.parametrize("layout", ["pairtree", "vitro", "0002", "0003"])
 def test_unmap_turns_map_back(call: Call, tmp_path: Path, layout: str) -> None:
-    """What map wrote, unmap gives back; with --both its columns are those of map."""
+    """unmap inverts map; with --both the columns are those of map."""
     (tmp_path / "ids").write_bytes(b"one\ntwo:2\nthree")
     assert call("map", layout, "ids", "-o", "paths").exit_code == 0
     assert call("unmap", layout, "paths").stdout_bytes == b"one\ntwo:2\nthree"
@@ -47,15 +47,15 @@ def test_unmap_turns_map_back(call: Call, tmp_path: Path, layout: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_error", "expected", "told"),
+    ("on_error", "expected", "messages"),
     [
         ("stop", b"a\n", []),
         ("skip", b"a\nc\n", ["pressmark: 2 of 4 identifiers failed"]),
         ("empty", b"a\n\nc\n\n", ["pressmark: 2 of 4 identifiers failed"]),
     ],
 )
-def test_on_error(call: Call, on_error: str, expected: bytes, told: list[str]) -> None:
-    """Each failing item is one line; those after it are mapped unless the run stops."""
+def test_on_error(call: Call, on_error: str, expected: bytes, messages: list[str]) -> None:
+    """Each failing item is one line; later items are mapped unless the run stops."""
     result = call("map", "0003", "--on-error", on_error, stdin=b"a\n\xff\nc\n\n")
     lines = [
         "pressmark: <stdin>:2: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
@@ -63,12 +63,12 @@ def test_on_error(call: Call, on_error: str, expected: bytes, told: list[str]) -
     ]
     written = [line.rpartition(b"/")[2] for line in result.stdout_bytes.split(b"\n")]
     assert b"\n".join(written) == expected
-    assert result.stderr.splitlines() == lines[: 2 if told else 1] + told
+    assert result.stderr.splitlines() == lines[: 2 if messages else 1] + messages
     assert result.exit_code == 1
 
 
 def test_one_of_one(call: Call) -> None:
-    """The summary minds its grammar, and names paths where paths are read."""
+    """The summary uses the singular, and names paths for unmap."""
     result = call("unmap", "pairtree", "--on-error", "skip", stdin=b"abc\n")
     assert result.stderr.splitlines()[1:] == ["pressmark: 1 of 1 path failed"]
     assert result.stderr.startswith("pressmark: <stdin>:1: 'abc': ")
@@ -76,7 +76,7 @@ def test_one_of_one(call: Call) -> None:
 
 @pytest.mark.parametrize("arguments", [("map", "pairtree"), ("hash", "ids.txt")])
 def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """It is a wrong call, not the working directory, and is refused before anything is read."""
+    """An empty output name is a usage error, before anything is read."""
     (tmp_path / "ids.txt").write_text("a\n")
     result = call(*arguments, "-o", "", stdin=b"a\n")
     message = "pressmark: output file name is empty; use - for standard output\n"
@@ -84,7 +84,7 @@ def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[s
 
 
 def test_items_behind_nul_are_numbered(call: Call) -> None:
-    """With -0 there are no lines to count."""
+    """With -0, items are numbered instead of lines."""
     result = call("map", "pairtree", "-0", "--on-error", "skip", stdin=b"a\nb\0\0c")
     assert result.stdout_bytes == b"a^/0a/b\0c"
     assert result.stderr.splitlines() == [
@@ -94,7 +94,7 @@ def test_items_behind_nul_are_numbered(call: Call) -> None:
 
 
 def test_a_tab_does_not_fit_two_columns(call: Call) -> None:
-    """An identifier with a TAB fails under --both; under "empty" both its columns are."""
+    """An identifier with a TAB fails with --both; with "empty" both columns are empty."""
     skipped = call("map", "0003", "--both", "--on-error", "skip", stdin=b"a\tb\nc\n")
     emptied = call("map", "0003", "--both", "--on-error", "empty", stdin=b"a\tb\nc\n")
     assert skipped.stdout_bytes == b"c\t2e7/d2c/03a/c\n"
@@ -104,7 +104,7 @@ def test_a_tab_does_not_fit_two_columns(call: Call) -> None:
 
 
 def test_a_line_feed_in_an_identifier_needs_nul(call: Call) -> None:
-    """A result that would break the lines fails; NUL delimits it."""
+    """A result with a line feed fails; with NUL delimiters it is written."""
     result = call("unmap", "pairtree", stdin=b"a^/0a/b\n")
     assert result.exit_code == 1
     assert "-0" in result.stderr
@@ -112,7 +112,7 @@ def test_a_line_feed_in_an_identifier_needs_nul(call: Call) -> None:
 
 
 def test_an_identifier_of_ten_megabytes(call: Call) -> None:
-    """It fails in one short line, and the next one is mapped."""
+    """An identifier of ten megabytes fails in one short line, and the next one is mapped."""
     result = call("map", "pairtree", "--on-error", "skip", stdin=b"a" * 10_000_000 + b"\nb\n")
     assert result.stdout_bytes == b"b\n"
     assert len(result.stderr) < 400
@@ -123,7 +123,7 @@ def test_an_identifier_of_ten_megabytes(call: Call) -> None:
 
 
 def test_an_identifier_without_a_safe_path(call: Call) -> None:
-    """0011 with an empty replacement would leave the storage root; the other lines are mapped."""
+    """An unsafe path of 0011 with an empty replacement fails; the other lines are mapped."""
     result = call("map", "0011", "--set", "replacementString=", "--on-error", "skip", stdin=b"a/.../b\nx:y\nz\n")
     assert result.stdout_bytes == b"xy\nz\n"
     assert result.stderr.splitlines() == [
@@ -133,14 +133,14 @@ def test_an_identifier_without_a_safe_path(call: Call) -> None:
 
 
 def test_many_failures_come_in_order(call: Call) -> None:
-    """No line is lost or doubled where they are written in groups."""
+    """No failure is lost or repeated when lines are written in groups."""
     result = call("map", "0002", "--on-error", "skip", stdin=b"a\n\n" * 1000)
     lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(2, 2001, 2)]
     assert result.stderr.splitlines() == [*lines, "pressmark: 1000 of 2000 identifiers failed"]
     assert result.stdout_bytes == b"a\n" * 1000
 
 
-# --- the layout of a call -------------------------------------------------------------------------------------
+# --- layout options -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_many_failures_come_in_order(call: Call) -> None:
     ],
 )
 def test_set(call: Call, layout: str, settings: list[str], identifier: str, path: str) -> None:
-    """--set takes what each parameter means on a command line; the last one for a key counts."""
+    """--set accepts each parameter's type; the last value of a key counts."""
     options = [word for setting in settings for word in ("--set", setting)]
     result = call("map", layout, *options, stdin=identifier.encode())
     assert (result.stdout, result.stderr, result.exit_code) == (path, "", 0)
@@ -203,7 +203,7 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
     ids=["no =", "no key", "type", "no parameters", "surrogate", "depth", "folder", "config", "unless", "never"],
 )
 def test_refused_calls(call: Call, call_: list[str], line: str) -> None:
-    """What is wrong with a call is one line and exit status 2."""
+    """A usage error is one line and exit status 2."""
     result = call(*call_, stdin=b"a\n")
     assert (result.stdout, result.stderr, result.exit_code) == ("", f"pressmark: {line}\n", 2)
 
@@ -221,7 +221,7 @@ def test_refused_calls(call: Call, call_: list[str], line: str) -> None:
     ids=" ".join,
 )
 def test_calls_that_click_refuses(call: Call, call_: list[str]) -> None:
-    """They, too, are one line, which says where help is."""
+    """click's usage errors are one line, too, with a hint to the help."""
     result = call(*call_)
     command = "pressmark map" if call_[0] == "map" else "pressmark"
     assert result.exit_code == 2
@@ -231,7 +231,7 @@ def test_calls_that_click_refuses(call: Call, call_: list[str]) -> None:
 
 
 def test_without_a_command_there_is_help(call: Call) -> None:
-    """It goes to stderr, and the exit status says that nothing was done."""
+    """Without a command, the help is printed on stderr, and the exit status is 2."""
     result = call()
     assert (result.stdout, result.exit_code) == ("", 2)
     assert result.stderr.startswith("Usage: pressmark")
@@ -271,7 +271,7 @@ def test_config(call: Call, tmp_path: Path) -> None:
     ids=["no JSON", "depth", "array", "no name", "unknown", "other layout", "value"],
 )
 def test_refused_configurations(call: Call, tmp_path: Path, content: str, reason: str | None) -> None:
-    """The file is named in the one line that says what is wrong with it."""
+    """The file of an invalid configuration is named in a one-line error."""
     (tmp_path / "config.json").write_text(content)
     result = call("map", "0003", "--config", "config.json", stdin=b"a")
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("", 2, 1)
@@ -279,7 +279,7 @@ def test_refused_configurations(call: Call, tmp_path: Path, content: str, reason
 
 
 def test_a_configuration_of_gocfl_warns(call: Call, tmp_path: Path) -> None:
-    """The library's warning is one line; the mapping is done."""
+    """The library's warning is one line, and the identifiers are mapped."""
     (tmp_path / "config.json").write_text('{"extensionName": "NNNN-direct-clean-path-layout", "utfEncode": true}')
     result = call("map", "0011", "--config", "config.json", stdin=b"a:b")
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("a=u003Ab", 0, 1)

@@ -1,4 +1,4 @@
-"""``pressmark migrate``: what it does, what it says, and how it ends."""
+"""``pressmark migrate``: results, output, and exit statuses."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def books(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def root(books: Path, call: Call) -> Path:
-    """An OCFL root into which they were migrated."""
+    """An OCFL root with these objects migrated."""
     assert call("migrate", "books", "root", *OCFL).exit_code == 0
     return books.parent / "root"
 
 
 def spoil(books: Path) -> Path:
-    """Put an object into the root that is not what it would become."""
+    """Put an object into the root that differs from the source's."""
     store = stores.create("ocfl", books.parent / "root", layout("0003"))
     return Path(os.fsdecode(store.put(IDS[0], books.parent / "given" / "one.txt").path))
 
@@ -80,7 +80,7 @@ def spoil(books: Path) -> Path:
 
 @pytest.mark.parametrize("kind", TO)
 def test_there_and_back(call: Call, books: Path, kind: str) -> None:
-    """Into each kind of store, and back into what it was."""
+    """A migration into each kind of store, and back into the original kind."""
     result = call("migrate", "books", "other", "--to", kind, *TO[kind])
     assert (result.exit_code, result.stdout) == (0, "")
     [line] = result.stderr.splitlines()
@@ -92,7 +92,7 @@ def test_there_and_back(call: Call, books: Path, kind: str) -> None:
 
 
 def test_json(call: Call, books: Path) -> None:
-    """Nothing but a summary where all is well; with --all, a line an object."""
+    """Only a summary if everything succeeds; with --all, one line per object."""
     result = call("migrate", "books", "root", *OCFL, "--json")
     assert result.exit_code == 0
     [last] = lines(result.stdout)
@@ -111,7 +111,7 @@ def test_json(call: Call, books: Path) -> None:
 
 
 def test_a_relayout_by_renaming(call: Call, root: Path) -> None:
-    """With --move, an OCFL root becomes one of another layout, and nothing is left of the first but its own files."""
+    """With --move, an OCFL root gets another layout, and only the source root's own files remain."""
     digests = sorted(path.read_bytes() for path in root.glob("**/inventory.json.sha512"))
     result = call("migrate", "root", "new", "--to", "ocfl", "--layout", "0004", "--move")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -123,7 +123,7 @@ def test_a_relayout_by_renaming(call: Call, root: Path) -> None:
 
 
 def test_some_objects_under_other_identifiers(call: Call, books: Path) -> None:
-    """--ids says which, --map what they become."""
+    """--ids selects objects, --map renames them."""
     (books.parent / "ids.csv").write_text(f"number,ark\n1,{IDS[1]}\n2,{IDS[2]}\n3,ark:/13030/none\n")
     (books.parent / "map.tsv").write_text(f"{IDS[1]}\tbook:1\n")
     how = ["--ids", "ids.csv", "--column", "ark", "--map", "map.tsv", "--all"]
@@ -139,7 +139,7 @@ def test_some_objects_under_other_identifiers(call: Call, books: Path) -> None:
 
 
 def test_dry_run(call: Call, books: Path) -> None:
-    """What would be done is said, and what is worth a look; nothing is written to the destination."""
+    """--dry-run prints the plan and its warnings; nothing is written to the destination."""
     (books / "pairtree_root" / "Thumbs.db").write_text("")
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--all")
     assert result.exit_code == 0
@@ -160,7 +160,7 @@ def test_dry_run(call: Call, books: Path) -> None:
 
 
 def test_refused(call: Call, books: Path) -> None:
-    """Each refusal is a line with all sides; nothing is written, and the exit status says so."""
+    """Each conflict is a line with all members; nothing is written, and the exit status is 2."""
     (books.parent / "map").write_text("".join(f"{identifier}\tsame\n" for identifier in IDS[:2]))
     result = call("migrate", "books", "root", *OCFL, "--map", "map")
     assert result.exit_code == 2
@@ -178,12 +178,12 @@ def test_refused(call: Call, books: Path) -> None:
     [record, last] = lines(result.stdout)
     assert (record["kind"], [side["source_id"] for side in record["objects"]]) == ("equal", IDS[:2])
     assert (last["summary"]["ok"], last["summary"]["refused"]) == (False, 1)
-    # The plan is made again once the cause is mended.
+    # The plan can be made again once the cause is fixed.
     assert call("migrate", "books", "root", *OCFL).exit_code == 0
 
 
 def test_refusals_name_all_sides() -> None:
-    """Up to ten objects of a clash are named, the others counted; a refusal may be about none."""
+    """Up to ten members of a collision are named, the others counted; a conflict may have none."""
     sides = [{"source_id": f"i{number}", "source": f"p{number}", "target": None} for number in range(12)]
     record = {"kind": "case", "severity": "error", "count": 30, "message": "why", "objects": sides}
     text = conflict_text(record)
@@ -234,7 +234,7 @@ def test_refusals_name_all_sides() -> None:
     ],
 )
 def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:
-    """One line says what is wrong; nothing is written to the destination, and the exit status is 2."""
+    """A usage error is one line and exit status 2; nothing is written to the destination."""
     (books.parent / "a.csv").write_text("id\n")
     result = call("migrate", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -246,7 +246,7 @@ def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -
 
 @pytest.mark.parametrize("name", ["entries.jsonl", "rows.jsonl", "output/0.jsonl", "verify-1/rows.jsonl"])
 def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -> None:
-    """Nor does a run's report in its own folder, whatever other names there are."""
+    """A report never replaces a file of a run's work folder, except an earlier report."""
     work = root.parent / "root.migration"
     assert call("migrate", "books", "root", "--verify-again").exit_code == 0
     before = {path: path.read_bytes() for path in work.rglob("*.jsonl")}
@@ -260,11 +260,11 @@ def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -
     assert call("migrate", "books", "root", "--resume", "--report", "root.migration/report.jsonl").exit_code == 0
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_not_done(call: Call, books: Path) -> None:
-    """It is listed with the reason, the rest is done, and what remains can be migrated alone."""
+    """A failed object is listed with the reason, the others are migrated, and it can be retried alone."""
     spoil(books)
     result = call("migrate", "books", "root", *OCFL, "--report", "rows.csv")
     assert result.exit_code == 1
@@ -274,7 +274,7 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
     remaining = books.parent / "root.migration" / "remaining.txt"
     assert second == f"pressmark: 1 not done; fix the listed problems, then run the same command with --ids {remaining}"
-    # Neither a run that is gone on with nor a catch-up takes a list.
+    # Neither a resumed run nor a catch-up accepts a list.
     result = call("migrate", "books", "root", "--resume")
     assert result.stderr.endswith(f" the same command with --ids {remaining} instead of --resume\n")
     with (books.parent / "rows.csv").open(newline="") as file:
@@ -298,7 +298,7 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
 
 
 def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -> None:
-    """What OCFL has no place for is a line, and counted; with --move the source stays unless told otherwise."""
+    """Empty directories that OCFL cannot store are reported; with --move the source stays by default."""
     place = books / "pairtree_root" / "xt" / "12" / "xt12" / "empty"
     place.mkdir()
     result = call("migrate", "books", "copied", *OCFL)
@@ -319,7 +319,7 @@ def test_empty_directories_are_not_dropped_in_silence(call: Call, books: Path) -
 
 
 def test_rows_of_people() -> None:
-    """A row is one line, whatever is in it."""
+    """A row is one line, whatever it contains."""
     row = migrate.Row("new", "old\n", "p", "t", "copy_failed", error="no\nroom")
     assert row_text(row) == "copy_failed 'old\\n' as 'new': no\nroom"
     assert row_text(row._replace(source_id="", id="", error=None)) == "copy_failed 'p': reading or writing failed"
@@ -327,7 +327,7 @@ def test_rows_of_people() -> None:
 
 
 def test_verify_again(call: Call, root: Path) -> None:
-    """What was migrated is read again; what has changed since is named."""
+    """--verify reads migrated objects again, and names changed ones."""
     result = call("migrate", "books", "root", "--verify-again")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "pressmark: root: 3 objects verified: 3 ok; 6 files, 6 B\n"
@@ -344,7 +344,7 @@ def test_verify_again(call: Call, root: Path) -> None:
 
 
 def test_catch_up(call: Call, root: Path, books: Path) -> None:
-    """What has come or changed since the first run is migrated, and nothing else."""
+    """A catch-up migrates only objects that are new or changed since the first run."""
     result = call("migrate", "books", "root", "--catch-up", "--dry-run")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "0 objects would be migrated" in result.stderr
@@ -362,18 +362,18 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     assert "this migration was started with different options" in result.stderr
 
 
-# --- ends before the end ----------------------------------------------------------------------------------------------
+# --- interruptions ----------------------------------------------------------------------------------------------------
 
 
 def begun(books: Path) -> str:
-    """Plan a migration, and leave it as a run that was killed does."""
+    """Plan a migration, and leave it as a killed run does."""
     plan = migrate.plan(books, books.parent / "root", to="ocfl", layout="0003")
     Path(plan.work, "begun.json").write_text("{}")
     return plan.work
 
 
 def test_going_on(call: Call, books: Path) -> None:
-    """A run that has not ended is gone on with only where that is asked for, and only as it was begun."""
+    """An unfinished run is resumed only on request, and only with the same options."""
     work = begun(books)
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -391,14 +391,14 @@ def test_going_on(call: Call, books: Path) -> None:
     result = call("migrate", "books", "root", *OCFL, "--resume")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "3 objects: 3 ok" in result.stderr
-    # What is finished is told again.
+    # A finished run prints its result again.
     result = call("migrate", "books", "root", "--resume", "--report", "rows.jsonl")
     assert result.exit_code == 0
     assert len((books.parent / "rows.jsonl").read_text().splitlines()) == 3
 
 
 def test_another_work_folder(call: Call, books: Path) -> None:
-    """A run can be left alone, and another one begun; --work names where."""
+    """--work names another work folder for another run."""
     begun(books)
     assert call("migrate", "books", "root", *OCFL, "--work", "work").exit_code == 0
     assert call("migrate", "books", "root", *OCFL, "--work", "work").exit_code == 0
@@ -407,7 +407,7 @@ def test_another_work_folder(call: Call, books: Path) -> None:
 
 
 def test_what_no_list_can_name(call: Call, books: Path) -> None:
-    """What could not be read in the source has no identifier; it is caught up with, once it can be."""
+    """An object unreadable during the plan has no identifier; a catch-up migrates it once it is readable."""
     assert call("migrate", "books", "first", *OCFL).exit_code == 0
     root = books.parent / "first"
     inventory = next(path for path in root.rglob("inventory.json") if path.parent.name != "v1")
@@ -427,7 +427,7 @@ def test_what_no_list_can_name(call: Call, books: Path) -> None:
 
 @pytest.mark.usefixtures("books")
 def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is no mistake of the call, and not standard output's."""
+    """A full disk is not reported as a usage error or an error of standard output."""
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def unplanned(*_arguments: Any, **_how: Any) -> migrate.Plan:
@@ -446,7 +446,7 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
     assert result.exit_code == 1
     ending = "root.migration': No space left on device; the run needs read and write access; run the same command"
     assert result.stderr.endswith(f"{ending} with --resume to continue\n")
-    # A run that is finished is read again by the same call.
+    # The same command reads a finished run.
     assert call("migrate", "books", "root", "--resume").exit_code == 0
     monkeypatch.setattr(verifying, "write_rows", unmerged)
     result = call("migrate", "books", "root", "--verify-again")
@@ -455,7 +455,7 @@ def test_a_work_folder_that_cannot_be_written(call: Call, monkeypatch: pytest.Mo
 
 
 def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C ends it, and the last line says how it goes on."""
+    """Ctrl-C ends the run; the last line names the command to continue."""
     real = migrate.run
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
@@ -490,7 +490,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then nothing was written, and there is nothing to go on with."""
+    """Ctrl-C during the plan leaves nothing written and nothing to resume."""
 
     def interrupted(*_arguments: Any, **_how: Any) -> migrate.Plan:
         raise KeyboardInterrupt
@@ -504,7 +504,7 @@ def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals(books: Path, number: signal.Signals) -> None:
-    """Wherever a signal comes, the same call with --resume ends what was begun."""
+    """After a signal at any time, the same command with --resume finishes the run."""
     arguments = [*COMMAND, "migrate", "books", "root", *OCFL]
     options: dict[str, Any] = {"cwd": books.parent, "env": environment(), "stderr": subprocess.PIPE}
     with subprocess.Popen(arguments, **options) as process:
@@ -527,7 +527,7 @@ def test_signals(books: Path, number: signal.Signals) -> None:
     )
 
 
-# --- what is told -----------------------------------------------------------------------------------------------------
+# --- reports and progress ---------------------------------------------------------------------------------------------
 
 
 @needs_jinja2
@@ -540,7 +540,7 @@ def test_the_page(call: Call, books: Path) -> None:
 
 
 def test_a_report_that_cannot_be_written(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Objects are migrated all the same, and the exit status says that something failed."""
+    """If the report cannot be written, objects are migrated, and the exit status is 1."""
     real = migrate.report
 
     def full(run: migrate.Run, path: str) -> Any:
@@ -557,7 +557,7 @@ def test_a_report_that_cannot_be_written(call: Call, books: Path, monkeypatch: p
 
 
 def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing is said before anything is done."""
+    """A missing package for the report is an error before the run."""
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "jinja2" else found(name))
     result = call("migrate", "books", "root", *OCFL, "--report", "report.html")
@@ -593,23 +593,23 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
         ),
     ],
 )
-def test_progress_is_told(event: MigrationProgress, first: MigrationProgress, seconds: float, text: str) -> None:
+def test_progress_is_reported(event: MigrationProgress, first: MigrationProgress, seconds: float, text: str) -> None:
     """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
     assert text_of(event, first, seconds) == text
 
 
 def test_every_phase_has_words() -> None:
-    """No phase of a migration is without a name for people."""
+    """Every phase of a migration has a label."""
     assert list(reporter.PHASES) == list(migrate.PHASES)
 
 
 def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A line now and then; what an earlier call has done is not this one's speed."""
+    """The rate in a log counts only work of this run."""
     clock = iter([0.0, 0.5, 5.5, 11.0, 12.0, 22.0])
     monkeypatch.setattr(reporter.time, "monotonic", lambda: next(clock))
-    with ProgressReporter(ProgressMode.LOG) as told:
+    with ProgressReporter(ProgressMode.LOG) as display:
         for objects in (1000, 1100, 1210, 1300, 1430):
-            told.on_event(MigrationProgress("run", objects, 0, 2000, 0))
+            display.on_event(MigrationProgress("run", objects, 0, 2000, 0))
     assert capsys.readouterr().err.splitlines() == [
         "pressmark: migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:40 left",
         "pressmark: migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:28 left",
@@ -624,7 +624,7 @@ GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "migrating.md"
 @needs_jinja2
 @pytest.mark.skipif(os.name != "posix" or not GUIDE.exists(), reason="the guide is for a POSIX shell")
 def test_the_guide(call: Call, books: Path) -> None:
-    """Every command of the guide ends as it says there, one after another; then its Python."""
+    """Every command of the guide ends as documented, and so does its Python code."""
     folder = books.parent
     (folder / "given").rename(folder / "scans")
     text = GUIDE.read_text(encoding="utf-8")
@@ -659,7 +659,7 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.peers
 @pytest.mark.filterwarnings("ignore")
 def test_dask(call: Call, books: Path, cluster: Any) -> None:
-    """On a cluster, the destination is the same, and so is what is said."""
+    """A cluster gives the same destination and the same output."""
     result = call("migrate", "books", "root", *OCFL, "--dask", cluster.scheduler_address)
     assert (result.exit_code, result.stdout) == (0, "")
     assert "3 objects: 3 ok" in result.stderr

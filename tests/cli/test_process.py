@@ -1,4 +1,4 @@
-"""What only a process shows: exit statuses, pipes, files put into place, signals. One test, one start or few."""
+"""Process behaviour: exit statuses, pipes, replaced files, signals."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX devices and s
 
 
 def test_maps_standard_input(run: Run) -> None:
-    """Without FILE, standard input is mapped, and "python -m pressmark" is the command."""
+    """Without FILE, standard input is mapped; "python -m pressmark" is the command."""
     done = run("map", "pairtree", stdin=b"ark:/13030/xt12t3\n")
     assert (done.stdout, done.stderr, done.returncode) == (b"ar/k+/=1/30/30/=x/t1/2t/3\n", b"", 0)
 
 
 def test_version_names_the_implementation(run: Run) -> None:
-    """--version prints the implementation that the environment asked for."""
+    """--version prints the requested implementation."""
     done = run("--version")
     wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
     assert done.returncode == 0
@@ -36,7 +36,7 @@ def test_version_names_the_implementation(run: Run) -> None:
 
 @pytest.mark.parametrize("call", [["--version"], ["map", "0003"], ["hash", "."]], ids=" ".join)
 def test_a_wrong_environment_is_one_line_and_exit_2(run: Run, monkeypatch: pytest.MonkeyPatch, call: list[str]) -> None:
-    """A word that names no implementation is said to be none, whatever the command; help needs none."""
+    """An unknown implementation is a one-line error of every command; the help works."""
     monkeypatch.setenv("PRESSMARK_IMPLEMENTATION", "nonsense")
     done = run(*call, stdin=b"a\n")
     line = f"pressmark: PRESSMARK_IMPLEMENTATION=nonsense: expected auto, native or pure{os.linesep}"
@@ -46,7 +46,7 @@ def test_a_wrong_environment_is_one_line_and_exit_2(run: Run, monkeypatch: pytes
 
 @posix
 def test_without_stdout_it_says_so(tmp_path: Path) -> None:
-    """A closed standard output is a wrong call, not a traceback."""
+    """A closed standard output is a usage error without a traceback."""
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "map", "0002"],
         input=b"a\n",
@@ -75,13 +75,13 @@ def test_without_stdout_it_says_so(tmp_path: Path) -> None:
     ids=["layout", "value", "key", "missing file", "directory"],
 )
 def test_a_wrong_call_is_one_line_and_exit_2(run: Run, call: list[str], line: str) -> None:
-    """What is wrong with the call is said in one line, nothing is read or written."""
+    """A usage error is one line; nothing is read or written."""
     done = run(*call, stdin=b"a\n")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {line}{os.linesep}", 2)
 
 
 def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
-    """By default the first failing item is named by file and line, behind everything before it."""
+    """By default the first failing item ends the run, with file and line, after all earlier results."""
     (tmp_path / "ids").write_bytes(b"a\nb\n\nc")
     done = run("map", "pairtree", "ids")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (
@@ -92,7 +92,7 @@ def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
 
 
 def test_broken_pipe_is_success() -> None:
-    """The command ends by itself, silently and with 0, when the reader of an endless run leaves; memory is constant."""
+    """If the reader of an endless run leaves, the command ends silently with 0, in constant memory."""
     line = feed_endlessly(["map", "pairtree"], b"ark:/13030/xt12t3\n" * 4096)
     assert line == b"ar/k+/=1/30/30/=x/t1/2t/3\n"
 
@@ -100,7 +100,7 @@ def test_broken_pipe_is_success() -> None:
 @posix
 @pytest.mark.parametrize("call", [["layouts"], ["map", "--help"]], ids=" ".join)
 def test_nobody_reading_is_success(call: list[str]) -> None:
-    """Tables and help end silently, too; neither does the interpreter complain when it flushes at its end."""
+    """Tables and help end silently, too, and the interpreter's last flush does not fail."""
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -121,7 +121,7 @@ def test_nobody_reading_is_success(call: list[str]) -> None:
     ids=["data", "output", "table"],
 )
 def test_a_full_disk_is_one_line_and_exit_1(run: Run, call: list[str], name: str) -> None:
-    """What cannot be written is said once; the flush at the interpreter's end does not fail again."""
+    """A write error is reported once; the interpreter's last flush does not fail again."""
     with open("/dev/full", "wb") as full:
         done = run(*call, stdin=b"a\n", stdout=full)
     assert (done.stderr, done.returncode) == (f"pressmark: {name}: No space left on device\n".encode(), 1)
@@ -129,14 +129,14 @@ def test_a_full_disk_is_one_line_and_exit_1(run: Run, call: list[str], name: str
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="needs a file that opens and cannot be read")
 def test_a_read_error_is_one_line_and_exit_1(run: Run, tmp_path: Path) -> None:
-    """An input that fails while it is read is named, and OUTPUT does not appear."""
+    """A read error names the input, and OUTPUT is not created."""
     done = run("map", "pairtree", "/proc/self/mem", "-o", "paths")
     assert (done.stderr, done.returncode) == (b"pressmark: /proc/self/mem: Input/output error\n", 1)
     assert os.listdir(tmp_path) == []
 
 
 def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
-    """After a stop nothing has changed; with items skipped the file is there and the exit status says 1."""
+    """After a stop, OUTPUT is unchanged; with skipped items it is written, and the exit status is 1."""
     (tmp_path / "ids").write_bytes(b"a\n\nc\n")
     (tmp_path / "paths").write_bytes(b"as before\n")
     assert run("map", "0003", "ids", "-o", "paths").returncode == 1
@@ -148,7 +148,7 @@ def test_output_is_put_in_place_when_complete(run: Run, tmp_path: Path) -> None:
 
 @posix
 def test_output_replaces_the_file_behind_a_link_and_keeps_its_mode(run: Run, tmp_path: Path) -> None:
-    """A link stays one; a new file has the permissions that any program's would."""
+    """A link stays a link; a new file has the usual permissions."""
     (tmp_path / "real").write_bytes(b"")
     (tmp_path / "real").chmod(0o640)
     (tmp_path / "link").symlink_to("real")
@@ -164,7 +164,7 @@ def test_output_replaces_the_file_behind_a_link_and_keeps_its_mode(run: Run, tmp
 
 @posix
 def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
-    """By name, by redirection, or both: the file that is read is not written."""
+    """Input and output must differ, by name or by redirection."""
     ids = tmp_path / "ids"
     ids.write_bytes(b"a\n")
     assert run("map", "0002", "ids", "-o", "./ids").stderr == (
@@ -177,7 +177,7 @@ def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
 
 
 def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
-    """Send ``signals`` to a command that waits for input, and return what it said and its exit status."""
+    """Send ``signals`` to a command that waits for input, and return its output and exit status."""
     process = subprocess.Popen(
         [*COMMAND, "map", "0002", "-o", "paths"],
         stdin=subprocess.PIPE,
@@ -186,7 +186,7 @@ def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
         env=environment(),
     )
     assert process.stdin
-    # The temporary file is there once the command is about to read.
+    # The temporary file exists once the command starts to read.
     for _ in range(6000):
         if os.listdir(folder):
             break
@@ -194,14 +194,14 @@ def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
         threading.Event().wait(0.01)
     for number in signals:
         process.send_signal(number)
-    _, told = process.communicate(timeout=60)
-    return told, process.returncode
+    _, stderr = process.communicate(timeout=60)
+    return stderr, process.returncode
 
 
 @posix
 @pytest.mark.skipif(signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="SIGINT is ignored here")
 def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
-    """Ctrl-C while the command waits for input: no traceback, no file left."""
+    """Ctrl-C during input gives no traceback and leaves no file."""
     assert end_by([signal.SIGINT], tmp_path) == (b"pressmark: interrupted\n", 130)
     assert os.listdir(tmp_path) == []
 
@@ -209,7 +209,7 @@ def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
 @posix
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_other_endings_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
-    """A wish to end from the system cleans up as well, however often it is sent, and the exit status says which."""
+    """SIGTERM and SIGHUP also clean up, even if repeated, and determine the exit status."""
     number = signal.Signals[name]
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(f"{name} is ignored here")
@@ -219,7 +219,7 @@ def test_other_endings_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
 
 @posix
 def test_nohup_is_respected(tmp_path: Path) -> None:
-    """A signal that whoever started the command had ignored stays ignored."""
+    """A signal ignored by the parent process stays ignored."""
     script = 'trap "" HUP; exec "$@"'
     process = subprocess.Popen(
         ["sh", "-c", script, "sh", *COMMAND, "map", "0002", "-o", "paths"],
@@ -238,7 +238,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 @posix
 def test_without_a_reader_for_errors_the_data_are_complete(tmp_path: Path) -> None:
-    """A pipe for stderr whose reader left, or no stderr at all, changes neither data nor exit status."""
+    """A closed or broken stderr changes neither data nor exit status."""
     read, write = os.pipe()
     os.close(read)
     options: dict[str, Any] = {"input": b"a\n\nb\n", "stdout": subprocess.PIPE, "env": environment(), "check": False}
@@ -252,13 +252,13 @@ def test_without_a_reader_for_errors_the_data_are_complete(tmp_path: Path) -> No
 
 @posix
 def test_names_that_are_not_text_stay_on_one_line(run: Run) -> None:
-    """A file name may hold a line feed and bytes that are not UTF-8; the error line must not."""
+    """A file name with a line feed and bytes outside UTF-8 is escaped in the error line."""
     done = run("map", "0002", b"no\nsuch\xff")
     assert (done.stderr, done.returncode) == (b"pressmark: no\\nsuch\\udcff: No such file or directory\n", 2)
 
 
 def test_a_short_run_imports_little() -> None:
-    """Neither rich nor any command but the one called is imported for a short run."""
+    """A short run imports neither rich nor other commands."""
     code = (
         "import sys, io; from pressmark.cli import main\n"
         "try: main(['map', '0002'])\n"

@@ -1,4 +1,4 @@
-"""Progress: when which kind, and that failures are never lost in it."""
+"""Progress: the choice of display, and failures printed beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pressmark.layouts import LineCounts
 
 
 class Terminal(io.StringIO):
-    """A stderr that says what it is."""
+    """A stderr with given properties."""
 
     def __init__(self, terminal: bool) -> None:
         super().__init__()
@@ -48,14 +48,14 @@ def sink(terminal: bool) -> Sink:
 def test_mode(
     monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, expected: ProgressMode
 ) -> None:
-    """A display on a terminal that the data do not go to, a line now and then in a log."""
+    """A display on a terminal that does not receive data, log lines elsewhere."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal(stderr))
     assert progress_mode(wanted, sink(data)) is expected
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nothing can be drawn, nothing is."""
+    """A dumb terminal gets log lines."""
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys, "stderr", Terminal(True))
     assert progress_mode(None, sink(False)) is ProgressMode.LOG
@@ -69,7 +69,7 @@ def source(size: int | None) -> Source:
 
 @pytest.mark.parametrize("size", [200, None], ids=["known size", "unknown size"])
 def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
-    """A line gives items and rate, and where the size is known percent and time left."""
+    """A line has items and rate, and with a known size percent and remaining time."""
     stderr = Terminal(False)
     monkeypatch.setattr(sys, "stderr", stderr)
     monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
@@ -85,7 +85,7 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
 
 @pytest.mark.parametrize("size", [100, None], ids=["known size", "unknown size"])
 def test_failures_stand_whole_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
-    """Long lines are neither cut nor wrapped, and nothing in them is taken for markup."""
+    """Long lines are neither cut nor wrapped, and markup in them is not interpreted."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
     stderr = Terminal(True)

@@ -1,4 +1,4 @@
-"""``pressmark store``: what the commands print, where, and how they end."""
+"""``pressmark store``: the output of the commands, its stream, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lines(output: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def given(tmp_path: Path) -> Path:
-    """A folder with a file, which is any object."""
+    """A folder with one file, as an object."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "one.txt").write_text("1")
     return tmp_path / "given"
@@ -45,7 +45,7 @@ def given(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
-    """One store of each kind is made, filled, listed, checked, repaired, read and emptied."""
+    """A store of each kind is created, filled, listed, checked, repaired, read and emptied."""
     result = call("store", "init", kind, "store", *KINDS[kind])
     assert (result.exit_code, result.stdout, result.stderr) == (
         0,
@@ -98,7 +98,7 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
 
 
 def test_many(call: Call, given: Path) -> None:
-    """Objects are put and removed by lists; what fails is named and costs the others nothing."""
+    """Objects are put and removed by lists; failures are named and do not affect the others."""
     call("store", "init", "bags", "store")
     listed = b"a:1\tgiven\nbroken\nb:2\tgiven/one.txt\nc\tnone\nd\t\n\xff\tgiven"
     result = call("store", "put", "store", "--from", "-", stdin=listed)
@@ -116,7 +116,7 @@ def test_many(call: Call, given: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pairtree", "bags", "ocfl"])
 def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
-    """They are stored and copied out; where that cannot be, it is said and counted."""
+    """Empty directories are stored and copied; if impossible, they are reported and counted."""
     (given / "empty" / "er").mkdir(parents=True)
     call("store", "init", kind, "store", *KINDS[kind])
     result = call("store", "put", "store", "x:12", "given")
@@ -139,7 +139,7 @@ def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
-    """What is passed over is no part of the object that is given, replaced or removed."""
+    """Ignored files are not part of the object that is got, replaced or removed."""
     call("store", "init", kind, "store")
     place = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
     stray = tmp_path / "store" / place / ".DS_Store"
@@ -155,7 +155,7 @@ def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: s
 
 
 def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path) -> None:
-    """A destination in the store, by whatever name, is refused: the store would not be as specified any more."""
+    """A destination in the store is refused, under any path."""
     call("store", "init", "pairtree", "store")
     call("store", "put", "store", "x:1", "given")
     (tmp_path / "link").symlink_to("store/pairtree_root")
@@ -174,7 +174,7 @@ def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path)
 def test_an_object_that_is_replaced_while_it_is_copied(
     call: Call, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool
 ) -> None:
-    """No copy of two versions is made, nor one of which nobody knows what it is: the way out is to do it again."""
+    """An object that changes during its copy is refused with the advice to repeat."""
     call("store", "init", kind, "store", *KINDS[kind])
     call("store", "put", "store", "x:12", "given")
     copy = getting.copy_source
@@ -199,7 +199,7 @@ def test_an_object_that_is_replaced_while_it_is_copied(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sources", [["."], [".", "given"], ["link"]])
 def test_a_store_inside_of_the_source(call: Call, given: Path, tmp_path: Path, kind: str, sources: list[str]) -> None:
-    """What holds the store is not copied into it, which would not end."""
+    """A source that contains the store is refused."""
     (tmp_path / "link").symlink_to(".")
     call("store", "init", kind, "store", *KINDS[kind])
     result = call("store", "put", "store", "x:1", *sources)
@@ -211,7 +211,7 @@ def test_a_store_inside_of_the_source(call: Call, given: Path, tmp_path: Path, k
 
 
 def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
-    """Each lies in the object under its own name; two of one name are refused."""
+    """Each source is stored under its own name; two with one name are refused."""
     call("store", "init", "ocfl", "store", "--layout", "0004")
     (tmp_path / "two.txt").write_text("2")
     assert call("store", "put", "store", "a", "given", "two.txt").exit_code == 0
@@ -226,7 +226,7 @@ def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
 
 
 def test_check_of_a_root_that_lost_its_declaration(call: Call, given: Path, tmp_path: Path) -> None:
-    """Where the kind is given, it is a problem as others are, and the others are listed too."""
+    """With a given kind, a missing declaration is a problem like others, and the others are listed too."""
     call("store", "init", "ocfl", "store", "--layout", "0003")
     call("store", "put", "store", "x:1", "given")
     [place] = (path.parent for path in (tmp_path / "store").rglob("0=ocfl_object_1.1"))
@@ -248,7 +248,7 @@ def test_check_of_a_root_that_lost_its_declaration(call: Call, given: Path, tmp_
 
 
 def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
-    """A broken Pairtree is told of in text and JSON, repaired on request, and is well then."""
+    """A damaged Pairtree is reported in text and JSON, repaired on request, and then valid."""
     call("store", "init", "pairtree", "store")
     call("store", "put", "store", "abc", "given")
     tree = tmp_path / "store" / "pairtree_root"
@@ -282,7 +282,7 @@ def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_listed(call: Call, tmp_path: Path) -> None:
-    """An object without an identifier, or with one that has a line feed, is an item that failed; JSON has it."""
+    """An object without an identifier, or with a line feed in it, fails in text; JSON has it."""
     call("store", "init", "vitro", "store")
     root = tmp_path / "store" / "file_storage_root"
     for name in ("z~n/one", "^0a/one", "abc/one"):
@@ -306,7 +306,7 @@ def test_what_is_stored_and_goes_on_no_line(call: Call, given: Path) -> None:
 
 
 def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
-    """A folder's kind and the layout of a call are obeyed, and refused where they mean nothing."""
+    """--kind and --layout are obeyed, and refused where they do not apply."""
     call("store", "init", "bags", "store", "--layout", "0004")
     assert call("store", "put", "store", "a", "given").stdout.startswith("a\tca9/781/")
     call("store", "init", "bags", "names", "--identifiers", "name")
@@ -351,7 +351,7 @@ def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
 
 
 def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
-    """They are listed, warned of, checked with --digests, and got as one file."""
+    """Serialised bags are listed with a warning, checked with --digests, and got as one file."""
     call("store", "init", "bags", "store")
     call("store", "put", "store", "x:1", "given")
     with tarfile.open(tmp_path / "store" / "y.tar.gz", "w:gz") as tar:
@@ -368,9 +368,9 @@ def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes and signals")
 def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
-    """It is success, and what is done to a store goes on."""
+    """A broken pipe is success, and changes to a store continue."""
     run("store", "init", "pairtree", "store")
-    for number in range(1000):  # more than is written at once
+    for number in range(1000):  # more than one write
         (tmp_path / "store" / "pairtree_root" / f"{number // 100:02}" / f"{number % 100:02}").mkdir(parents=True)
     for command in (["ls", "--json"], ["check"], ["check", "--json"], ["repair"]):
         process = subprocess.Popen(
@@ -397,7 +397,7 @@ def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdout.close()
-    identifiers = [f"{number}" + "x" * 100 for number in range(220)]  # more than is written at once
+    identifiers = [f"{number}" + "x" * 100 for number in range(220)]  # more than one write
     process.stdin.write("".join(f"{identifier}\tgiven\n" for identifier in identifiers).encode())
     process.stdin.close()
     assert process.wait(timeout=120) == 0
@@ -406,7 +406,7 @@ def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs POSIX signals")
 def test_interrupted(given: Path, run: Run, tmp_path: Path) -> None:
-    """Ctrl-C says how far it came; everything that was stored is whole, and nothing is left."""
+    """Ctrl-C reports the progress; every stored object is complete, and nothing else is left."""
     run("store", "init", "pairtree", "store")
     process = subprocess.Popen(
         [*COMMAND, "store", "put", "store", "--from", "-"],

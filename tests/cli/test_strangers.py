@@ -1,4 +1,4 @@
-"""Outputs where others may write: a file of ours is not replaced through a link of theirs."""
+"""Outputs in directories that other users may write to: their links are not followed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .conftest import Call
 @needs_users
 @pytest.mark.parametrize("command", [("map", "pairtree", "ids"), ("hash", "ids")])
 def test_a_planted_link(call: Call, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """The system itself follows no such link in /tmp, and we do not either."""
+    """As the kernel in /tmp, the command follows no planted link."""
     (tmp_path / "ids").write_bytes(b"x\n")
     (tmp_path / "mine").write_bytes(b"precious")
     shared = shared_folder(tmp_path / "shared", 0o777)

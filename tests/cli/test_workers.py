@@ -31,7 +31,7 @@ Both = Callable[..., Result]
 @pytest.fixture
 def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementation: Implementation) -> Both:
     """Make a call without workers and with some, compare everything, and return the result."""
-    # Threads, and parts of a few items each: what is cut is what is tested.
+    # Threads, with chunks of a few items: the cuts are tested.
     monkeypatch.setattr(jobs, "run_local", partial_of_threads)
     monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
     monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
@@ -66,13 +66,13 @@ def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **optio
 @pytest.mark.parametrize("on_error", ["stop", "skip", "empty"])
 @pytest.mark.parametrize("more", [(), ("--both",), ("-o", "paths.txt"), ("-o", "paths.txt.gz", "--both")])
 def test_map(both: Both, tmp_path: Path, on_error: str, more: tuple[str, ...]) -> None:
-    """Lines, failures with their line numbers, and a last line without a line feed."""
+    """Lines, failures with their line numbers, and a last line without a line feed are the same."""
     (tmp_path / "ids.txt").write_bytes(LINES.encode())
     assert both("map", "0002", "ids.txt", "--on-error", on_error, *more).exit_code == 1
 
 
 def test_map_without_failures(both: Both, tmp_path: Path) -> None:
-    """Carriage returns are stripped in every part, a byte-order mark in the first; back again is as before."""
+    """Carriage returns are stripped in every chunk, a byte-order mark in the first; the inverse works too."""
     (tmp_path / "ids.txt").write_bytes(b"\xef\xbb\xbf" + b"".join(b"id%d\r\n" % number for number in range(40)))
     assert both("map", "pairtree", "ids.txt", "--crlf", "strip", "-o", "paths.txt").exit_code == 0
     assert both("unmap", "pairtree", "paths.txt").exit_code == 0
@@ -97,7 +97,7 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_shared(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
-    """It is refused in one line that says what to do."""
+    """An unsupported combination is refused in one line with the remedy."""
     (tmp_path / "ids.txt").write_text("a\n")
     (tmp_path / "ids.csv").write_text("id\na\n")
     (tmp_path / "ids.gz").write_bytes(gzip.compress(b"a\n"))
@@ -117,7 +117,7 @@ def test_options_that_need_workers(call: Call, tmp_path: Path) -> None:
 
 
 def test_hash(both: Both, tmp_path: Path) -> None:
-    """Names are as PATH names them; a file that is not there fails as it does elsewhere."""
+    """Names start with PATH as given; a missing file fails as without workers."""
     for number in range(7):
         (tmp_path / "files" / f"d{number % 3}").mkdir(parents=True, exist_ok=True)
         (tmp_path / "files" / f"d{number % 3}" / f"f{number}").write_text(str(number))
@@ -128,7 +128,7 @@ def test_hash(both: Both, tmp_path: Path) -> None:
 
 
 def test_bag_validate(both: Both, tmp_path: Path) -> None:
-    """Problems and verdicts come in the order of the bags, each as often as it was named."""
+    """Problems and verdicts come in the order of the bags, repeated for repeated bags."""
     for number in range(5):
         (tmp_path / f"bag{number}").mkdir()
         (tmp_path / f"bag{number}" / "file").write_text(str(number))
@@ -142,7 +142,7 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
 
 
 def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is interrupted is kept beside OUTPUT and continued by the same call, and by no other."""
+    """An interrupted run is kept beside OUTPUT and continued only by the same command."""
     (tmp_path / "ids.txt").write_text(LINES.replace("\n\n", "\n").replace("bad\x01\n", ""))
     expected = call("map", "pairtree", "ids.txt").stdout
     monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
@@ -172,7 +172,7 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_parts_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without all of its parts there is no output; what is done is kept."""
+    """If a chunk fails, there is no output; finished chunks are kept."""
     (tmp_path / "ids.txt").write_text("a\nb\n")
 
     def fail(*_: Any) -> Any:
@@ -190,7 +190,7 @@ def test_parts_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_processes(run: Run, tmp_path: Path) -> None:
-    """Processes do the same; without workers nothing of jobs is imported."""
+    """Processes give the same result; without workers, jobs are not imported."""
     (tmp_path / "files" / "a").mkdir(parents=True)
     for number in range(20):
         (tmp_path / "files" / "a" / str(number)).write_text(str(number))
@@ -210,16 +210,16 @@ def test_processes(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["ocfl", "pairtree", "vitro", "bags"])
 def test_store_check(both: Both, tmp_path: Path, kind: str) -> None:
-    """Problems come in the order of the store, advice and counts once for all of it."""
+    """Problems come in the order of the store, with advice and counts once."""
     broken(kind, tmp_path / "store")
     for more in ((), ("--digests", "--json"), ("--ignore", "stray", "--json")):
-        # What is changed in a bag shows in its digests only.
+        # A change in a bag shows only in its digests.
         found = kind != "bags" or "--digests" in more
         assert both("store", "check", "store", *more).exit_code == found
 
 
 def test_an_empty_store(call: Call, tmp_path: Path) -> None:
-    """Nothing is counted in it, and that is said as without workers."""
+    """An empty store has counts of zero, and the same output as without workers."""
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
     alone = call("store", "check", "store", "--json")
     shared = call("store", "check", "store", "--json", "--workers", "1")

@@ -1,4 +1,4 @@
-"""The command in a process of its own, with faults preloaded where a test wants them."""
+"""The command in another process, optionally with injected faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library that causes faults, to be preloaded."""
+    """The fault library, to be preloaded."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("no C compiler, or no way to preload a library")
@@ -41,7 +41,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Run the real command in an empty folder, under the implementation ``implementation`` where one is given."""
+    """Run the real command in an empty folder, under ``implementation`` if given."""
 
     def run(*args: str | bytes, variables: dict[str, str] | None = None, **options: Any) -> Any:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": tmp_path, "timeout": 120, **options}

@@ -1,4 +1,4 @@
-"""Names of algorithms, and the digests behind them."""
+"""Names of algorithms, and their digests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_known_digests(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_sizes(name: str) -> None:
-    """Every algorithm's digest has the size that the table says."""
+    """The digests of each algorithm have the size in the table."""
     assert len(ALGORITHMS[name].make(1).hexdigest()) == 2 * ALGORITHMS[name].size
 
 
@@ -72,7 +72,7 @@ def test_unknown_algorithms(name: str) -> None:
 
 
 def test_several_names() -> None:
-    """Each algorithm is there once, in the order given; none is an error."""
+    """Each algorithm occurs once, in the given order; an empty list is an error."""
     assert algorithm_names(["SHA-512", "md5", "sha512"]) == ("sha512", "md5")
     assert algorithm_names("md5") == ("md5",)
     with pytest.raises(AlgorithmError, match="no algorithm given"):

@@ -1,4 +1,4 @@
-"""Beneath a directory: what is there is read as ever, and nothing outside is opened, whoever exchanges what."""
+"""Paths beneath a directory: files there are read as usual, and nothing outside is opened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRIES = 3000
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A directory that is not the current one, with files at several depths."""
+    """A directory other than the current one, with files at several depths."""
     root = tmp_path / "root"
     make(root)
     for depth in range(1, 2 * KEPT + 3):
@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["descriptor", "name"])
 def reach(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How directories are named: as here, or as on Windows."""
+    """The reference to a directory: a descriptor, or a path as on Windows."""
     if request.param == "name":
         for module in (ways_module, hasher_module):
             monkeypatch.setattr(module, "HAS_DESCRIPTORS", False)
@@ -61,7 +61,7 @@ def relative(outcomes: Iterator[Outcome], root: Path) -> list[Outcome]:
 def test_the_same_as_without(
     implementation: Implementation, root: Path, names: list[str], read: str, reach: str
 ) -> None:
-    """Outcomes are those of the same files named from elsewhere, text or bytes, and no descriptor is left."""
+    """Outcomes equal those of absolute paths, for text and bytes, and no descriptor leaks."""
     wanted = relative(hash_files(walk(root), names, threads=2), root)
     before = len(os.listdir("/dev/fd"))
     with open_directory(root) as beneath:
@@ -70,7 +70,7 @@ def test_the_same_as_without(
         encoded = walk(b"", beneath=beneath)
         assert [os.fsdecode(o.path) for o in hash_files(encoded, names, beneath=beneath)] == paths
         assert list(walk("d/e", beneath=beneath)) == [path for path in paths if str(path).startswith("d/e/")]
-        # Another order: no directory is that of the file before.
+        # Another order: no file shares a directory with the one before.
         turned = sorted(wanted, key=lambda outcome: str(outcome.path)[::-1])
         assert list(hash_files([outcome.path for outcome in turned], names, read=read, beneath=beneath)) == turned
     assert len(os.listdir("/dev/fd")) == before
@@ -78,7 +78,7 @@ def test_the_same_as_without(
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
 def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None:
-    """Every name that a file can have is the name of a file beneath."""
+    """Any file name works beneath a directory."""
     for name in HOSTILE:
         with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
             file.write(name)
@@ -148,7 +148,7 @@ def hostile(root: Path, tmp_path: Path) -> Path:
 
 
 def test_what_is_refused(implementation: Implementation, hostile: Path, reach: str) -> None:
-    """Links, also on the way, and whatever leads out have outcomes of their own; neighbours have their digests."""
+    """Links, also in the middle of a path, and paths that lead out fail; other files have their digests."""
     paths = [path for refused in REFUSED for path in ("d/file", refused)]
     known = {os.strerror(36), os.strerror(2), os.strerror(20)}
     with open_directory(hostile) as beneath:
@@ -158,14 +158,14 @@ def test_what_is_refused(implementation: Implementation, hostile: Path, reach: s
             for outcome, refused in zip(outcomes[1::2], REFUSED, strict=True):
                 kind, message = REFUSED[refused]
                 if reach == "name" and message in known:
-                    continue  # other words of the same; the platform that needs this has its own
+                    continue  # an equivalent path; the platform that needs this has its own
                 assert (outcome.digests, outcome.kind, outcome.message) == (None, kind, message), refused
             digests = {"sha512": sha512(hostile / "d" / "file")}
             assert [outcome.digests for outcome in outcomes[::2]] == [digests] * len(REFUSED)
 
 
 def test_harmless_steps(implementation: Implementation, root: Path, reach: str) -> None:
-    """Steps that lead nowhere are no reason to refuse a path."""
+    """Redundant path segments are accepted."""
     digests = {"md5": expected(content(1, 100), "md5")}
     with open_directory(root) as beneath:
         for path in ("./d/file", "d//file", "d/./file", ".//./d///file"):
@@ -174,7 +174,7 @@ def test_harmless_steps(implementation: Implementation, root: Path, reach: str) 
 
 
 def test_one_file(hostile: Path, reach: str) -> None:
-    """hash_file refuses what hash_files refuses."""
+    """hash_file refuses the same paths as hash_files."""
     with open_directory(hostile) as beneath:
         for path in ("to-file", "to-directory/file", "../outside/secret"):
             with pytest.raises(FileError) as caught:
@@ -183,7 +183,7 @@ def test_one_file(hostile: Path, reach: str) -> None:
 
 
 def test_walk(hostile: Path, reach: str) -> None:
-    """The walk enters no link, lists each or skips all, and refuses to begin outside."""
+    """The walk follows no link, lists or skips each, and refuses to start outside."""
     with open_directory(hostile) as beneath:
         found = {item.path: item.kind for item in walk(".", beneath=beneath) if isinstance(item, Outcome)}
         links = dict.fromkeys(["d/up", "to-above", "to-directory", "to-file", "to-itself", "to-nowhere"], "link")
@@ -195,7 +195,7 @@ def test_walk(hostile: Path, reach: str) -> None:
 
 
 def test_what_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A descriptor here and a path on Windows; the other is refused, and so is what is no directory."""
+    """A directory is a descriptor here and a path on Windows; anything else is refused."""
     with pytest.raises(ValueError, match="expected the descriptor of a directory"):
         hash_files([], beneath=os.fspath(tmp_path))
     (tmp_path / "file").write_bytes(b"")
@@ -212,7 +212,7 @@ def test_what_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_directory_in_the_place_of_another(
     implementation: Implementation, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The descriptor of a directory is not used for longer than a moment: what took its place is read."""
+    """A cached descriptor expires: a directory that replaces another one is read."""
     monkeypatch.setattr(ways_module, "MOMENT", 0.0)
 
     def paths() -> Iterator[str]:
@@ -230,7 +230,7 @@ def test_a_directory_in_the_place_of_another(
 
 
 def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> None:
-    """A ledger holds files by their paths beneath, and they are not read again."""
+    """A ledger records files by their paths beneath, and they are not read again."""
     outcomes = []
     with open_directory(root) as beneath:
         for turn in range(2):
@@ -248,11 +248,11 @@ def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> N
     assert outcomes[0] == outcomes[1]
 
 
-# --- against somebody who is fast ---------------------------------------------------------------------------------
+# --- race conditions ----------------------------------------------------------------------------------------------
 
 
 class Opened:
-    """Counts how often anything in a directory is opened (Linux)."""
+    """Counts opened files in a directory (Linux)."""
 
     def __init__(self, directory: Path) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -261,14 +261,14 @@ class Opened:
         assert self._libc.inotify_add_watch(self._descriptor, os.fsencode(directory), in_open) > 0
 
     def count(self) -> int:
-        """Return how often since the last call."""
+        """Return the count since the last call."""
         try:
             data = os.read(self._descriptor, 1 << 16)
         except BlockingIOError:
             return 0
         count = 0
         while data:
-            # Descriptor, mask, cookie, and the length of the name that follows.
+            # Descriptor, mask, cookie, and the length of the following name.
             data = data[16 + int.from_bytes(data[12:16], sys.byteorder) :]
             count += 1
         return count
@@ -278,7 +278,7 @@ class Opened:
 
 
 def exchanging(here: Path, outside: Path) -> Callable[[], None]:
-    """Return what exchanges the directory ``here`` for a link to ``outside`` at a stroke, and back the next time."""
+    """Return a function that atomically exchanges the directory ``here`` for a link to ``outside``, and back."""
     link = here.with_name("link")
     link.symlink_to(outside)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -294,7 +294,7 @@ def exchanging(here: Path, outside: Path) -> Callable[[], None]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")
 @pytest.mark.parametrize("algorithm", ["sha512", "sha3-256"])
 def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path: Path, algorithm: str) -> None:
-    """While a directory is exchanged for a link over and over, thousands of tries open what is inside, or nothing."""
+    """While a directory alternates with a link, thousands of reads open files inside it, or nothing."""
     inside, outside = tmp_path / "root" / "a" / "b", tmp_path / "outside"
     names = ["small", "large"]
     for folder, byte in ((inside, b"i"), (outside, b"o")):
@@ -304,7 +304,7 @@ def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path
     wanted = {name: hash_file(inside / name, [algorithm]) for name in names}
     opened = Opened(outside)
     os.close(os.open(outside / "small", os.O_RDONLY))
-    assert opened.count() == 1  # it does count
+    assert opened.count() == 1  # the counter works
     turn, done = exchanging(inside, outside), threading.Event()
 
     def exchange() -> None:
@@ -352,7 +352,7 @@ with open_directory("files") as beneath:
 def test_changes_and_failures(
     implementation: Implementation, faults: str, tmp_path: Path, algorithm: str, old_kernel: str
 ) -> None:
-    """What happens to files while they are read is noticed beneath a directory, too, with kernels old and new."""
+    """Changes to a file during its read are detected beneath a directory, too, with old and new kernels."""
     folder = tmp_path / "files"
     (folder / "d").mkdir(parents=True)
     (folder / "d" / "plain").write_bytes(b"plain")
@@ -387,7 +387,7 @@ def test_changes_and_failures(
 
 
 def test_implementations_agree(pair: tuple[Implementation, ...], hostile: Path) -> None:
-    """Both implementations give equal outcomes for everything that a walk finds and for everything that is refused."""
+    """Both implementations give equal outcomes for all files of a walk and for all refusals."""
     found = []
     with open_directory(hostile) as beneath:
         for implementation in pair:

@@ -1,4 +1,4 @@
-"""Copies, clones and hard links: the right bytes, the right digests, one read."""
+"""Copies, clones and hard links: correct content and digests, with one read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODES = ("copy", "hardlink", "auto")
 
 
 def jobs(paths: list[str], folder: Path) -> list[CopyTask]:
-    """Return what copies files into a folder."""
+    """Return a function that copies files into a folder."""
     folder.mkdir(exist_ok=True)
     return [CopyTask(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
 
@@ -30,7 +30,7 @@ def jobs(paths: list[str], folder: Path) -> list[CopyTask]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
 def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, read: str) -> None:
-    """The copy has the bytes of the original, and the outcome their digests, in the order asked for."""
+    """The copy has the content of the original, and the outcome its digests in the given order."""
     paths = make(tmp_path / "s")
     wanted = jobs(paths, tmp_path / "t")
     outcomes = list(copy_files(wanted, ("sha512", "md5"), mode=mode, read=read, threads=3))
@@ -44,7 +44,7 @@ def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, r
 
 @pytest.mark.parametrize("names", [("sha512",), ("sha512", "md5", "blake3"), ("xxh64",)])
 def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
-    """One that is copied by several threads; its last block is short."""
+    """A file copied by several threads, with a short last block."""
     data = content(1, 1 << 20) * (LARGE >> 20) + b"end"
     (tmp_path / "s").write_bytes(data)
     counted: list[int] = []
@@ -56,7 +56,7 @@ def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
 
 
 def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many digests there are."""
+    """A file is read once for any number of digests."""
     paths = make(tmp_path / "s", (10, 300_000))
     total = 0
     real = os.read
@@ -73,7 +73,7 @@ def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_events(tmp_path: Path) -> None:
-    """What runs, each file, and how far it is."""
+    """Events announce the copy mode, each file, and the progress."""
     paths = make(tmp_path / "s", (10, 20, 30))
     events: list[Any] = []
     list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), on_event=events.append))
@@ -87,7 +87,7 @@ def test_events(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_originals_that_fail(tmp_path: Path, mode: str) -> None:
-    """What is wrong with an original is an outcome in its place, and the others are copied."""
+    """A failing original is an outcome in its place, and the others are copied."""
     paths = make(tmp_path / "s", (10, 20))
     (tmp_path / "s" / "link").symlink_to(paths[0])
     os.mkfifo(tmp_path / "s" / "pipe")
@@ -102,7 +102,7 @@ def test_originals_that_fail(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_links_that_are_followed(tmp_path: Path, mode: str) -> None:
-    """What a link leads to is copied, not the link."""
+    """The target of a link is copied, not the link."""
     (path,) = make(tmp_path / "s", (10,))
     (tmp_path / "l").symlink_to(path)
     (outcome,) = copy_files(jobs([str(tmp_path / "l")], tmp_path / "t"), ("md5",), mode=mode, links="follow")
@@ -112,7 +112,7 @@ def test_links_that_are_followed(tmp_path: Path, mode: str) -> None:
 
 
 def test_hard_links(tmp_path: Path) -> None:
-    """A hard link is the same file; one that the system refuses says what to do."""
+    """A hard link is the same file; if the system refuses it, the error names the remedy."""
     (path,) = make(tmp_path / "s", (10,))
     list(copy_files(jobs([path], tmp_path / "t"), ("md5",), mode="hardlink"))
     assert os.path.samefile(path, tmp_path / "t" / "00000-10")
@@ -124,7 +124,7 @@ def test_hard_links(tmp_path: Path) -> None:
 
 
 def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the file system clones, nothing is read but to be hashed; where it cannot, auto copies, reflink refuses."""
+    """Clones are read only to be hashed; where cloning is impossible, auto copies and reflink fails."""
     paths = make(tmp_path / "s", (10, 20_000))
     asked: list[tuple[int, int]] = []
 
@@ -156,7 +156,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy that cannot be written ends the run, and no thread is left behind."""
+    """A copy that cannot be written ends the run, and leaves no thread behind."""
     paths = make(tmp_path / "s", (10, 20))
     wanted = jobs(paths, tmp_path / "t")
     (tmp_path / "t" / "00001-20").write_bytes(b"mine")
@@ -176,7 +176,7 @@ def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_timeouts_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system that gives up after a while is a failure like any other."""
+    """A timeout of the file system is an ordinary failure."""
     paths = make(tmp_path / "s", (10,))
 
     def late(_descriptor: int, _data: object) -> int:
@@ -190,7 +190,7 @@ def test_timeouts_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("size", [10, LARGE])
 @pytest.mark.parametrize("what", ["longer", "shorter", "touched"])
 def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, what: str) -> None:
-    """An original that is written to meanwhile has no digest."""
+    """An original that changes during the copy has no digest."""
     path = tmp_path / "s"
     path.write_bytes(bytes(size))
     real = os.read
@@ -215,7 +215,7 @@ def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written to without end is not copied without end."""
+    """Copying an endlessly growing file ends."""
     path = tmp_path / "s"
     path.write_bytes(b"begin")
     monkeypatch.setattr(copying.os, "read", lambda _descriptor, size: b"x" * size)
@@ -224,7 +224,7 @@ def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_ending_early(tmp_path: Path) -> None:
-    """Closing the generator ends the run at once, in the middle of a file too, and its threads."""
+    """Closing the generator ends the run at once, even inside a file, with its threads."""
     paths = make(tmp_path / "s", (10,) * 50)
     running = copy_files(jobs(paths, tmp_path / "t"), ("md5",), threads=2)
     assert isinstance(next(running), Outcome)
@@ -238,7 +238,7 @@ def test_ending_early(tmp_path: Path) -> None:
 
 
 def test_status(tmp_path: Path) -> None:
-    """Permission bits and times are kept, bits that change whose program it is are not."""
+    """Permission bits and times are kept; setuid, setgid and sticky bits are not."""
     path = tmp_path / "s"
     path.write_bytes(b"x")
     os.chmod(path, 0o6751)

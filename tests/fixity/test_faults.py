@@ -1,4 +1,4 @@
-"""Files that change or fail while they are read: each has its outcome, the others their digests."""
+"""Files that change or fail during the read: each has its outcome, the others their digests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .trees import content, expected
 
 SMALL, LONG = 5000, 3 * READ_SIZE + 17
 
-# Name of a file -> its size, and what is said of it; None for a digest of what it held.
+# Name of a file -> its size and error; None for a digest of its content.
 FILES: dict[str, tuple[int, str | None]] = {
     "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while read"),
     "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while read"),
@@ -44,10 +44,10 @@ FILES: dict[str, tuple[int, str | None]] = {
 def test_changes_and_failures(
     implementation: Implementation, faults: str, run: Run, tmp_path: Path, algorithms: str, read: str
 ) -> None:
-    """What happens to a file at its first read is in its name; the run is complete and right for all others."""
+    """A file's name determines its fault at the first read; the run is complete and correct for all others."""
     folder = tmp_path / "files"
     folder.mkdir()
-    # Enough of everybody that lanes pay.
+    # Enough files of each kind for lanes.
     wanted, said = {}, {}
     for turn in range(8):
         for number, (name, (size, message)) in enumerate(FILES.items()):
@@ -72,7 +72,7 @@ def test_changes_and_failures(
 
 
 def test_endless_files_end(implementation: Implementation, tmp_path: Path) -> None:
-    """A file that somebody appends to for ever is given up, not read for ever; also one that was empty at first."""
+    """A file that grows endlessly is given up, also one that was empty at first."""
     done = threading.Event()
     paths = [tmp_path / "log", tmp_path / "empty"]
     paths[0].write_bytes(b"x" * 1000)

@@ -1,4 +1,4 @@
-"""One file and many: the same digests as everybody else's, in order, whatever runs underneath."""
+"""Hashing one file or many: reference digests, in order, with any engine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(outcomes: list[Outcome], paths: list[str], names: list[str]) -> None:
 
 @pytest.mark.parametrize("names", COMBINATIONS, ids=lambda names: "+".join(names) if len(names) < 9 else "all")
 def test_all_sizes(implementation: Implementation, tree: list[str], names: list[str]) -> None:
-    """Around every edge of block and buffer, each digest is that of its library; two threads or five."""
+    """At every block and buffer boundary, each digest equals the library's, with two threads or five."""
     check(list(hash_files(tree, names, threads=2)), tree, names)
     check(list(hash_files(tree, names, threads=5, read="sequential")), tree, names)
 
@@ -69,11 +69,11 @@ def levels() -> list[str]:
 @pytest.mark.parametrize("level", levels())
 @pytest.mark.parametrize("name", ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512/256", "blake2b-160"])
 def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lanes of every level compute what hashlib computes, also where the plan would not use them."""
+    """Lanes of every level equal hashlib, also where the plan would not use them."""
     from pressmark._kernels.native import _digests as digests
 
     before = digests.level()
-    # Every file into the lanes: their count is what decides otherwise.
+    # All files use lanes: normally their number decides.
     monkeypatch.setattr(pool_module.Plan, "serial_files", lambda self, sizes, waiting: 0)
     monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).SERIAL_RATES, name, 0.001)
     monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).WITHOUT_EXTENSIONS, name, 0.001)
@@ -111,7 +111,7 @@ def test_random_trees_are_the_same(pair: tuple[Implementation, ...], tmp_path: P
 
 
 def test_one_file(tree: list[str]) -> None:
-    """hash_file gives what hash_files gives; without algorithms, SHA-512."""
+    """hash_file equals hash_files; the default is SHA-512."""
     for number, path in enumerate(tree):
         data = content(number, SIZES[number])
         assert hash_file(path) == {"sha512": expected(data, "sha512")}
@@ -126,7 +126,7 @@ LARGE_SIZE = (1 << 20) + 12345
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that counts as a large one."""
+    """Lower the size from which a file is large."""
     monkeypatch.setattr(hasher_module, "LARGE", 1 << 18)
     monkeypatch.setattr(hasher_module, "LARGE_READ_SIZE", 1 << 16)
     path = tmp_path / "large"
@@ -136,7 +136,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("names", [["blake3"], ["sha512", "blake3", "md5", "xxh128"]], ids="+".join)
 def test_a_large_file_on_several_threads(implementation: Implementation, large: Path, names: list[str]) -> None:
-    """What threads of its own compute for a large file is the same."""
+    """A large file hashed by threads of its own has the same digest."""
     wanted = {name: expected(content(1, LARGE_SIZE), name) for name in names}
     assert hash_file(large, names, threads=4) == wanted
     assert [outcome.digests for outcome in hash_files([large], names, threads=4)] == [wanted]
@@ -144,7 +144,7 @@ def test_a_large_file_on_several_threads(implementation: Implementation, large: 
 
 @pytest.mark.parametrize("size", [0, 4096, LARGE_SIZE // 2, LARGE_SIZE + 4096])
 def test_a_large_file_that_changes(implementation: Implementation, large: Path, size: int) -> None:
-    """A large file that is cut or grows while it is read has no digest, and the next file has."""
+    """A large file that shrinks or grows during the read has no digest; the next file has one."""
     reported: list[int] = []
 
     def cut(done: int) -> None:
@@ -162,7 +162,7 @@ def test_a_large_file_that_changes(implementation: Implementation, large: Path, 
     assert outcome.digests == {"blake3": expected(content(8, LARGE_SIZE), "blake3")}
 
 
-# In a process of its own: pytest has handlers, too.
+# In another process: pytest has handlers, too.
 HANDLERS = """
 import sys
 from pressmark.fixity import hasher
@@ -184,13 +184,13 @@ assert len(seen) > 0 and set(seen) == {{before}}, (before, seen)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signal handlers are listed in /proc")
 def test_no_signal_handler(implementation: Implementation, large: Path) -> None:
-    """The signal handlers of the process are its own: hashing installs none."""
+    """Hashing installs no signal handlers."""
     done = run_python(HANDLERS.format(path=str(large)), implementation=implementation.name)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
-    """They are refused at once, before anything is read."""
+    """Invalid arguments are refused before anything is read."""
     with pytest.raises(AlgorithmError):
         hash_files([], ["nope"])
     with pytest.raises(ValueError, match="links="):
@@ -205,7 +205,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
 
 
 def test_lazy_and_bounded(implementation: Implementation, tmp_path: Path) -> None:
-    """An endless iterable is read a few thousand paths ahead and no further; leaving ends the threads."""
+    """An endless iterable is read at most a few thousand paths ahead; leaving ends the threads."""
     path = tmp_path / "x"
     path.write_bytes(b"x")
     taken = 0
@@ -240,7 +240,7 @@ def test_events(implementation: Implementation, tree: list[str]) -> None:
 
 
 def test_an_error_of_the_iterable_is_passed_on(implementation: Implementation, tree: list[str]) -> None:
-    """What the iterable raises comes out of the run, and no thread stays behind."""
+    """An exception of the iterable is raised by the run, and no thread stays behind."""
 
     def broken() -> Iterator[str]:
         yield from tree
@@ -253,7 +253,7 @@ def test_an_error_of_the_iterable_is_passed_on(implementation: Implementation, t
 def test_a_failing_worker_ends_the_run(
     implementation: Implementation, tree: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception in a worker is raised where the results are taken, it does not hang or look like a bad file."""
+    """An exception in a worker is raised to the consumer; it is neither a hang nor a file's failure."""
 
     class Broken:
         def update(self, data: object) -> None:
@@ -270,7 +270,7 @@ def test_a_failing_worker_ends_the_run(
         list(hash_files(tree, ["sha512", "sha3-256"], threads=2))
 
 
-# --- what cannot be read ------------------------------------------------------------------------------------------
+# --- unreadable files ---------------------------------------------------------------------------------------------
 
 
 def fifo(path: Path) -> Path:
@@ -281,7 +281,7 @@ def fifo(path: Path) -> Path:
 def bound(path: Path) -> Path:
     with socket.socket(socket.AF_UNIX) as server:
         here = os.getcwd()
-        os.chdir(path.parent)  # the name of a socket is short
+        os.chdir(path.parent)  # the path of a socket must be short
         try:
             server.bind(path.name)
         finally:
@@ -316,7 +316,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
 @posix
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_cannot_be_read(implementation: Implementation, tmp_path: Path, fault: str) -> None:
-    """Each has its own kind and message, nothing blocks, and its neighbours have their digests."""
+    """Each unreadable file has its own kind and message, nothing blocks, and other files have digests."""
     (tmp_path / "file").write_bytes(b"abc")
     make_it, kind, message = FAULTS[fault]
     path = os.fspath(make_it(tmp_path))  # type: ignore[call-overload]
@@ -331,7 +331,7 @@ def test_what_cannot_be_read(implementation: Implementation, tmp_path: Path, fau
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_permission(implementation: Implementation, tmp_path: Path) -> None:
-    """A file that we may not read is reported as such."""
+    """A file without read permission is reported as such."""
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "a").chmod(0)
     assert [outcome.kind for outcome in hash_files([tmp_path / "a"])] == ["permission"]
@@ -339,7 +339,7 @@ def test_permission(implementation: Implementation, tmp_path: Path) -> None:
 
 @posix
 def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
-    """A link is a failure where links are refused, whatever it leads to."""
+    """With links refused, any link is a failure."""
     (tmp_path / "file").write_bytes(b"abc")
     paths = [link(tmp_path / name, target) for name, target in (("a", "file"), ("b", "nowhere"), ("c", "c"))]
     outcomes = list(hash_files([*paths, tmp_path / "file"], ["md5"], links="refuse"))
@@ -349,14 +349,14 @@ def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
 
 @posix
 def test_special_files_when_asked(implementation: Implementation) -> None:
-    """A device is read to its end where that is wanted."""
+    """A device is read to its end on request."""
     outcomes = list(hash_files(["/dev/null"], ["md5"], special_files=True))
     assert [outcome.digests for outcome in outcomes] == [{"md5": "d41d8cd98f00b204e9800998ecf8427e"}]
 
 
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
 def test_files_that_the_kernel_makes_up(implementation: Implementation) -> None:
-    """A file that says it is empty and holds something has the digest of what it holds."""
+    """A virtual file of size zero has the digest of its content."""
     data = Path("/proc/version").read_bytes()
     outcomes = list(hash_files(["/proc/version"] * 20, ["md5"], threads=1))
     assert [outcome.digests for outcome in outcomes] == [{"md5": expected(data, "md5")}] * 20
@@ -365,7 +365,7 @@ def test_files_that_the_kernel_makes_up(implementation: Implementation) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names are bytes on Linux")
 def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None:
-    """Names that are not UTF-8 are read under both of their forms, and come back as they were given."""
+    """Names that are not UTF-8 work as text and as bytes, and are returned as given."""
     name = os.path.join(os.fsencode(tmp_path), b"\xff\xfe\n")
     with open(name, "wb") as file:
         file.write(b"abc")

@@ -1,4 +1,4 @@
-"""The ledger: what is finished is not read again, whatever ended the run before."""
+"""The ledger: finished files are not read again, however the earlier run ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(path: Path, algorithms: str = "sha512", roots: tuple[str, ...] = ("/r
 
 
 def hashed(path: Path, folder: Path, algorithms: str = "sha512") -> tuple[list[Outcome], int]:
-    """Hash a tree with a ledger, and return the outcomes and how many the ledger gave."""
+    """Hash a tree with a ledger, and return the outcomes and the number of those from the ledger."""
     with opened(path, algorithms) as ledger:
         known = 0
         find = ledger.find
@@ -45,7 +45,7 @@ def hashed(path: Path, folder: Path, algorithms: str = "sha512") -> tuple[list[O
 
 
 def test_a_second_run_reads_nothing(implementation: Implementation, tmp_path: Path) -> None:
-    """Everything comes from the ledger, equal to what was computed; what has changed since does not."""
+    """All outcomes come from the ledger and equal computed ones; changed files are read."""
     paths = make(tmp_path / "t", (0, 1, 5000, 300_000, 17))
     name = tmp_path / "t" / os.fsdecode(b'9 \xff\n"\\')
     name.write_bytes(b"hostile")
@@ -62,7 +62,7 @@ def test_a_second_run_reads_nothing(implementation: Implementation, tmp_path: Pa
 
 
 def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Path) -> None:
-    """A file that failed is tried again."""
+    """A failed file is tried again."""
     make(tmp_path / "t", (1, 2))
     (tmp_path / "t" / "x").symlink_to("nowhere")
     hashed(tmp_path / "l", tmp_path / "t")
@@ -75,7 +75,7 @@ def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Pat
 
 @pytest.mark.slow_under_sanitizers
 def test_every_torn_end(tmp_path: Path) -> None:
-    """Cut at any byte, a ledger opens, holds the whole records before the cut, and takes new ones."""
+    """A ledger truncated at any byte opens, keeps the complete records, and can be extended."""
     make(tmp_path / "t", (1, 20, 300))
     first, _ = hashed(tmp_path / "l", tmp_path / "t", "md5")
     whole = (tmp_path / "l").read_bytes()
@@ -88,7 +88,7 @@ def test_every_torn_end(tmp_path: Path) -> None:
 
 
 def test_damaged_records_are_read_again(tmp_path: Path) -> None:
-    """A flipped bit anywhere behind the header costs a record, never a digest."""
+    """A flipped bit after the header costs a record, never a wrong digest."""
     make(tmp_path / "t", (1, 20, 300))
     first, _ = hashed(tmp_path / "l", tmp_path / "t", "md5")
     whole = (tmp_path / "l").read_bytes()
@@ -100,7 +100,7 @@ def test_damaged_records_are_read_again(tmp_path: Path) -> None:
         (tmp_path / "l").write_bytes(damaged)
         outcomes, known = hashed(tmp_path / "l", tmp_path / "t", "md5")
         assert outcomes == first
-        assert known in (1, 2)  # the record, and its neighbour where the line feed between them is gone
+        assert known in (1, 2)  # the record, and its neighbour if the line feed between them is lost
     (tmp_path / "l").write_bytes(whole.replace(b"\n", b"\nnonsense\n"))
     assert hashed(tmp_path / "l", tmp_path / "t", "md5") == (first, 3)
 
@@ -114,7 +114,7 @@ def test_damaged_records_are_read_again(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
-    """A file that is no ledger is refused and left as it is."""
+    """A file that is not a ledger is refused and not changed."""
     (tmp_path / "l").write_bytes(content)
     with pytest.raises(LedgerError, match=reason):
         opened(tmp_path / "l")
@@ -124,7 +124,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, reason: str) ->
 
 
 def test_other_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ledger is for its algorithms, its paths and, where these are relative, its directory."""
+    """A ledger is bound to its algorithms, its paths and, if these are relative, its directory."""
     opened(tmp_path / "l", "sha512,md5").close()
     opened(tmp_path / "l", "SHA-512,md5").close()
     with pytest.raises(LedgerError, match=r'other algorithms: \["sha512", "md5"\], not \["sha512"\]'):
@@ -142,7 +142,7 @@ def test_other_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_two_writers(tmp_path: Path) -> None:
-    """While one has it, no other may; afterwards one may."""
+    """A ledger in use is refused, and accepted afterwards."""
     with opened(tmp_path / "l"), pytest.raises(LedgerError, match="in use by another run"):
         opened(tmp_path / "l")
     opened(tmp_path / "l").close()
@@ -150,7 +150,7 @@ def test_two_writers(tmp_path: Path) -> None:
 
 @pytest.mark.slow_under_sanitizers
 def test_many_records(tmp_path: Path) -> None:
-    """The table of records finds each of ten thousand, and only under its own size, time and inode."""
+    """Each of ten thousand records is found, and only with its own size, time and inode."""
     outcomes = [Outcome(f"p{n}", {"md5": f"{n:032x}"}, n, 10 * n, 100 * n) for n in range(10_000)]
     with opened(tmp_path / "l", "md5") as ledger:
         ledger.append(outcomes)
@@ -171,7 +171,7 @@ def test_many_records(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
 def test_a_full_disk(tmp_path: Path) -> None:
-    """Where a record cannot be written the run ends with the ledger's name."""
+    """A write error of the ledger ends the run with the ledger's name."""
     ledger = opened(tmp_path / "l", "md5")
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, ledger._descriptor)
@@ -185,7 +185,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path: Path) -> None:
-    """Killed at random moments, the run completes with the manifest of an undisturbed one, and reads nothing twice.
+    """Killed at random moments, the run completes with the correct manifest, and reads nothing twice.
 
     A file counts as finished once its record is in the ledger; reads are counted by a library between the program and
     the operating system.
@@ -218,13 +218,13 @@ def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path
         assert not finished & set(read)
         assert len(read) == len(set(read))
         assert status in (0, -signal.SIGKILL)
-        if output.exists():  # also of a run that was killed between its last act and its end
+        if output.exists():  # including a run killed between its last action and its end
             assert output.read_bytes() == undisturbed
             output.unlink()
         if status == 0:
             if kills == KILLS:
                 break
-            # More kills were asked for than this run took: begin anew.
+            # More kills than this run allowed: start again.
             journal.unlink()
         lines = journal.read_bytes().split(b"\n")[1:-1] if journal.exists() else []
         finished = {os.path.basename(json.loads(line[9:])[0]) for line in lines}
@@ -234,7 +234,7 @@ def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.mark.parametrize("with_ledger", [False, True])
 def test_interruption(implementation: Implementation, faults: str, tmp_path: Path, with_ledger: bool) -> None:
-    """Ctrl-C ends a run soon, with one line that says how to go on, and leaves no output behind."""
+    """Ctrl-C ends a run soon, with one line that names the remedy, and leaves no output."""
     folder = tmp_path / "files"
     folder.mkdir()
     for number in range(2000):
@@ -248,7 +248,7 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
         cwd=tmp_path,
         env=environ,
         stderr=subprocess.PIPE,
-        # A shell's background job ignores it, and so would we.
+        # A shell's background job ignores it, and so would this command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not (tmp_path / "reads").exists():
@@ -267,7 +267,7 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
 
 
 def test_sequential_and_parallel_share_a_ledger(run: Run, tmp_path: Path) -> None:
-    """How a run reads is no part of what its ledger is for."""
+    """A ledger serves sequential and parallel runs alike."""
     make(tmp_path / "t", (1, 2, 3))
     first = run("hash", "t", "--ledger", "l", "--read", "sequential")
     second = run("hash", "t", "--ledger", "l", "--threads", "1")

@@ -1,4 +1,4 @@
-"""Ledgers where others may write: the digests of somebody else are not believed."""
+"""Ledgers in directories that other users may write to: foreign digests are not trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def opened(path: Path) -> None:
 
 @needs_users
 def test_a_planted_ledger(tmp_path: Path) -> None:
-    """Whoever owns the file could write any digest into it."""
+    """Another user's ledger is refused: its owner could write any digest."""
     shared = shared_folder(tmp_path / "shared", 0o1777)
     as_user(OTHER, shared, lambda: Path("l").write_bytes(b""))
     with pytest.raises(LedgerError, match="owned by another user"):
@@ -33,7 +33,7 @@ def test_a_planted_ledger(tmp_path: Path) -> None:
 
 @needs_users
 def test_a_ledger_of_a_team(tmp_path: Path) -> None:
-    """One of them goes on where another stopped."""
+    """Members of a team may continue each other's runs."""
     shared = shared_folder(tmp_path / "shared", 0o2775, 54300)
     as_user(OTHER, shared, lambda: Path("l").write_bytes(b""), group=54300, umask=0o002)
     opened(shared / "l")
@@ -41,7 +41,7 @@ def test_a_ledger_of_a_team(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_link_of_ours(tmp_path: Path) -> None:
-    """It is followed: its user has made it."""
+    """The user's own link to a ledger is followed."""
     (tmp_path / "link").symlink_to("l")
     opened(tmp_path / "link")
     assert (tmp_path / "l").stat().st_size > 0

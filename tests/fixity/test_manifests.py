@@ -1,4 +1,4 @@
-"""Manifests: what others wrote is read, what we write others read, and every name comes back."""
+"""Manifests: exchange with other tools, and every name is read back."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ some_algorithms = st.lists(st.sampled_from(list(ALGORITHMS)), min_size=1, max_si
 @pytest.mark.slow_under_sanitizers
 @given(st.lists(names, min_size=1, max_size=5), some_algorithms, st.sampled_from(FORMATS))
 def test_round_trip(paths: list[bytes], algorithms: list[str], format: str) -> None:
-    """Every name and digest comes back from every format."""
+    """Every name and digest is read back in every format."""
     if format == "coreutils":
         algorithms = algorithms[:1]
-    # Lines of one file that follow each other are one entry in the BSD format.
+    # Consecutive lines of one file are one entry in the BSD format.
     paths = list(dict.fromkeys(paths))
     outcomes = [outcome(path, *algorithms) for path in paths]
     data = b"".join(manifest_line(one, format) for one in outcomes)
@@ -66,7 +66,7 @@ def test_round_trip(paths: list[bytes], algorithms: list[str], format: str) -> N
 
 @given(st.binary(max_size=200))
 def test_nonsense_is_refused_in_one_line(data: bytes) -> None:
-    """Whatever is read, the answer is entries or an error with a line."""
+    """Any input gives entries or an error with a line number."""
     found: ManifestError | None = None
     try:
         read(data)
@@ -100,7 +100,7 @@ SHA1 = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
     ],
 )
 def test_lines_of_others(line: str, path: bytes, algorithm: str) -> None:
-    """Each is read, with and without a line feed at the end, between comments."""
+    """Lines of other tools are read, with or without a final line feed, and between comments."""
     digest = MD5 if algorithm == "md5" else SHA1
     for data in (line, f"{line}\n", f"# comment\n{line}\n# another\n"):
         entries = read(data.encode())
@@ -123,7 +123,7 @@ def test_lines_of_others(line: str, path: bytes, algorithm: str) -> None:
     ],
 )
 def test_bad_lines(line: str, reason: str) -> None:
-    """What is no line of the format is an error with its number."""
+    """A malformed line is an error with its number."""
     with pytest.raises(ManifestError) as caught:
         read(f"{MD5}  first\n{line}\n".encode())
     assert str(caught.value) == f"M:2: {reason}"
@@ -154,14 +154,14 @@ def test_bad_lines(line: str, reason: str) -> None:
     ],
 )
 def test_bad_first_lines(line: str, reason: str) -> None:
-    """The first line too, of each format."""
+    """A malformed first line is an error in each format."""
     with pytest.raises(ManifestError) as caught:
         read(line.encode())
     assert str(caught.value).startswith(f"M:1: {reason}")
 
 
 def test_algorithm_of_coreutils_lines() -> None:
-    """Digests of one length are told apart by who is asked."""
+    """The algorithm of coreutils lines is given, where digests have equal lengths."""
     digest = "0" * 64
     line = f"{digest}  a\n".encode()
     assert read(line)[0].digests == {"sha256": digest}
@@ -178,7 +178,7 @@ def test_algorithm_of_coreutils_lines() -> None:
 
 
 def test_chosen_digests() -> None:
-    """Of manifests that hold several, the ones asked for are kept; files without any of them are left out."""
+    """Of several digests, the requested ones are kept; files without any of them are omitted."""
     lines = f"MD5 (a) = {MD5}\nSHA1 (a) = {SHA1}\nMD5 (b) = {MD5}\nMD5 (b) = {MD5}\n".encode()
     assert [(entry.path, entry.digests, entry.line) for entry in read(lines)] == [
         (b"a", {"md5": MD5, "sha1": SHA1}, 1),
@@ -189,7 +189,7 @@ def test_chosen_digests() -> None:
 
 
 def test_a_line_without_end() -> None:
-    """A line is bounded, or a file without line feeds would be read into memory."""
+    """The length of a line is limited, so that a file without line feeds does not fill the memory."""
     with pytest.raises(ManifestError, match="M:1: line longer than 1048576 bytes"):
         read(b"a" * (1 << 21))
 
@@ -205,7 +205,7 @@ def test_what_has_no_line() -> None:
 
 
 def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A manifest appears when it is complete; before, what was there stays, and nothing is left over."""
+    """A manifest replaces an existing file only when complete; nothing else remains."""
     path = tmp_path / "M"
     path.write_bytes(b"old")
 
@@ -223,7 +223,7 @@ def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert json.loads(path.read_bytes())["path"] == "a"
 
 
-# --- with the tools of others ---------------------------------------------------------------------------------------
+# --- exchange with other tools --------------------------------------------------------------------------------------
 
 TOOLS = {"md5sum": "md5", "sha1sum": "sha1", "sha256sum": "sha256", "sha512sum": "sha512", "b2sum": "blake2b-512"}
 
@@ -249,7 +249,7 @@ def tool(name: str, *args: bytes | str, folder: Path) -> subprocess.CompletedPro
 @pytest.mark.parametrize("tag", [False, True], ids=["plain", "tag"])
 @pytest.mark.parametrize("name", [*TOOLS, "b3sum"])
 def test_tools_accept_ours(name: str, tag: bool, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """sha512sum -c and its kin find every hostile name that we wrote."""
+    """sha512sum -c and related tools verify every hostile name that we write."""
     monkeypatch.chdir(hostile)
     algorithm = TOOLS.get(name, "blake3")
     outcomes = list(hash_files(walk(b"."), [algorithm]))
@@ -257,7 +257,7 @@ def test_tools_accept_ours(name: str, tag: bool, hostile: Path, monkeypatch: pyt
     if name == "b3sum":
         if tag:
             pytest.skip("b3sum reads plain lines")
-        # b3sum refuses names that are not UTF-8, its own included.
+        # b3sum refuses names that are not UTF-8, even its own.
         data = b"".join(line for line in data.splitlines(keepends=True) if b"\xff" not in line)
     manifest = hostile.parent / "M"
     manifest.write_bytes(data)
@@ -271,7 +271,7 @@ def test_tools_accept_ours(name: str, tag: bool, hostile: Path, monkeypatch: pyt
 @pytest.mark.parametrize("tag", [False, True], ids=["plain", "tag"])
 @pytest.mark.parametrize("name", [*TOOLS, "b3sum"])
 def test_we_accept_theirs(name: str, tag: bool, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line of sha512sum and its kin is read, and says what we find ourselves."""
+    """Every line of sha512sum and related tools is read, and agrees with our digest."""
     monkeypatch.chdir(hostile)
     algorithm = TOOLS.get(name, "blake3")
     paths = [path for path in walk(b".") if isinstance(path, bytes)]

@@ -1,4 +1,4 @@
-"""The plan: lanes where they pay, hashlib where they do not."""
+"""The choice between lanes and hashlib."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch, level: str, extensions: bool) -> None
 
 
 def test_tables() -> None:
-    """Every algorithm has its serial rate."""
+    """Every algorithm has a serial rate."""
     assert set(SERIAL_RATES) == set(ALGORITHMS)
     assert set(WITHOUT_EXTENSIONS) <= set(LANE_RATES) <= set(ALGORITHMS)
 
@@ -39,7 +39,7 @@ def test_tables() -> None:
     ],
 )
 def test_algorithms(monkeypatch: pytest.MonkeyPatch, level: str, extensions: bool, expected: set[str]) -> None:
-    """Which algorithms go to lanes depends on the level and on the SHA extensions."""
+    """The algorithms for lanes depend on the level and on the SHA extensions."""
     lanes(monkeypatch, level, extensions)
     names = ["md5", "sha1", "sha256", "sha512", "blake2b-512", "blake3", "sha3-256", "xxh64"]
     plan = Plan(names, 2)
@@ -61,13 +61,13 @@ def test_algorithms(monkeypatch: pytest.MonkeyPatch, level: str, extensions: boo
     ],
 )
 def test_files(monkeypatch: pytest.MonkeyPatch, sizes: list[int], serial: int) -> None:
-    """Few files, and those much larger than all others, are serial."""
+    """Few files, and files much larger than the others, are serial."""
     lanes(monkeypatch, "avx512", True)
     assert Plan(["sha512"], 2).serial_files(sizes, 0) == serial
 
 
 def test_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits already makes lanes pay for a few more."""
+    """With a backlog, lanes pay off for fewer new files."""
     lanes(monkeypatch, "avx512", True)
     plan = Plan(["sha512"], 2)
     assert plan.serial_files([MIB], 1000 * MIB) == 0
@@ -77,6 +77,6 @@ def test_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
     ("sizes", "serial"), [([], 0), ([100] * 100, 0), ([SMALL], 0), ([MIB, SMALL + 1, SMALL, 0], 2), ([MIB] * 10, 10)]
 )
 def test_without_lanes(monkeypatch: pytest.MonkeyPatch, sizes: list[int], serial: int) -> None:
-    """Where no algorithm has lanes, everything is serial but small files, which are read together."""
+    """Without lanes, only small files are batched; the others are serial."""
     lanes(monkeypatch, "avx512", True)
     assert Plan(["blake3", "sha3-256"], 2).serial_files(sizes, 0) == serial

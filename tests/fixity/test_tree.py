@@ -1,4 +1,4 @@
-"""The walk: every file once, in an order of its own, and no way to lose itself."""
+"""The walk: every file once, in a fixed order, and safe from loops."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pressmark.fixity import Outcome, walk
 
-DEEP = 1100  # directories: more than Python's limit of recursion
+DEEP = 1100  # more directories than Python's recursion limit
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
@@ -31,7 +31,7 @@ def make(root: Path, *paths: str) -> None:
 
 
 def test_order(tmp_path: Path) -> None:
-    """Names are sorted by their octets, directories among files."""
+    """Names are sorted by their bytes, directories among files."""
     make(tmp_path, "b", "a/z", "a/é", "a!", "a.b", "c/d/e", "B", "ü")
     (tmp_path / "empty").mkdir()
     assert names(tmp_path) == ["B", "a/z", "a/é", "a!", "a.b", "b", "c/d/e", "ü"]
@@ -39,7 +39,7 @@ def test_order(tmp_path: Path) -> None:
 
 
 def test_root_that_is_no_directory(tmp_path: Path) -> None:
-    """A file is given as it is, and what does not exist is for its reader to report."""
+    """A file as root is returned unchanged, and a missing one is left to its reader."""
     make(tmp_path, "a")
     assert list(walk(tmp_path / "a")) == [str(tmp_path / "a")]
     assert list(walk(tmp_path / "x")) == [str(tmp_path / "x")]
@@ -67,7 +67,7 @@ def test_links(tmp_path: Path) -> None:
         "outside: link",
         "self: link",
     ]
-    # A link that is asked for by name is followed even where those below are not.
+    # A link given by name is followed, even if links below are not.
     (tmp_path / "there").symlink_to("t")
     assert names(tmp_path / "there", links="skip") == ["a/file"]
     assert list(walk(tmp_path / "there", links="refuse")) == [str(tmp_path / "there")]
@@ -75,7 +75,7 @@ def test_links(tmp_path: Path) -> None:
 
 @posix
 def test_special_files(tmp_path: Path) -> None:
-    """Named pipes are reported, or given where they are asked for."""
+    """Named pipes are reported, or returned on request."""
     make(tmp_path, "a")
     os.mkfifo(tmp_path / "p")
     assert names(tmp_path) == ["a", "p: fifo"]
@@ -84,7 +84,7 @@ def test_special_files(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_closed_directories(tmp_path: Path) -> None:
-    """A directory that does not open is an outcome in its place."""
+    """An unreadable directory is an outcome in its place."""
     make(tmp_path, "a", "d/x", "e")
     (tmp_path / "d").chmod(0)
     try:
@@ -95,7 +95,7 @@ def test_closed_directories(tmp_path: Path) -> None:
 
 @posix
 def test_left_out(tmp_path: Path) -> None:
-    """A run's own files are left out wherever they are, by what they are and not by name."""
+    """A run's own files are skipped by identity, not by name."""
     make(tmp_path, "a", "b", "d/a")
     status = (tmp_path / "a").stat()
     os.link(tmp_path / "a", tmp_path / "d" / "again")
@@ -105,7 +105,7 @@ def test_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.slow_under_sanitizers
 def test_deep_trees(tmp_path: Path) -> None:
-    """Depth costs no recursion."""
+    """Depth needs no recursion."""
     path = str(tmp_path)
     for _ in range(DEEP):
         path = os.path.join(path, "d")
@@ -114,7 +114,7 @@ def test_deep_trees(tmp_path: Path) -> None:
     try:
         assert list(walk(tmp_path)) == [os.path.join(path, "file")]
     finally:
-        # What removes temporary folders does recurse.
+        # The removal of temporary folders is recursive.
         os.unlink(os.path.join(path, "file"))
         for _ in range(DEEP):
             os.rmdir(path)

@@ -1,4 +1,4 @@
-"""Verification: what is as the manifest says, and each way of not being so."""
+"""Verification: intact files, and every kind of difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def entries(folder: Path, *names: str) -> list[ManifestEntry]:
 
 
 def test_everything_is_as_it_was(implementation: Implementation, tmp_path: Path) -> None:
-    """Untouched files are ok, in the order of the entries, and nothing is new."""
+    """Unchanged files are ok, in the order of the entries, and no file is new."""
     make(tmp_path, (0, 1, 5000, 300_000))
     known = entries(tmp_path, "sha512", "md5")
     assert [(verdict.path, verdict.state) for verdict in verify(known[::-1], tmp_path)] == [
@@ -36,7 +36,7 @@ def test_everything_is_as_it_was(implementation: Implementation, tmp_path: Path)
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
-    """Changed, missing, unreadable and new files each have their verdict."""
+    """Changed, missing, unreadable and new files have their status."""
     make(tmp_path, (1, 2, 3, 4, 5))
     known = entries(tmp_path, "md5", "sha512")
     names = [os.fsdecode(entry.path) for entry in known]
@@ -64,7 +64,7 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
 
 
 def test_second_algorithm_counts(implementation: Implementation, tmp_path: Path) -> None:
-    """A file is ok only when all of its digests are right."""
+    """A file is ok only if all of its digests match."""
     make(tmp_path, (1,))
     (entry,) = entries(tmp_path, "sha512", "md5")
     wrong = entry._replace(digests=entry.digests | {"md5": DIGEST})
@@ -73,7 +73,7 @@ def test_second_algorithm_counts(implementation: Implementation, tmp_path: Path)
 
 
 def test_entries_of_several_algorithms(implementation: Implementation, tmp_path: Path) -> None:
-    """Entries need not have the same algorithms."""
+    """Entries may have different algorithms."""
     make(tmp_path, (1, 2, 3))
     known = entries(tmp_path, "sha512", "md5")
     mixed = [known[0], known[1]._replace(digests={"md5": known[1].digests["md5"]}), known[2]]
@@ -81,7 +81,7 @@ def test_entries_of_several_algorithms(implementation: Implementation, tmp_path:
 
 
 def test_without_root(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a root, names are below the current directory, and nothing is new."""
+    """Without a root, names are relative to the current directory, and no file is new."""
     make(tmp_path, (1, 2))
     (first, _) = entries(tmp_path, "md5")
     monkeypatch.chdir(tmp_path)
@@ -90,7 +90,7 @@ def test_without_root(implementation: Implementation, tmp_path: Path, monkeypatc
 
 
 def test_names_are_compared_by_what_they_lead_to(tmp_path: Path) -> None:
-    """A file that the manifest calls ./a is not new as a."""
+    """A file that the manifest lists as ./a is not reported as new under a."""
     make(tmp_path, (1,))
     (entry,) = entries(tmp_path, "md5")
     for path in (b"./" + entry.path, b"x/.//../" + entry.path):
@@ -99,14 +99,14 @@ def test_names_are_compared_by_what_they_lead_to(tmp_path: Path) -> None:
 
 
 def test_no_entries(tmp_path: Path) -> None:
-    """An empty manifest is right about an empty directory."""
+    """An empty manifest matches an empty directory."""
     assert list(verify([], tmp_path)) == []
     (tmp_path / "x").write_bytes(b"")
     assert list(verify([], tmp_path)) == [Verdict(b"x", "new", kind="new", message="not in the manifest")]
 
 
-def test_many_names_are_told_apart() -> None:
-    """What is kept of a name tells it from all others, however often the table grew."""
+def test_many_names_are_distinguished() -> None:
+    """The stored keys of names are distinct, however often the table has grown."""
     known = _PathSet()
     names = [b"%d" % number for number in range(5000)]
     assert not any(name in known for name in names)

@@ -1,4 +1,4 @@
-"""Trees of files for tests: sizes around every edge of the engine, and names that only bytes can hold."""
+"""Trees of files for tests: sizes around every boundary of the engine, and names of arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOSTILE = (
 
 
 def content(number: int, size: int) -> bytes:
-    """Return ``size`` bytes, always the same for ``number``."""
+    """Return ``size`` bytes, determined by ``number``."""
     return random.Random(number).randbytes(size)
 
 
@@ -52,7 +52,7 @@ def make(folder: Path, sizes: tuple[int, ...] = SIZES) -> list[str]:
 
 
 def expected(data: bytes, name: str) -> str:
-    """Return the digest of ``data`` as the library that stands for the algorithm gives it."""
+    """Return the digest of ``data`` by the algorithm's reference library."""
     hasher = ALGORITHMS[name].make(1)
     hasher.update(data)
     return hasher.hexdigest()

@@ -1,1 +1,1 @@
-"""Tests of what touches a disk, and knows nothing of preservation."""
+"""Tests of the modules that touch a disk and know nothing of preservation."""

@@ -1,4 +1,4 @@
-"""Files that appear as a whole or not at all."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.parametrize("kind", [str, os.fsencode, Path])
 @pytest.mark.parametrize("part", PARTS)
 def test_a_replacement_takes_the_place_at_the_end(tmp_path: Path, part: str | None, kind: Any) -> None:
-    """Until the end the old file is there, whatever the type of the path and the name of the new one."""
+    """The old file stays until the new one is complete, for any type of path and any name."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
     with Replacement(kind(target), part=None if part is None else str(tmp_path / part)) as file:
@@ -37,7 +37,7 @@ def test_a_replacement_takes_the_place_at_the_end(tmp_path: Path, part: str | No
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_exception_leaves_what_was_there(tmp_path: Path, part: str | None, error: type[BaseException]) -> None:
-    """After an exception, an interruption too, nothing is left of the new file."""
+    """After an exception, also an interruption, nothing of the new file remains."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
     new = Replacement(target, part=None if part is None else str(tmp_path / part))
@@ -55,7 +55,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path, part: str | None, er
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_refusal_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    """What cannot be flushed or renamed is an error, and the old file stays."""
+    """A failed flush or rename is an error, and the old file stays."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
 
@@ -73,7 +73,7 @@ def test_a_refusal_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_known_name_is_taken_from_a_killed_run(tmp_path: Path) -> None:
-    """What lies under the temporary name goes; a link there is not written through."""
+    """A file under the temporary name is replaced; a link there is not followed."""
     (tmp_path / "mine").write_bytes(b"precious")
     (tmp_path / "file.new").symlink_to(tmp_path / "mine")
     replace_file(tmp_path / "file", b"new", part=str(tmp_path / "file.new"))
@@ -84,7 +84,7 @@ def test_a_known_name_is_taken_from_a_killed_run(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 def test_modes(tmp_path: Path) -> None:
-    """A new file has the usual permissions; another mode is given to it before it has its name."""
+    """A new file has the usual permissions, or the given mode before it gets its name."""
     mask = os.umask(0o027)
     try:
         replace_file(tmp_path / "usual", b"")
@@ -98,7 +98,7 @@ def test_modes(tmp_path: Path) -> None:
 
 
 def test_the_content_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The content is flushed before the name is given, unless nobody needs that; then the directory."""
+    """Unless ``durable`` is off, the content is flushed before the rename, and then the directory."""
     calls: list[str] = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
@@ -113,7 +113,7 @@ def test_the_content_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_first_file_stays(tmp_path: Path) -> None:
-    """A new file never replaces another one, and says so."""
+    """A new file never replaces another one; the attempt is an error."""
     assert write_new(tmp_path / "file", b"1")
     assert not write_new(os.fsencode(tmp_path / "file"), b"2")
     assert (tmp_path / "file").read_bytes() == b"1"
@@ -121,7 +121,7 @@ def test_the_first_file_stays(tmp_path: Path) -> None:
 
 
 def test_temporary_names() -> None:
-    """They lie beside the file, and can be told from others."""
+    """Temporary files lie beside the file, under recognisable names."""
     assert os.path.dirname(temporary("a/b")) == "a"
     assert os.path.dirname(temporary(b"b")) == b""
     assert is_temporary(os.path.basename(temporary("a/b")))

@@ -1,4 +1,4 @@
-"""Items that wait for a later turn, in memory or in a file."""
+"""A queue in memory or in a file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pressmark.fs.disk_queue import DiskQueue
 
 @pytest.mark.parametrize("in_memory", [10, 1 << 20])
 def test_order(monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    """Items come back in their order, from memory or from a file."""
+    """Items are returned in order, from memory or from a file."""
     monkeypatch.setattr("pressmark.fs.disk_queue.IN_MEMORY", in_memory)
     with DiskQueue[tuple[bytes, int | None]]() as queue:
         items = [(b"x" * number, number or None) for number in range(100)]

@@ -1,4 +1,4 @@
-"""What a directory holds, and what kinds of entries there are."""
+"""Directory entries and their kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> bytes:
 
 
 def test_scanning(folder: bytes, tmp_path: Path) -> None:
-    """Names come by their bytes, with what they are and what links lead to."""
+    """Entries are sorted by the bytes of their names, with their kinds and link targets."""
     write(tmp_path, {"file": b"", "dir/": None, b"\xff": b"", "A": b""})
     for name, target in (("l-dir", "dir"), ("l-file", "file"), ("l-none", "none"), ("l-self", "l-self")):
         (tmp_path / name).symlink_to(target)
@@ -32,7 +32,7 @@ def test_scanning(folder: bytes, tmp_path: Path) -> None:
 
 
 class _Unknown:
-    """An entry of a file system that does not say in its lists what a name is; and then the disk fails."""
+    """An entry without a type in the directory, on a disk that then fails."""
 
     name = b"name"
     path = b"/nowhere/name"
@@ -50,7 +50,7 @@ class _Unknown:
 
 
 def test_what_cannot_be_looked_at_is_no_file() -> None:
-    """A directory of other objects that counted as a special file would go with the object beside it."""
+    """An entry whose status cannot be read does not count as a special file, which might be moved away."""
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         kind_of_entry(_Unknown(False))  # type: ignore[arg-type]
     assert kind_of_entry(_Unknown(True), follow=True) == "dangling"  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Locks that say who has them."""
+"""Locks that record their owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pressmark.fs.locks import FileLock, LockHeldError, host, is_owner_lock
 
 
 def test_an_owner_is_named(tmp_path: Path) -> None:
-    """Who has the lock is in the file and in the error; after the end the file stays and names nobody."""
+    """The owner is in the file and in the error; after release the file stays without an owner."""
     path = str(tmp_path / "lock")
     with FileLock(path, owner=True):
         assert json.loads(Path(path).read_text()) == [host(), os.getpid()]
@@ -29,7 +29,7 @@ def test_an_owner_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_locks", [True, False])
 def test_an_owner_elsewhere_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_locks: bool) -> None:
-    """A lock of another machine may not be seen here, nor any on a file system without them; the file's words count."""
+    """The owner recorded by another machine counts, and so does any owner on a file system without locks."""
     fcntl = pytest.importorskip("fcntl")
     path = tmp_path / "lock"
     if not has_locks:
@@ -42,7 +42,7 @@ def test_an_owner_elsewhere_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(LockHeldError) as caught:
         FileLock(str(path), owner=True)
     assert caught.value.owner == "process 12 on elsewhere"
-    # Here, a process that is gone has nothing; one that lives has its lock only where there are none to ask.
+    # A dead process of this machine holds no lock; a live one only where locks do not work.
     path.write_text(json.dumps([host(), 2**22 + 1]))
     FileLock(str(path), owner=True).release()
     path.write_text(json.dumps([host(), os.getpid()]))
@@ -54,7 +54,7 @@ def test_an_owner_elsewhere_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_without_an_owner_the_file_goes(tmp_path: Path) -> None:
-    """A lock that names nobody is removed when it is released, and stays when it is abandoned."""
+    """A lock file without an owner is removed on release, and stays when abandoned."""
     path = os.fsencode(tmp_path / "lock")
     with FileLock(path):
         assert os.path.exists(path)

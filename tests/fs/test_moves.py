@@ -1,4 +1,4 @@
-"""Moves that never replace, and directories that come and go above what is moved."""
+"""Moves that never replace, and directories created and pruned above them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> bytes:
 
 @pytest.mark.parametrize("native", [True, False])
 def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    """A move never replaces, not even an empty directory; an exchange is at once or not at all."""
+    """A move never replaces anything, not even an empty directory; an exchange is atomic or refused."""
     if not native:
         monkeypatch.setattr(moves, "_renameat2", lambda: None)
     write(tmp_path, {"a": b"1", "b": b"2", "empty/": None, "full/x": b"3"})
@@ -51,7 +51,7 @@ def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
 
 @pytest.mark.parametrize("native", [True, False])
 def test_a_directory_is_replaced(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    """The old one is whole at every moment; where the new one cannot come, it is back in its place."""
+    """The old directory is complete at every moment; if the new one cannot be moved in, the old one is restored."""
     if not native:
         monkeypatch.setattr(moves, "_renameat2", lambda: None)
     write(tmp_path, {"place/old": b"1", "new/new": b"2"})
@@ -72,7 +72,7 @@ def test_a_directory_is_replaced(folder: bytes, tmp_path: Path, monkeypatch: pyt
 
 
 def test_parents_come_and_go(folder: bytes) -> None:
-    """Directories are made on the way, and removed upward as far as they are empty, while others do the same."""
+    """Parents are created and pruned while other runs do the same."""
     assert make_parents(folder, b"a/b/c") == [b"a", b"a/b", b"a/b/c"]
     assert make_parents(folder, b"a/b/d") == [b"a/b/d"]
     assert prune_empty_parents(folder, b"a/b/c") == [b"a/b/c"]
@@ -100,7 +100,7 @@ def test_parents_come_and_go(folder: bytes) -> None:
 
 
 def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is moved to where nobody can say what there is, also where the system has no such rename."""
+    """A move to a path with unknown status is refused, also without a rename that never replaces."""
     write(tmp_path, {"old": b"1", "new": b"2"})
     look = os.lstat
 

@@ -1,4 +1,4 @@
-"""Lengths and spellings of names."""
+"""Length limits and spellings of names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def folder(tmp_path: Path) -> bytes:
 
 
 def test_lengths(folder: bytes) -> None:
-    """A path that no file system takes is known beforehand."""
+    """A path that no file system accepts is recognised without a system call."""
     assert too_long(folder, b"a/" + b"x" * 255) is None
     assert "256 bytes" in (too_long(folder, b"a/" + b"x" * 256) or "")
     deep = b"/".join([b"ab"] * 1000)
@@ -25,7 +25,7 @@ def test_lengths(folder: bytes) -> None:
 
 
 def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On this file system names differ by case; on one that folds it, another spelling is found out."""
+    """Another spelling of a name is found only on a case-insensitive file system."""
     (tmp_path / "Abc" / "def").mkdir(parents=True)
     path = os.path.join(folder, b"Abc")
     if is_case_insensitive(path):
@@ -39,7 +39,7 @@ def test_spelling(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_inside(tmp_path: Path) -> None:
-    """A path is inside a directory by its real path, of whatever type the two are; a name that begins alike is not."""
+    """A path is inside a directory by its real path, of any type, and not by a common prefix."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
     inside = ["a", "a/b", "a/b/absent", "link", "link/b", "a/../a/x"]

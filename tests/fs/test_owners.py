@@ -1,4 +1,4 @@
-"""Whose a directory is, and what that means for entering it; files of known names; trees removed."""
+"""Owners of directories and the trust in them; files of known names; removal of trees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> bytes:
 
 
 def test_a_private_directory_comes_and_goes(path: bytes) -> None:
-    """It is there as long as a run is at work, and one run at a time is."""
+    """A private directory exists only during a run, and only one run may use it."""
     with StagingDirectory(path, holds=frozenset({b"x"})) as hidden:
         with pytest.raises(BlockingIOError):
             StagingDirectory(path)
@@ -41,7 +41,7 @@ def test_a_private_directory_comes_and_goes(path: bytes) -> None:
 
 
 def test_what_is_left_is_found_again(path: bytes) -> None:
-    """What could not be removed stays with the lock, by which the next run knows that it is a run's."""
+    """A directory that cannot be removed keeps its lock, by which the next run recognises it."""
     with StagingDirectory(path, holds=frozenset({b"x"})) as hidden:
         os.mkdir(os.path.join(hidden.inside, b"x"))
     assert sorted(os.listdir(path)) == [LOCK, b"x"]
@@ -52,7 +52,7 @@ def test_what_is_left_is_found_again(path: bytes) -> None:
 
 @posix
 def test_what_is_published_was_written(path: bytes, tmp_path: Path) -> None:
-    """Also where there are no paths that begin with a descriptor."""
+    """The published directory is the written one, also without paths relative to descriptors."""
     hidden = StagingDirectory(path)
     hidden.inside = hidden.path
     os.mkdir(path + b"/bag")
@@ -70,14 +70,14 @@ def test_what_is_published_was_written(path: bytes, tmp_path: Path) -> None:
 
 @posix
 def test_file_systems_without_owners(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where everything has one owner and all rights, what we make has them, too, and nobody can say more."""
+    """On a file system with one owner and all permissions, new files have those too, and are accepted."""
     os.mkdir(path)
     os.chmod(path, 0o777)
     with pytest.raises(UntrustedError, match="writable by other users"):
         require_private(path, os.lstat(path))
     monkeypatch.setattr(os, "geteuid", lambda: THIRD)
     with pytest.raises(UntrustedError, match="writable by other users"):
-        require_private(path, os.lstat(path))  # owners are as those of new files; rights are not
+        require_private(path, os.lstat(path))  # owners equal those of new files; permissions do not
     found = os.lstat(path)
     monkeypatch.setattr(owners, "_new_file_status", lambda _folder: found)
     require_private(path, found)
@@ -86,7 +86,7 @@ def test_file_systems_without_owners(path: bytes, monkeypatch: pytest.MonkeyPatc
 
 @needs_users
 def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
-    """Owner and rights count, and no link is followed."""
+    """A private directory needs our owner and mode, and links are not followed."""
     shared = shared_folder(tmp_path / "s", 0o777)
     as_user(OTHER, shared, lambda: os.mkdir("theirs", 0o700))
     theirs = os.fsencode(shared / "theirs")
@@ -100,7 +100,7 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
 
     def enter() -> None:
         with pytest.raises(UntrustedError, match="owned by another user"):
-            StagingDirectory(b"ours")  # which does not even open
+            StagingDirectory(b"ours")  # which cannot even be opened
 
     (shared / "ours").mkdir(mode=0o700)
     as_user(OTHER, shared, enter)
@@ -111,7 +111,7 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
     ("above", "mode", "user", "group", "why"),
     [
         (0o755, 0o755, 0, 0, None),
-        (0o700, 0o775, 0, 0, None),  # our umask says so
+        (0o700, 0o775, 0, 0, None),  # by our umask
         (0o755, 0o777, 0, 0, "writable by everybody"),
         (0o1777, 0o777, 0, 0, "writable by everybody"),
         (0o1777, 0o700, OTHER, OTHER, "another user"),
@@ -127,7 +127,7 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
 def test_trusted_as_the_directory_above(
     tmp_path: Path, above: int, mode: int, user: int, group: int, why: str | None
 ) -> None:
-    """Whoever may change the one may change the other, and nobody else may."""
+    """A directory is trusted if only users trusted with its parent can change it."""
     shared = shared_folder(tmp_path / "s", above, TEAM)
     (shared / "d").mkdir()
     os.chown(shared / "d", user, group)
@@ -142,7 +142,7 @@ def test_trusted_as_the_directory_above(
 
 @posix
 def test_a_file_is_new(tmp_path: Path) -> None:
-    """What has its name goes: what a link leads to, or has another name, is not written to."""
+    """A file under the name is replaced; the target of a link, or a hard link, is not changed."""
     mine = tmp_path / "mine"
     mine.write_bytes(b"precious")
     for make in (lambda path: path.symlink_to(mine), lambda path: path.hardlink_to(mine), Path.touch, lambda _path: 0):
@@ -158,7 +158,7 @@ def test_a_file_is_new(tmp_path: Path) -> None:
 
 @posix
 def test_locks_are_files_of_their_own(tmp_path: Path) -> None:
-    """A pipe would never be locked, and a file with another name is somebody else's, too."""
+    """A pipe or a hard link in place of a lock is refused."""
     path = tmp_path / "lock"
     (tmp_path / "mine").touch()
     for make in (os.mkfifo, lambda path: os.link(tmp_path / "mine", path), lambda path: os.symlink("mine", path)):
@@ -170,7 +170,7 @@ def test_locks_are_files_of_their_own(tmp_path: Path) -> None:
 
 @needs_users
 def test_links_of_others_are_not_written_through(tmp_path: Path) -> None:
-    """Where everybody may make one; ours and those of a team lead where they say."""
+    """In a world-writable directory, links of other users are refused; our own and a team's are followed."""
     shared = shared_folder(tmp_path / "s", 0o1777)
     as_user(OTHER, shared, lambda: os.symlink("/etc/passwd", "theirs"))
     os.symlink("elsewhere", shared / "ours")
@@ -183,7 +183,7 @@ def test_links_of_others_are_not_written_through(tmp_path: Path) -> None:
 
 @needs_users
 def test_a_closed_tree_is_removed_by_its_owner(tmp_path: Path) -> None:
-    """Directories that must not be read or written to are opened up; what a link in them leads to keeps its mode."""
+    """Unreadable directories are opened up for removal; the target of a link keeps its mode."""
     shared = shared_folder(tmp_path / "s", 0o777)
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Trees are removed whole, whatever is in them."""
+"""Removal of whole trees with any content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> bytes:
 
 
 def test_removing(folder: bytes, tmp_path: Path) -> None:
-    """A tree goes whole; links in it are not followed; what is not there is gone already."""
+    """A tree is removed completely; links are not followed; a missing tree is no error."""
     write(tmp_path, {"keep/x": b"1", "tree/a/b": b"2"})
     (tmp_path / "tree" / "link").symlink_to("../keep")
     (tmp_path / "link").symlink_to("keep")
@@ -29,7 +29,7 @@ def test_removing(folder: bytes, tmp_path: Path) -> None:
 
 
 def test_a_tree_of_any_depth_is_removed(tmp_path: Path) -> None:
-    """One directory that could not be removed would end every later change of its store."""
+    """A tree deeper than Python's recursion limit is removed."""
     names: list[str] = []
     for _ in range(1300):
         names.append("d")

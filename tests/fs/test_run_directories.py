@@ -1,4 +1,4 @@
-"""Private directories of runs: they leave nothing, take turns, and are cleared after a kill."""
+"""Private directories of runs: removed at the end, locked one at a time, and cleared after a kill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> bytes:
 
 
 def test_a_run_directory_leaves_nothing(folder: bytes) -> None:
-    """It is there as long as somebody is in it, and two may be."""
+    """The directory exists while at least one run uses it."""
     path = os.path.join(folder, b"shop")
     with RunDirectory(path) as one, RunDirectory(path) as other:
         assert one.path != other.path
@@ -35,7 +35,7 @@ def test_a_run_directory_leaves_nothing(folder: bytes) -> None:
 
 
 def test_leftovers_are_removed(folder: bytes) -> None:
-    """What a killed run has left goes when the next one begins; what a living one has stays."""
+    """A run removes leftovers of killed runs, not those of live runs."""
     path = os.path.join(folder, b"shop")
     code = (
         "import os, sys; from pressmark.fs.run_directories import RunDirectory\n"
@@ -57,7 +57,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> None:
-    """What a link in the workshop, or one in its place, leads to is somebody's own: nothing in it is removed."""
+    """Files behind a link in the staging directory, or in its place, are not leftovers and stay."""
     write(tmp_path / "theirs", {"work/file": b"x"})
     os.mkdir(os.path.join(folder, b"shop"))
     os.symlink(tmp_path / "theirs" / "work", os.path.join(folder, b"shop", b"0123"))
@@ -75,7 +75,7 @@ def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> N
 
 
 def test_turns(folder: bytes) -> None:
-    """Only one has the turn; everybody gets it."""
+    """Only one run at a time holds the lock, and every run gets it."""
     inside = []
     busy = threading.Event()
 

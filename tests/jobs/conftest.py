@@ -1,4 +1,4 @@
-"""What the tests of jobs share."""
+"""Fixtures shared by the tests of jobs."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def no_flushing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of small chunks need not survive the loss of the machine; other processes flush as always."""
+    """Do not flush hundreds of small chunks in this process; other processes flush as usual."""
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)

@@ -1,4 +1,4 @@
-"""Jobs whose workers do as the test says; importable in every worker."""
+"""Jobs whose workers misbehave as a test demands; importable in every worker."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Numbers:
 
 
 class UnsendableError(Exception):
-    """An exception that cannot be made again from its pickle."""
+    """An exception that cannot be unpickled."""
 
     def __init__(self, chunk: str, why: str) -> None:
         super().__init__(f"{chunk}: {why}")
@@ -80,7 +80,7 @@ def work_folder(folder: Path, count: int, job: jobs.Job | None = None, **orders:
 
 
 def check_numbers(work: WorkFolder, count: int, factor: int = 1) -> None:
-    """Every number is there once, receipts and outputs agree, and nothing else is there."""
+    """Every number is present once, receipts and outputs agree, and there are no other files."""
     import hashlib
 
     numbers = []

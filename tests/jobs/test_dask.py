@@ -1,4 +1,4 @@
-"""Dask clusters on this machine: their workers and their scheduler are killed, and nothing is lost or there twice."""
+"""Local Dask clusters: workers and scheduler are killed, and nothing is lost or duplicated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .samples import Numbers, check_numbers, work_folder
 distributed: Any = pytest.importorskip("distributed")
 
 TESTS = Path(__file__).parents[1]
-# What its threads and sockets leave to the garbage collector is Dask's affair, as is what it finds out of date.
+# Unclosed threads and sockets, and deprecations, are Dask's own.
 pytestmark = [
     pytest.mark.dask,
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
@@ -33,7 +33,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Two workers, each a process that its nanny replaces."""
+    """Two workers, each restarted by its nanny."""
     folder = str(tmp_path_factory.mktemp("dask"))
     path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
     with distributed.LocalCluster(
@@ -54,7 +54,7 @@ def client(cluster: Any) -> Iterator[Any]:
 
 
 def test_a_run_and_the_same_on_the_local_pool(tmp_path: Path, client: Any) -> None:
-    """A cluster and threads give the same output, and the same receipts but for who did it."""
+    """A cluster and local threads give the same output, and receipts that differ only in the worker."""
     work = work_folder(tmp_path / "work", 12)
     local = work_folder(tmp_path / "local", 12)
     summary = jobs.run_dask(Numbers(), work, client)
@@ -67,7 +67,7 @@ def test_a_run_and_the_same_on_the_local_pool(tmp_path: Path, client: Any) -> No
 
 
 def test_killed_workers(tmp_path: Path, client: Any) -> None:
-    """Workers that are killed are replaced; what they had in hand, and what they had done, is there once."""
+    """Killed workers are replaced, and every chunk's output is present once."""
     work = work_folder(tmp_path / "work", 12, c002="kill", c008="kill-late", c009="bad")
     summary = jobs.run_dask(Numbers(), work, client)
     assert [one.kind for one in summary.failed] == ["UnsendableError"]
@@ -82,14 +82,14 @@ def _without_orders(work: WorkFolder) -> WorkFolder:
 
 
 def test_any_executor(tmp_path: Path, client: Any) -> None:
-    """The executor that Dask gives does as well."""
+    """Dask's own executor works as well."""
     work = work_folder(tmp_path / "work", 5)
     assert jobs.run_executor(Numbers(), work, client.get_executor(), 2).ok
     check_numbers(work, 5)
 
 
 def test_a_killed_scheduler(tmp_path: Path) -> None:
-    """When the scheduler dies the run ends with an error that says so, and goes on where it was on another cluster."""
+    """If the scheduler dies, the run ends with an error, and continues on another cluster."""
     work = work_folder(tmp_path / "work", 8, c004="slow", c005="slow")
     file = tmp_path / "scheduler.json"
     path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
@@ -146,7 +146,7 @@ def _until(condition: Any) -> None:
 
 
 def test_clusters_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line says what is missing: an address, the scheduler, its file, its workers, the package."""
+    """A missing address, scheduler, scheduler file, worker or package is reported in one line."""
     with pytest.raises(ValueError, match="expected either address or scheduler_file"):
         jobs.dask_client()
     with pytest.raises(JobError, match=r"127\.0\.0\.1:9'?: Dask scheduler unreachable"):

@@ -1,4 +1,4 @@
-"""The kinds of jobs: their output is what the same work in one piece gives, however it is cut."""
+"""The kinds of jobs: their output does not depend on the chunks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IDENTIFIERS = ["ark:/13030/xt12t3", "mdp.390", 'quo"ted', "comma,comma", "ünïc
 
 
 def finished(folder: Path, job: Any, chunks: Any, **options: Any) -> tuple[WorkFolder, Summary]:
-    """Plan a run and do it."""
+    """Plan and run a job."""
     work = WorkFolder.create(folder, job, chunks, job.parameters())
     return work, jobs.run_local(job, work, 2, threads=True, **options)
 
@@ -40,7 +40,7 @@ def outputs(work: WorkFolder) -> list[bytes]:
 
 
 def failures(work: WorkFolder) -> list[dict[str, Any]]:
-    """Return what the runs wrote of items that went wrong."""
+    """Return the failed items that the runs recorded."""
     found = []
     for receipt in work.receipts():
         if receipt.errors:
@@ -58,7 +58,7 @@ def failures(work: WorkFolder) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name[:8])
 @pytest.mark.parametrize("nbytes", [1, 50, 10**9])
 def test_lines(tmp_path: Path, layout: pressmark.Layout, nbytes: int, implementation: Implementation) -> None:
-    """Lines, cut anywhere, give identifier, TAB and path; those without a path are told of."""
+    """Lines, cut anywhere, give identifier, TAB and path; items without a path are reported."""
     chosen = random.Random(7)
     lines = [chosen.choice(IDENTIFIERS).encode() for _ in range(60)]
     lines[5:5] = [b"", b"a\tb", b"\xff\xfe"]
@@ -79,7 +79,7 @@ def test_lines(tmp_path: Path, layout: pressmark.Layout, nbytes: int, implementa
 @pytest.mark.parametrize("output", ["lines", "parquet"])
 @pytest.mark.parametrize("nbytes", [1, 64, 10**9])
 def test_csv(tmp_path: Path, nbytes: int, output: str) -> None:
-    """CSV is cut between rows, never inside quotes; what is no row is told of and no other row is harmed."""
+    """CSV is cut between rows, never inside quotes; a malformed row is reported and harms no other row."""
     chosen = random.Random(3)
     identifiers = [chosen.choice([*IDENTIFIERS, "two\nlines"]) for _ in range(50)]
     text = io.StringIO(newline="")
@@ -113,7 +113,7 @@ def test_csv(tmp_path: Path, nbytes: int, output: str) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        # What follows a malformed field is of the same row, and no row of its own.
+        # Text after a malformed field belongs to its row.
         (b'1,"a"b,"x\n2,no row"\n3,c\n', [None, b"c"]),
         (b"1,\r\r\n2,b\n", [b"\r", b"b"]),
         (b'1,a\rb\n2,"a\r\nb"\r\n', [b"a\rb", b"a\r\nb"]),
@@ -123,7 +123,7 @@ def test_csv(tmp_path: Path, nbytes: int, output: str) -> None:
     ],
 )
 def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: list[bytes | None]) -> None:
-    """Whole and in parts of any size, a row has the field, or the fault, that it has for a command."""
+    """In whole and in chunks of any size, a row has the field or the error that it has for a command."""
     (tmp_path / "ids.csv").write_bytes(b"n,id\n" + data)
     with open(tmp_path / "ids.csv", "rb") as file:
         shape = rows.shape_of(file, "csv", "id", True)
@@ -140,7 +140,7 @@ def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: 
 
 
 def test_tsv_and_numbers_of_columns(tmp_path: Path) -> None:
-    """In TSV quotes are data; a column is a number as well; several files are one run."""
+    """In TSV quotes are data; a column may be a number; several files are one run."""
     for name in ("one.tsv", "two.tsv"):
         (tmp_path / name).write_bytes(f'1\t"{name}\r\n2\tb"\r\n'.encode())
     job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), column=2, header=False)
@@ -153,7 +153,7 @@ def test_tsv_and_numbers_of_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("nbytes", [1, 5, 10**9])
 @pytest.mark.parametrize("output", ["lines", "parquet"])
 def test_lines_of_windows(tmp_path: Path, nbytes: int, output: str) -> None:
-    """They are refused before anything is made, or read without what Windows added, in chunks of any size."""
+    """CRLF lines are refused in advance, or read with the additions stripped, in chunks of any size."""
     path = tmp_path / "ids.txt"
     path.write_bytes(b"\xef\xbb\xbfabc\r\ndef\r\nghi\r")
     job = pressmark.layouts.MapIds(pressmark.layout("pairtree"), output=output)
@@ -196,7 +196,7 @@ def test_json_lines_and_delimiters(tmp_path: Path, nbytes: int, output: str) -> 
 
 @pytest.mark.parametrize("output", ["lines", "parquet"])
 def test_parquet(tmp_path: Path, output: str, implementation: Implementation) -> None:
-    """Row groups of Parquet; nulls stay null, and what has no path is told of."""
+    """Parquet is cut into row groups; nulls stay null, and items without a path are reported."""
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     identifiers = [f"mdp.{number:05d}" for number in range(1000)]
@@ -226,7 +226,7 @@ def test_parquet(tmp_path: Path, output: str, implementation: Implementation) ->
 
 
 def test_a_source_that_changes(tmp_path: Path) -> None:
-    """A file that changes after the plan is not mapped: its parts would be others."""
+    """A file that changes after the plan is refused: its chunks would be others."""
     (tmp_path / "ids.txt").write_text("a\nb\n")
     job = pressmark.layouts.MapIds(LAYOUTS[0])
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "ids.txt", nbytes=1))
@@ -258,7 +258,7 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
 def test_sources_that_cannot_be(
     tmp_path: Path, name: str, data: bytes | None, options: dict[str, Any], reason: str
 ) -> None:
-    """A file that cannot be mapped is refused by the plan, in one line that names it."""
+    """An unusable file is refused by the plan in one line with its name."""
     if data is not None:
         (tmp_path / name).write_bytes(data)
     job = pressmark.layouts.MapIds(LAYOUTS[0], **options)
@@ -283,7 +283,7 @@ def tree(root: Path) -> None:
 
 @pytest.mark.parametrize("format", fixity.FORMATS)
 def test_hashing(tmp_path: Path, format: str, implementation: Implementation) -> None:
-    """The manifests of the chunks are together that of the tree; what has no digest is told of."""
+    """The chunks' manifests together are that of the tree; files without a digest are reported."""
     tree(tmp_path / "tree")
     job = fixity.HashFiles(str(tmp_path / "tree"), ("md5",) if format == "coreutils" else ("md5", "blake3"), format)
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", files=4, nbytes=4000))
@@ -300,7 +300,7 @@ def test_hashing(tmp_path: Path, format: str, implementation: Implementation) ->
 
 
 def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
-    """Refused links are errors, in the plan as well; a tree that is not there is refused."""
+    """Refused links are errors, also in the plan; a missing tree is refused."""
     tree(tmp_path / "tree")
     job = fixity.HashFiles(str(tmp_path / "tree"), links="refuse")
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work"))
@@ -316,7 +316,7 @@ def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_damaged_listing(tmp_path: Path) -> None:
-    """A listing that was cut is a failure, and not the end of the files."""
+    """A truncated listing is a failure, not a shorter list."""
     tree(tmp_path / "tree")
     job = fixity.HashFiles(str(tmp_path / "tree"))
     work = WorkFolder.create(tmp_path / "work", job, job.plan(tmp_path / "work"))
@@ -330,7 +330,7 @@ def test_a_damaged_listing(tmp_path: Path) -> None:
 
 
 def bags(folder: Path) -> list[Path]:
-    """Make three bags, the second with a changed file."""
+    """Make three bags, the second of them damaged."""
     made = []
     for number in range(3):
         source = folder / f"source{number}"
@@ -344,7 +344,7 @@ def bags(folder: Path) -> list[Path]:
 
 
 def test_bags(tmp_path: Path) -> None:
-    """Each bag has its status and its problems; what is no bag is unreadable."""
+    """Each bag has its status and its problems; a directory that is not a bag is unreadable."""
     made = bags(tmp_path)
     for level, expected in (
         ("full", {"invalid": 1, "unreadable": 1, "valid": 2}),
@@ -364,7 +364,7 @@ def test_bags(tmp_path: Path) -> None:
 
 
 def broken(kind: str, folder: Path) -> stores.Store:
-    """Make a store with objects in several directories, of which some are broken, and what belongs to none."""
+    """Make a store with objects in several directories, some broken, and with stray files."""
     options: dict[str, Any] = {"namespaces": ["http://example.org/"]} if kind == "vitro" else {}
     layout = pressmark.layout("0003") if kind == "ocfl" else None
     store = stores.create(kind, folder, layout, **options)
@@ -397,14 +397,14 @@ def broken(kind: str, folder: Path) -> stores.Store:
 
 @pytest.mark.parametrize("kind", stores.KINDS)
 def test_stores(tmp_path: Path, kind: str) -> None:
-    """What the chunks find is together what a check of the whole store finds."""
+    """The chunks together find what a check of the whole store finds."""
     store = broken(kind, tmp_path / "store")
     job = stores.CheckStore(str(tmp_path / "store"))
     work, summary = finished(tmp_path / "work", job, job.plan(tmp_path / "work", objects=3))
     assert len(list(work.chunks())) > 1
     report = store.check(digests=True)
     found = [json.loads(line) for one in outputs(work) for line in one.splitlines()]
-    # Advice is said once for each chunk here, and once for the whole store there.
+    # Advice is given once per chunk here, and once for the whole store there.
     expected = [one.record() for one in report.problems if one.kind != "inventory-advice"]
     assert sorted(map(repr, (one for one in found if one["kind"] != "inventory-advice"))) == sorted(map(repr, expected))
     assert not report.ok
@@ -413,7 +413,7 @@ def test_stores(tmp_path: Path, kind: str) -> None:
 
 
 def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
-    """It is no error of the store: another run removed it."""
+    """An object removed by another run is not an error of the store."""
     store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"), durable=False)
     (tmp_path / "file").touch()
     for number in range(3):
@@ -426,7 +426,7 @@ def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
 
 
 def test_stores_that_cannot_be(tmp_path: Path) -> None:
-    """An OCFL root that says no layout is not cut into objects: nobody would see two of the same identifier."""
+    """An OCFL root without a layout is not cut into chunks: duplicate identifiers would go unnoticed."""
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
     (tmp_path / "store" / "ocfl_layout.json").unlink()
     with pytest.raises(JobError, match="unknown layout"):
@@ -436,11 +436,11 @@ def test_stores_that_cannot_be(tmp_path: Path) -> None:
     assert list(stores.CheckStore(str(tmp_path / "store"), layout=config).plan(tmp_path / "work")) == []
 
 
-# --- what holds for all -------------------------------------------------------------------------------------------
+# --- all kinds ----------------------------------------------------------------------------------------------------
 
 
 def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cores have a chunk each; a job that started threads of its own would have several at work on every core."""
+    """A job uses one thread: each core runs a chunk of its own."""
     started: list[threading.Thread] = []
     begin = threading.Thread.start
 
@@ -464,12 +464,12 @@ def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         started.clear()
         for chunk in work.chunks():
             assert isinstance(jobs.run_chunk(job, chunk, work.place(job)), jobs.Receipt)
-        # One beside ours is one that works while ours waits.
+        # Another one at work besides ours.
         assert len(started) <= 1, job
 
 
 def test_keys_say_what_is_done() -> None:
-    """Jobs of other parameters have other keys, the same ones the same, and all can be pickled."""
+    """Jobs with different parameters have different keys, equal jobs equal ones, and all can be pickled."""
     made = [
         pressmark.layouts.MapIds(LAYOUTS[0]),
         pressmark.layouts.MapIds(LAYOUTS[1]),

@@ -1,4 +1,4 @@
-"""The code in docs/jobs.md, run as it stands there."""
+"""The code in docs/jobs.md, run unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATHS = [*LAYOUT.map_ids(IDENTIFIERS), None, None]
 
 
 def recipe(name: str) -> str:
-    """Return the code that stands behind ``<!-- name -->``."""
+    """Return the code after ``<!-- name -->``."""
     found = re.search(rf"<!-- {name} -->\n```python\n(.*?)```\n", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found[1]
@@ -42,7 +42,7 @@ def done_here(name: str, **names: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with ids.parquet, which is the current one."""
+    """An empty working directory with ids.parquet."""
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"id": COLUMN, "year": [1999] * len(COLUMN)}), tmp_path / "ids.parquet", row_group_size=500)
@@ -68,7 +68,7 @@ def written(pattern: str = "paths.parquet") -> list[tuple[Any, Any]]:
 
 
 def test_local_and_resumed(folder: Path) -> None:
-    """The script maps a file; the other one goes on where it was, and finds nothing to do."""
+    """The script maps a file; the resuming script finds nothing left to do."""
     assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
     next((folder / "work" / "receipts").iterdir()).unlink()
@@ -86,7 +86,7 @@ def trees(folder: Path, code: str) -> str:
 
 
 def test_mpi(tmp_path: Path) -> None:
-    """The script needs nothing of mpi4py but its executor."""
+    """The script uses only the executor of mpi4py."""
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").touch()
     (tmp_path / "mpi4py" / "futures.py").write_text(
@@ -97,10 +97,10 @@ def test_mpi(tmp_path: Path) -> None:
 
 
 def test_dask(tmp_path: Path) -> None:
-    """The script runs on a cluster that it is given the address of."""
+    """The script runs on a cluster with a given address."""
     distributed = pytest.importorskip("distributed")
     code = trees(tmp_path, recipe("dask"))
-    # Without an address for its pages, the scheduler takes port 8787, and warns where another cluster has it.
+    # Without a dashboard address, the scheduler uses port 8787, and warns if another cluster has it.
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp", dashboard_address=":0"
     ) as cluster:
@@ -109,7 +109,7 @@ def test_dask(tmp_path: Path) -> None:
 
 
 def test_a_job_of_ones_own(tmp_path: Path) -> None:
-    """The class does as a job."""
+    """The class works as a job."""
     job = done_here("own")["CountBytes"]()
     (tmp_path / "list").write_bytes(b"a\nbb\n")
     work = jobs.WorkFolder.create(tmp_path / "work", job, [jobs.Chunk("000", "lines", str(tmp_path / "list"), 0, 5, 5)])
@@ -119,7 +119,7 @@ def test_a_job_of_ones_own(tmp_path: Path) -> None:
 
 
 class Frame:
-    """A table of Spark's, as far as ``mapInArrow`` goes: the function travels to where the batches are."""
+    """A stand-in for Spark's ``mapInArrow``: the function is pickled and applied to batches."""
 
     def __init__(self, batches: Iterable[Any]) -> None:
         self._batches = list(batches)
@@ -139,7 +139,7 @@ class Frame:
 
 
 def test_spark() -> None:
-    """The function takes and gives record batches, as Spark hands them to it and expects them."""
+    """The function maps record batches to record batches, as Spark requires."""
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"id": COLUMN, "year": [1999] * len(COLUMN)})
     empty = pa.RecordBatch.from_pydict({"id": [], "year": []}, schema=table.schema)
@@ -147,7 +147,7 @@ def test_spark() -> None:
     found = pa.Table.from_batches(names["paths"])
     assert found.column("identifier").to_pylist() == COLUMN
     assert found.column("path").to_pylist() == PATHS
-    # What it refers to goes with it.
+    # Referenced objects are pickled with it.
     assert pickle.loads(pickle.dumps(names["layout"])) == LAYOUT
 
 
@@ -160,7 +160,7 @@ def test_engines(folder: Path, engine: str) -> None:
 
 
 def test_every_recipe_is_tried() -> None:
-    """No code in the document is without a name."""
+    """All code in the document has a name, and a test."""
     text = DOCUMENT.read_text(encoding="utf-8")
     names = re.findall(r"<!-- (\w+) -->\n```python\n", text)
     assert len(names) == text.count("```python") == 8

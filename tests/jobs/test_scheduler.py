@@ -1,4 +1,4 @@
-"""Schedulers and local workers: killed, failing, interrupted, started again; every number is there once in the end."""
+"""Schedulers and local workers: killed, failing, interrupted, restarted; every number is present once in the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.mark.parametrize("threads", [False, True], ids=["processes", "threads"])
 def test_a_run(tmp_path: Path, threads: bool) -> None:
-    """All chunks are done, told of as they are, and not done again."""
+    """All chunks are done, reported when they finish, and not done again."""
     work = work_folder(tmp_path / "work", 12)
     seen: list[Receipt] = []
     summary = jobs.run_local(Numbers(), work, 2, threads, on_receipt=seen.append)
@@ -41,14 +41,14 @@ def test_a_run(tmp_path: Path, threads: bool) -> None:
 
 
 def test_killed_workers(tmp_path: Path) -> None:
-    """Workers that are killed at three moments are replaced, and their chunks done again."""
+    """Workers killed at three moments are replaced, and their chunks done again."""
     work = work_folder(tmp_path / "work", 12, c002="kill", c005="kill-half", c008="kill-late")
     assert jobs.run_local(Numbers(), work, 2).ok
     check_numbers(work, 12)
 
 
 def test_a_chunk_that_kills(tmp_path: Path) -> None:
-    """A chunk that kills each of its workers is given up, and it alone."""
+    """Only the chunk that kills all of its workers is given up."""
     work = work_folder(tmp_path / "work", 12, c004="poison")
     summary = jobs.run_local(Numbers(), work, 2, retries=1)
     assert [(one.chunk, one.kind) for one in summary.failed] == [("004", "lost")]
@@ -59,7 +59,7 @@ def test_a_chunk_that_kills(tmp_path: Path) -> None:
 
 
 def test_failing_chunks(tmp_path: Path) -> None:
-    """What may pass is tried again, as often as was said; what stays is not; the others are done."""
+    """Temporary errors are retried up to the limit; permanent errors are not; the other chunks are done."""
     work = work_folder(tmp_path / "work", 5, c001="busy", c002="eio", c003="bad")
     summary = jobs.run_local(Numbers(), work, 1, threads=True, retries=1)
     assert {one.chunk: (one.kind, one.reason) for one in summary.failed} == {
@@ -71,14 +71,14 @@ def test_failing_chunks(tmp_path: Path) -> None:
 
 
 def test_errors_do_not_come_back_as_exceptions(tmp_path: Path) -> None:
-    """An exception that no process can send to another is a failure like any other."""
+    """An exception that cannot be pickled is an ordinary failure."""
     work = work_folder(tmp_path / "work", 2, c001="bad")
     summary = jobs.run_local(Numbers(), work, 1)
     assert [one.kind for one in summary.failed] == ["UnsendableError"]
 
 
 def test_max_errors(tmp_path: Path) -> None:
-    """After more errors than were allowed nothing new begins."""
+    """After more errors than allowed, no new chunk begins."""
     work = work_folder(tmp_path / "work", 20, c001="bad", c002="bad")
     summary = jobs.run_local(Numbers(), work, 1, threads=True, window=1, max_errors=1)
     assert (summary.stopped, summary.done, len(summary.failed)) == ("max_errors", 1, 2)
@@ -86,7 +86,7 @@ def test_max_errors(tmp_path: Path) -> None:
 
 
 def test_stop(tmp_path: Path) -> None:
-    """Once told to stop, nothing new begins, and what was begun ends."""
+    """After a stop, no new chunk begins, and running chunks finish."""
     work = work_folder(tmp_path / "work", 20)
     seen: list[Receipt] = []
     summary = jobs.run_local(
@@ -97,13 +97,13 @@ def test_stop(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [{"workers": -1}, {"window": 0}, {"retries": -1}])
 def test_arguments_that_cannot_be(tmp_path: Path, arguments: dict[str, Any]) -> None:
-    """They are refused before anything is done."""
+    """Invalid arguments are refused in advance."""
     with pytest.raises(ValueError, match="expected"):
         jobs.run_local(Numbers(), work_folder(tmp_path / "work", 1), threads=True, **arguments)
 
 
 class Watched(Executor):
-    """An executor as any library may have it, which remembers how many calls were in flight."""
+    """A foreign executor that counts pending calls."""
 
     def __init__(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(workers)
@@ -124,7 +124,7 @@ class Watched(Executor):
 
 
 def test_a_sliding_window(tmp_path: Path) -> None:
-    """Any executor will do, and it never has more than a few chunks for each worker."""
+    """Any executor works, and never has more than a few chunks per worker pending."""
     work = work_folder(tmp_path / "work", 40)
     executor = Watched(2)
     summary = jobs.run_executor(Numbers(), work, executor, 2, window=3)
@@ -134,7 +134,7 @@ def test_a_sliding_window(tmp_path: Path) -> None:
 
 
 def test_an_executor_that_breaks(tmp_path: Path) -> None:
-    """It cannot be made again from here: the error says so, and a new one goes on."""
+    """A broken executor is an error that names the remedy; a new one continues."""
 
     class Broken(Executor):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -157,9 +157,9 @@ def test_an_executor_that_breaks(tmp_path: Path) -> None:
         assert jobs.run_executor(Numbers(), work, executor, 1).ok
 
 
-# --- schedulers in processes of their own --------------------------------------------------------------------------
+# --- schedulers in other processes ---------------------------------------------------------------------------------
 
-# A shell's job in the background begins with Ctrl-C ignored.
+# A shell starts background jobs with Ctrl-C ignored.
 SCRIPT = """
 import signal
 import sys
@@ -192,7 +192,7 @@ def started(
 
 
 def until(condition: Any) -> None:
-    """Wait for what another process does."""
+    """Wait for a condition that another process fulfils."""
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
@@ -200,7 +200,7 @@ def until(condition: Any) -> None:
 
 
 def has_gone(pid: int) -> bool:
-    """Whether a process has ended: if its parent died, nobody may have asked for its status yet."""
+    """Whether a process has ended; a zombie counts as ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -210,7 +210,7 @@ def has_gone(pid: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes")
 def test_a_killed_scheduler(tmp_path: Path) -> None:
-    """Workers end with their scheduler, and the run goes on with another one."""
+    """Workers end with their scheduler, and another scheduler continues the run."""
     work = work_folder(tmp_path / "work", 8, c003="slow", c004="slow")
     with started(tmp_path, work) as process:
         until(lambda: (work.path / "began-003").exists() and (work.path / "began-004").exists())
@@ -240,7 +240,7 @@ def _ancestor(pid: int, ancestor: int) -> bool:
 
 @pytest.mark.skipif(os.name == "nt", reason="no process groups")
 def test_an_interrupted_scheduler(tmp_path: Path) -> None:
-    """Ctrl-C, which a terminal sends to all processes: what is in flight ends and has its receipt, nothing begins."""
+    """After Ctrl-C, which a terminal sends to all processes, pending chunks finish and no new one begins."""
     work = work_folder(tmp_path / "work", 30, c002="slow", c003="slow")
     with started(tmp_path, work, start_new_session=True) as process:
         until(lambda: (work.path / "began-002").exists() and (work.path / "began-003").exists())
@@ -261,7 +261,7 @@ def test_an_interrupted_scheduler(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no process groups")
 def test_an_impatient_user(tmp_path: Path) -> None:
-    """Ctrl-C for the second time does not wait for what is in flight."""
+    """A second Ctrl-C does not wait for pending chunks."""
     work = work_folder(tmp_path / "work", 3, c001="slow")
     with started(tmp_path, work, workers=1, start_new_session=True) as process:
         until(lambda: (work.path / "began-001").exists())
@@ -270,7 +270,7 @@ def test_an_impatient_user(tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGINT)
             time.sleep(0.1)
         process.kill()
-    # The last one may come when nobody catches it any more.
+    # The last one may come when it is no longer caught.
     assert process.returncode in (130, -signal.SIGINT)
     assert [chunk.id for chunk in work.remaining()][:1] == ["001"]
     with work.held():
@@ -278,7 +278,7 @@ def test_an_impatient_user(tmp_path: Path) -> None:
 
 
 def test_a_script_without_a_guard(tmp_path: Path) -> None:
-    """Workers import the main script: where that runs the job itself, the error says so, and nothing is lost."""
+    """A main script that runs the job on import is an error that says so; nothing is lost."""
     work = work_folder(tmp_path / "work", 3)
     with started(tmp_path, work, "main()\n", 1, stderr=subprocess.PIPE) as process:
         _out, err = process.communicate(timeout=60)
@@ -290,7 +290,7 @@ def test_a_script_without_a_guard(tmp_path: Path) -> None:
 
 
 def test_importing_loads_no_engine() -> None:
-    """Jobs can be imported where no engine is installed, and load none."""
+    """Importing jobs loads no engine, and needs none installed."""
     code = """
         import sys
         import pressmark.jobs

@@ -1,4 +1,4 @@
-"""Work folders: plans and receipts that are whole, one scheduler at a time, no other run's work taken for one's own."""
+"""Work folders: complete plans and receipts, one scheduler at a time, no mix of runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def done(work: WorkFolder, count: int, job: Numbers | None = None) -> None:
 
 
 def test_what_a_folder_holds(tmp_path: Path) -> None:
-    """A folder that is opened again has the plan, the key and the parameters it was made with."""
+    """A reopened folder has the plan, the key and the parameters of its creation."""
     work = work_folder(tmp_path / "work", 3)
     again = WorkFolder.open(work.path)
     assert list(again.chunks()) == list(again.remaining()) == plan(3)
@@ -41,12 +41,12 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
     done(work, 2)
     assert [chunk.id for chunk in again.remaining()] == ["002"]
     assert again.summary()[:6] == (3, 2, 20, 20, 0, {"ok": 20})
-    # Nobody's locks on a shared disk are trusted to a database.
+    # No database on a shared disk, whose locks may not work.
     assert not [name for name in os.listdir(work.path) if "sqlite" in name or name.endswith((".db", "-wal"))]
 
 
 def test_plans_are_streamed(tmp_path: Path) -> None:
-    """Chunks are written as they come; listings that the plan makes may be written into the folder meanwhile."""
+    """Chunks are written as they are planned, and a plan may write listings to the folder meanwhile."""
 
     def chunks() -> Iterator[Chunk]:
         (tmp_path / "work" / "listing").write_text("x")
@@ -57,7 +57,7 @@ def test_plans_are_streamed(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
-    """Where planning failed there is no run, and planning again is no problem."""
+    """A failed plan leaves no run, and can be repeated."""
 
     def chunks() -> Iterator[Chunk]:
         yield from plan(1)
@@ -81,7 +81,7 @@ def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
     ],
 )
 def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> None:
-    """Receipts are called by chunks' ids: these must be names, and differ in more than case."""
+    """A chunk's id names its receipt: it must be a file name, and differ from others in more than case."""
     with pytest.raises(ValueError, match=reason):
         WorkFolder.create(tmp_path, Numbers(), [Chunk("a0", "k", "", 0, 1, 0), chunk])
 
@@ -90,7 +90,7 @@ def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> Non
 
 
 def test_a_second_run_in_the_same_folder(tmp_path: Path) -> None:
-    """A run that is there is not written over, nor are outputs that belong to nobody."""
+    """An existing run is not overwritten, nor are foreign outputs."""
     work_folder(tmp_path / "work", 1)
     with pytest.raises(JobError, match="a run exists here; resume it"):
         work_folder(tmp_path / "work", 1)
@@ -101,7 +101,7 @@ def test_a_second_run_in_the_same_folder(tmp_path: Path) -> None:
 
 
 def test_other_parameters(tmp_path: Path) -> None:
-    """A run does not go on with a job of other parameters, and the error says which."""
+    """A run is not continued with other parameters, and the error names them."""
     work = work_folder(tmp_path / "work", 2)
     with pytest.raises(JobError, match="a different job or parameters"):
         jobs.run_local(Numbers(2), work, 1, threads=True)
@@ -111,7 +111,7 @@ def test_other_parameters(tmp_path: Path) -> None:
 
 
 def test_another_plan(tmp_path: Path) -> None:
-    """A run does not go on with a plan that somebody changed."""
+    """A run with a modified plan is not continued."""
     work = work_folder(tmp_path / "work", 2)
     path = work.path / "plan.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"stop":10', b'"stop":11'))
@@ -121,7 +121,7 @@ def test_another_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 1, "plan_sha256": ""}'])
 def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
-    """A run.json that is not whole is an error that says so."""
+    """A truncated run.json is an error that says so."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "run.json").write_bytes(text)
     with pytest.raises(JobError, match=r"run\.json is damaged"):
@@ -132,14 +132,14 @@ def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
 
 
 def test_receipts_travel() -> None:
-    """A receipt is the same after a journey through a file."""
+    """A receipt is read back equal from a file."""
     receipt = Receipt("a", "key", 3, 4, 1, {"ok": 2, "failed": 1}, "a.txt", "00", seconds=1.5)
     assert Receipt.parse(receipt.text()) == receipt
     assert Receipt.from_record(json.loads(json.dumps(receipt.record()))) == receipt
 
 
 def test_torn_receipts_do_not_count(tmp_path: Path) -> None:
-    """However a receipt is cut or flipped, its chunk is done again."""
+    """The chunk of a truncated or damaged receipt is done again."""
     work = work_folder(tmp_path / "work", 1)
     done(work, 1)
     path = work.path / "receipts" / "000.json"
@@ -154,7 +154,7 @@ def test_torn_receipts_do_not_count(tmp_path: Path) -> None:
 
 
 def test_a_receipt_without_its_output(tmp_path: Path) -> None:
-    """A receipt whose output is gone does not count."""
+    """A receipt without its output does not count."""
     work = work_folder(tmp_path / "work", 2)
     done(work, 2)
     next((work.path / "output").glob("001.*")).unlink()
@@ -164,7 +164,7 @@ def test_a_receipt_without_its_output(tmp_path: Path) -> None:
 
 
 def test_a_receipt_of_another_run(tmp_path: Path) -> None:
-    """Receipts of another job, or of another chunk, are refused: somebody mixed two folders."""
+    """A receipt of another job, or of another chunk, is refused."""
     for name, job, chunk in (("a", Numbers(2), "000"), ("b", Numbers(), "001")):
         other = work_folder(tmp_path / f"other-{name}", 2, job)
         done(other, 2, job)
@@ -175,7 +175,7 @@ def test_a_receipt_of_another_run(tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
-    """A chunk that is given to a second worker is answered with the first receipt: totals stay what they are."""
+    """A chunk given to a second worker returns the first receipt: totals are not changed."""
     work = work_folder(tmp_path / "work", 1)
     job, chunk = Numbers(), plan(1)[0]
     first = run_chunk(job, chunk, work.place(job))
@@ -185,7 +185,7 @@ def test_a_chunk_that_is_done_twice(tmp_path: Path) -> None:
 
 
 def test_a_chunk_that_is_done_twice_at_once(tmp_path: Path) -> None:
-    """Of several workers with the same chunk one receipt counts, and only its output stays."""
+    """Of several workers on one chunk, one receipt counts, and only its output stays."""
     work = work_folder(tmp_path / "work", 1, c000="slow")
     job, chunk = Numbers(), plan(1)[0]
     found: list[Any] = []
@@ -203,7 +203,7 @@ def test_a_chunk_that_is_done_twice_at_once(tmp_path: Path) -> None:
 
 
 def test_a_late_worker(tmp_path: Path) -> None:
-    """A worker that nobody waits for any more finds the receipt of another one, and removes what it wrote itself."""
+    """A late worker finds another worker's receipt, and removes its own output."""
     work = work_folder(tmp_path / "work", 1)
     job, chunk = Numbers(), plan(1)[0]
     late = WorkFolder.at(work.place(job))
@@ -215,7 +215,7 @@ def test_a_late_worker(tmp_path: Path) -> None:
 
 
 def test_names_of_temporary_files(tmp_path: Path) -> None:
-    """They differ between attempts, wherever these are made."""
+    """Names of temporary files differ between attempts, on any machine."""
     work = work_folder(tmp_path / "work", 1)
     with work.writing("000.txt") as one, work.writing("000.txt") as two:
         names = [name for name in os.listdir(work.path / "output") if name.endswith(".tmp")]
@@ -228,7 +228,7 @@ def test_names_of_temporary_files(tmp_path: Path) -> None:
 
 
 def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is on the disk before it has its name, its name before the receipt is written."""
+    """A file is flushed before it gets its name, and the name before the receipt is written."""
     work = work_folder(tmp_path / "work", 1)
     place = work.place(Numbers())
     calls: list[str] = []
@@ -248,7 +248,7 @@ def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
-    """A job that fails leaves neither output nor receipt."""
+    """A failed job leaves neither output nor receipt."""
     work = work_folder(tmp_path / "work", 1, c000="bad")
     failed = run_chunk(Numbers(), plan(1)[0], work.place(Numbers()))
     assert isinstance(failed, FailedChunk)
@@ -264,7 +264,7 @@ def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_orphans_are_swept(tmp_path: Path) -> None:
-    """What killed workers left is removed when the next scheduler begins, outputs without receipt when all is done."""
+    """The next scheduler removes leftovers of killed workers, and outputs without receipt at the end."""
     work = work_folder(tmp_path / "work", 2)
     orphans = [".001.json.node7-4711-0123abcd.tmp", ".000.0123456789ab.txt.node7-4711-0123.tmp"]
     for folder in ("receipts", "output"):
@@ -280,7 +280,7 @@ def test_orphans_are_swept(tmp_path: Path) -> None:
 
 
 def test_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a file system has no hard links, receipts are renamed into place."""
+    """On a file system without hard links, receipts are renamed into place."""
 
     def refuse(*_arguments: object) -> None:
         raise OSError(errno.EPERM, "no links here")
@@ -302,7 +302,7 @@ with WorkFolder.open(sys.argv[1]).held():
 
 
 def test_two_schedulers(tmp_path: Path) -> None:
-    """A second scheduler is refused while the first is at work, and not when it is gone, even by force."""
+    """A second scheduler is refused during the first one, even with force, and accepted after it."""
     work = work_folder(tmp_path / "work", 1)
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(work.path)],
@@ -321,7 +321,7 @@ def test_two_schedulers(tmp_path: Path) -> None:
 
 
 def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
-    """What another machine wrote into the lock counts, though its lock cannot be seen; the error says what to do."""
+    """A lock of another machine counts, although it cannot be tested; the error names the remedy."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "driver.lock").write_text('["elsewhere", 12]')
     with pytest.raises(JobError, match=r"in use by process 12 on elsewhere; .+ remove driver.lock if"):
@@ -331,7 +331,7 @@ def test_a_scheduler_on_another_machine(tmp_path: Path) -> None:
 
 
 def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a file system without locks, what is written in the file counts."""
+    """On a file system without locks, the recorded owner counts."""
     fcntl = pytest.importorskip("fcntl")
     work = work_folder(tmp_path / "work", 1)
 
@@ -348,7 +348,7 @@ def test_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert jobs.run_local(Numbers(), work, 1, threads=True).ok
 
 
-# --- what workers see ---------------------------------------------------------------------------------------------
+# --- what workers access ------------------------------------------------------------------------------------------
 
 
 class Rooted(Numbers):
@@ -361,7 +361,7 @@ class Rooted(Numbers):
 
 
 class Elsewhere(ThreadPoolExecutor):
-    """Workers that see another work folder."""
+    """Workers with another work folder at the same path."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         job, chunk, place = args
@@ -370,7 +370,7 @@ class Elsewhere(ThreadPoolExecutor):
 
 @pytest.mark.parametrize("damaged", [b"", b"0123", b"\xff"])
 def test_a_damaged_nonce_is_named(tmp_path: Path, damaged: bytes) -> None:
-    """It is no other folder, as workers would say; what is to stand there is in the message."""
+    """A damaged nonce is reported with its expected content, not as another folder."""
     path = work_folder(tmp_path / "work", 1).path
     whole = (path / "nonce").read_bytes()
     (path / "nonce").write_bytes(damaged)
@@ -381,7 +381,7 @@ def test_a_damaged_nonce_is_named(tmp_path: Path, damaged: bytes) -> None:
 
 
 def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker whose work folder or root is another one, or empty, takes no work; the run ends and says where."""
+    """A worker with another or empty work folder or root refuses work; the run ends and names the machine."""
     root = tmp_path / "root"
     (root / "x").mkdir(parents=True)
     (root / "declaration").touch()
@@ -417,7 +417,7 @@ def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_chunks_end_where_directories_do() -> None:
-    """A chunk ends with a directory, unless that is far too large for one; nothing is left out."""
+    """A chunk ends with a directory unless that is too large; nothing is omitted."""
     builder = ChunkBuilder("paths", "listing", 3, 100)
     entries = [("a", 1)] * 5 + [("b", 1)] * 2 + [("c", 90)] + [("d", 20)] + [("e", 1)] * 13
     found = [builder.add(10, nbytes, directory) for directory, nbytes in entries]
@@ -430,7 +430,7 @@ def test_chunks_end_where_directories_do() -> None:
 
 
 def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:
-    """What a root says of itself is what stays when all objects are moved away."""
+    """A probe records the files of a root, however many directories are beside them."""
     for number in range(1500):
         (tmp_path / f"{number:04}").mkdir()
     (tmp_path / "declared").touch()

@@ -1,4 +1,4 @@
-"""One item, a list of any kind and size, and lines: all have the same result."""
+"""Single items, lists of any kind and size, and lines have the same results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ IDENTIFIERS = (
 )
 
 
-def octets(item: str | bytes) -> bytes:
+def as_bytes(item: str | bytes) -> bytes:
     return item if isinstance(item, bytes) else item.encode("utf-8", "surrogateescape")
 
 
@@ -55,20 +55,20 @@ def check_doors(one: Any, many: Any, lines: Any, item: str | bytes) -> None:
         assert index is None
         assert (batch[0], batch[2]) == (error, (item, 0, reason))
         assert many([item], on_error="none") == [None]
-    # NUL cannot be in a line of those that it delimits.
-    if b"\0" in octets(item) or (alone[0] == "ok" and "\0" in alone[1]):
+    # An item in NUL-delimited lines cannot contain a NUL.
+    if b"\0" in as_bytes(item) or (alone[0] == "ok" and "\0" in alone[1]):
         return
-    stream = pass_through(lines, octets(item) + b"\0", delimiter=b"\0")
+    stream = pass_through(lines, as_bytes(item) + b"\0", delimiter=b"\0")
     if alone[0] == "ok":
-        assert stream.written == octets(alone[1]) + b"\0"
+        assert stream.written == as_bytes(alone[1]) + b"\0"
     else:
-        assert (stream.result[0], stream.result[2]) == (error, (octets(item), 0, reason))
+        assert (stream.result[0], stream.result[2]) == (error, (as_bytes(item), 0, reason))
         assert stream.written == b""
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_identifiers_have_one_path_at_every_door(implementation: Implementation, word: str) -> None:
-    """``map_id``, ``map_ids`` and ``map_lines`` give the same path, or the same reason against it."""
+    """``map_id``, ``map_ids`` and ``map_lines`` give the same path, or the same error reason."""
     layout = sample(word)
     for identifier in IDENTIFIERS:
         check_doors(layout.map_id, layout.map_ids, layout.map_lines, identifier)
@@ -76,17 +76,17 @@ def test_identifiers_have_one_path_at_every_door(implementation: Implementation,
 
 @pytest.mark.parametrize("word", REVERSIBLE)
 def test_paths_have_one_identifier_at_every_door(implementation: Implementation, word: str) -> None:
-    """``unmap_path``, ``unmap_paths`` and ``unmap_lines`` give the same identifier, or the same reason against it."""
+    """``unmap_path``, ``unmap_paths`` and ``unmap_lines`` give the same identifier, or the same error reason."""
     layout = sample(word)
     mapped = [path for path in layout.map_ids(IDENTIFIERS, on_error="none") if path is not None]
     for path in (*mapped, *IDENTIFIERS, "ab/c/d", "^zz", "a~b/c", "%zz", "=uD800"):
         check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, path)
-        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, octets(path))
+        check_doors(layout.unmap_path, layout.unmap_paths, layout.unmap_lines, as_bytes(path))
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
 def test_what_was_mapped_maps_back(implementation: Implementation, word: str) -> None:
-    """Where the inverse takes a path at all, it gives the very octets that were mapped.
+    """If the inverse accepts a path, it returns exactly the bytes that were mapped.
 
     0011 drops empty segments: there it gives an identifier of the same path, the one without them.
     """
@@ -96,7 +96,7 @@ def test_what_was_mapped_maps_back(implementation: Implementation, word: str) ->
         back = outcome(lambda path=path: layout.unmap_path(path[1])) if path[0] == "ok" else (PathError,)
         if back[0] == "ok":
             assert layout.map_id(back[1]) == path[1]
-            assert word.startswith("0011") or octets(back[1]) == octets(identifier)
+            assert word.startswith("0011") or as_bytes(back[1]) == as_bytes(identifier)
         else:
             assert back[0] is PathError
 
@@ -126,7 +126,7 @@ def test_one_string_is_no_batch(implementation: Implementation, lone: str | byte
 
 @pytest.mark.parametrize("wrong", [None, 5])
 def test_what_is_not_iterable_is_no_batch(implementation: Implementation, wrong: Any) -> None:
-    """What cannot be iterated over is a ``TypeError``, as everywhere in Python."""
+    """An argument that is not iterable is a ``TypeError``."""
     with pytest.raises(TypeError):
         Pairtree().map_ids(wrong)
 
@@ -136,7 +136,7 @@ def test_what_is_not_iterable_is_no_batch(implementation: Implementation, wrong:
 )
 @pytest.mark.parametrize("on_error", ["raise", "none"])
 def test_an_item_of_a_wrong_type_is_a_type_error(implementation: Implementation, wrong: Any, on_error: str) -> None:
-    """What is neither ``str`` nor ``bytes`` is a mistake of the caller, and not excused by ``on_error="none"``."""
+    """An item that is neither ``str`` nor ``bytes`` is a ``TypeError``, also with ``on_error="none"``."""
     kind = type(wrong).__name__
     with pytest.raises(TypeError, match=f"^identifier: expected str or bytes, not {kind}$"):
         Pairtree().map_id(wrong)
@@ -150,7 +150,7 @@ def test_an_item_of_a_wrong_type_is_a_type_error(implementation: Implementation,
 
 @pytest.mark.parametrize("on_error", ["skip", "", None, "RAISE"])
 def test_an_unknown_policy_is_refused(implementation: Implementation, on_error: Any) -> None:
-    """A batch either raises or puts ``None``: there is no third policy."""
+    """``on_error`` accepts only "raise" and "none"."""
     with pytest.raises(ValueError, match=r"on_error=.*expected 'raise' or 'none'"):
         Pairtree().map_ids([], on_error=on_error)
 
@@ -161,7 +161,7 @@ EDGES = sorted({edge + change for edge in (1, BLOCK_ITEMS, 2 * BLOCK_ITEMS) for 
 @pytest.mark.parametrize("count", [count for count in EDGES if count])
 @pytest.mark.parametrize("make", [list, tuple, generated], ids=["list", "tuple", "generator"])
 def test_large_batches_fail_in_the_right_place(implementation: Implementation, count: int, make: Any) -> None:
-    """About the edges of the blocks that a batch is cut into, failing items are counted and placed right."""
+    """At block boundaries, failing items are counted and located correctly."""
     layout = FlatDirect()
     for place in sorted({0, count // 2, count - 1, *(edge for edge in EDGES if edge < count)}):
         ids = [f"id-{number}" for number in range(count)]
@@ -177,7 +177,7 @@ def test_large_batches_fail_in_the_right_place(implementation: Implementation, c
 
 
 def test_the_first_failing_item_is_the_one_reported(implementation: Implementation) -> None:
-    """Whatever fails, the first one in the batch is raised: a surrogate does not overtake an empty identifier."""
+    """The first failing item of a batch is raised, whatever its error."""
     for ids, place in ((["a", "", "\ud800"], 1), (["\ud800", ""], 0), (["a", "b", "\ud800", None], 2)):
         with pytest.raises(IdentifierError) as raised:
             Pairtree().map_ids(ids)
@@ -185,14 +185,14 @@ def test_the_first_failing_item_is_the_one_reported(implementation: Implementati
 
 
 def test_a_huge_batch_keeps_its_order(implementation: Implementation) -> None:
-    """A quarter of a million identifiers of all sorts come out one for one."""
+    """A quarter of a million mixed identifiers keep their order."""
     ids = [f"{number:x}" * (1 + number % 3) + "\u00e9" * (number % 11 == 0) for number in range(250_000)]
     results = FlatDirect().map_ids(ids)
     assert results == ids
 
 
 def test_a_failing_iterable_is_seen(implementation: Implementation) -> None:
-    """An exception of the iterable itself comes through."""
+    """An exception of the iterable is passed on."""
 
     def broken() -> Iterator[str]:
         yield "a"
@@ -204,12 +204,12 @@ def test_a_failing_iterable_is_seen(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("word", ["pairtree", "0002", "0011-encoded"])
 def test_surrogates_stand_for_bytes(implementation: Implementation, word: str) -> None:
-    """In ``str`` the surrogates of ``os.fsdecode`` mean their bytes; every other one is an error."""
+    """In ``str`` the surrogates of ``os.fsdecode`` stand for their bytes; any other one is an error."""
     layout: Layout = sample(word)
     for text in ("a\udcff", "\udcc3\udca9", "\udc80"):
         assert (
             outcome(lambda text=text: layout.map_id(text))[:1]
-            == outcome(lambda text=text: layout.map_id(octets(text)))[:1]
+            == outcome(lambda text=text: layout.map_id(as_bytes(text)))[:1]
         )
     assert layout.map_id("\udcc3\udca9") == layout.map_id("\u00e9")
     for code in (0xD800, 0xDBFF, 0xDC00, 0xDC7F, 0xDD00, 0xDFFF):

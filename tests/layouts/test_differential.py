@@ -1,4 +1,4 @@
-"""Native and pure are one behaviour: the same value, or an exception of the same type with the same text and data."""
+"""Native and pure behave alike: equal values, or exceptions of equal type, text and data."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ WRONG = st.sampled_from((None, 0, 1.5, True, [], ("a",), bytearray(b"a"), memory
 
 
 class Text(str):
-    """A ``str`` that is not exactly one: its octets lie elsewhere in memory."""
+    """A ``str`` subclass, with another memory layout."""
 
 
-class Octets(bytes):
-    """A ``bytes`` that is not exactly one."""
+class Bytes(bytes):
+    """A ``bytes`` subclass."""
 
 
 # Strategies are built once: building one for every example would take longer than the example.
 @cache
 def items_of(name: str | None = None) -> st.SearchStrategy[Any]:
     """Return identifiers, or paths of a layout, of every type that one may be given."""
-    octets = identifiers() if name is None else paths(name)
-    return st.one_of(texts(), octets, octets.map(lambda item: item.decode("utf-8", "surrogateescape")))
+    raw = identifiers() if name is None else paths(name)
+    return st.one_of(texts(), raw, raw.map(lambda item: item.decode("utf-8", "surrogateescape")))
 
 
 @cache
 def odd_items() -> st.SearchStrategy[Any]:
-    return st.one_of(texts().map(Text), identifiers().map(Octets), WRONG)
+    return st.one_of(texts().map(Text), identifiers().map(Bytes), WRONG)
 
 
 @cache
 def batches(name: str | None = None) -> st.SearchStrategy[list[Any]]:
-    """Return a batch of any length, one time in three with something in it that is no identifier."""
+    """Return a batch of any length, one time in three with an item that is not an identifier."""
     whole = st.lists(items_of(name), max_size=5)
     return st.one_of(whole, whole, st.lists(st.one_of(items_of(name), odd_items()), max_size=5))
 
 
 @cache
 def mappings(name: str, *, back: bool = False) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Return a layout, a batch for it, and what makes an iterable of that."""
+    """Return a layout, a batch for it, and a function that makes an iterable of the batch."""
     items = batches(name) if back else batches()
     return st.tuples(layouts(name, encoded=back), items, st.sampled_from(ITERABLES))
 
@@ -96,7 +96,7 @@ def check_batch(
 @pytest.mark.parametrize("name", LAYOUT_NAMES)
 @given(data=st.data())
 def test_identifiers_map_alike(name: str, data: st.DataObject) -> None:
-    """``map_id`` and ``map_ids`` answer alike, whatever they are given in whatever iterable."""
+    """``map_id`` and ``map_ids`` agree for any items in any iterable."""
     layout, items, make = data.draw(mappings(name))
     check_batch(layout.map_id, layout.map_ids, items, make)
 
@@ -104,7 +104,7 @@ def test_identifiers_map_alike(name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", REVERSIBLE_LAYOUT_NAMES)
 @given(data=st.data())
 def test_paths_map_back_alike(name: str, data: st.DataObject) -> None:
-    """``unmap_path`` and ``unmap_paths`` answer alike, also for the paths of the layout itself."""
+    """``unmap_path`` and ``unmap_paths`` agree, also for paths of the layout itself."""
     layout, items, make = data.draw(mappings(name, back=True))
     check_batch(layout.unmap_path, layout.unmap_paths, items, make)
     mapped = [path for path in layout.map_ids([item for item in items if type(item) in (str, bytes)], "none") if path]
@@ -145,7 +145,7 @@ fewer = settings(max_examples=settings.default.max_examples // 2)
 @fewer
 @given(data=st.data())
 def test_lines_map_alike(name: str, data: st.DataObject) -> None:
-    """``map_lines`` writes the same bytes and fails in the same lines, under all of its options."""
+    """``map_lines`` writes the same bytes and fails in the same lines, with all options."""
     layout, blob, options = data.draw(lines(name))
     common_outcome(lambda: pass_through(layout.map_lines, blob, **options))
 
@@ -154,7 +154,7 @@ def test_lines_map_alike(name: str, data: st.DataObject) -> None:
 @fewer
 @given(data=st.data())
 def test_lines_map_back_alike(name: str, data: st.DataObject) -> None:
-    """``unmap_lines`` writes the same bytes and fails in the same lines, under all of its options."""
+    """``unmap_lines`` writes the same bytes and fails in the same lines, with all options."""
     layout, blob, options = data.draw(lines(name, back=True))
     common_outcome(lambda: pass_through(layout.unmap_lines, blob, **options))
 
@@ -164,7 +164,7 @@ def test_lines_map_back_alike(name: str, data: st.DataObject) -> None:
 @example("^")
 @example("a^zz")
 def test_cleaning_is_alike(item: Any) -> None:
-    """``clean`` and ``unclean``, as functions and as methods, answer alike."""
+    """``clean`` and ``unclean`` agree as functions and as methods."""
     for call in (clean, unclean, pressmark.Pairtree.clean, pressmark.Pairtree().unclean):
         common_outcome(partial(call, item))
 
@@ -178,7 +178,7 @@ ENCAPSULATIONS = st.sampled_from(("id", "tail:1", "tail:5", "tail:400", "fixed:d
 
 @given(ENCAPSULATIONS, st.sampled_from(("", "a", "\u00e9")), st.one_of(items_of(), odd_items()))
 def test_encapsulation_is_alike(policy: Any, prefix: str, item: Any) -> None:
-    """``object_path`` and ``encapsulation_name`` of Pairtree answer alike under every policy."""
+    """``object_path`` and ``encapsulation_name`` of Pairtree agree under every policy."""
     layout = pressmark.Pairtree(prefix=prefix, encapsulation=policy)
     common_outcome(partial(layout.object_path, item))
     common_outcome(partial(layout.encapsulation_name, item))
@@ -189,7 +189,7 @@ def test_encapsulation_is_alike(policy: Any, prefix: str, item: Any) -> None:
 @example("", "/ab//^z/z/obj")
 @example("", "\ud800/a")
 def test_loose_splitting_is_alike(prefix: str, item: Any) -> None:
-    """``split_path`` of Pairtree answers alike for any path."""
+    """``split_path`` of Pairtree agrees for any path."""
     common_outcome(partial(pressmark.Pairtree(prefix).split_path, item))
 
 
@@ -198,7 +198,7 @@ def test_loose_splitting_is_alike(prefix: str, item: Any) -> None:
 @example("abc", "^-f")
 @example("abc", "\uff21^4\uff11")
 def test_file_names_are_alike(identifier: Any, item: Any) -> None:
-    """``encode_filename``, ``decode_filename`` and ``object_path`` of Vitro answer alike."""
+    """``encode_filename``, ``decode_filename`` and ``object_path`` of Vitro agree."""
     layout = pressmark.Vitro({"a": "http://"})
     common_outcome(partial(layout.encode_filename, item))
     common_outcome(partial(layout.decode_filename, item))

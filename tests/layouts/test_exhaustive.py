@@ -1,4 +1,4 @@
-"""Nothing sampled: every code point, every short string over the characters that matter, every length at an edge."""
+"""Exhaustive tests: every code point, every short string of special characters, every length at a boundary."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from support.samples import CONFIGURATIONS, REVERSIBLE, layout_of, sample
 
 Pair = tuple[Implementation, Implementation]
 
-# One configuration for each layout, and of 0011 all four sets of rules: what more there is treats octets alike.
+# One configuration per layout, and all four rule sets of 0011: other parameters do not affect bytes.
 PLAIN = [word for word in CONFIGURATIONS if "-" not in word or word in ("0011-encoded", "0011-gocfl")]
 
 
 def raw(implementation: Implementation, layout: Layout, items: Sequence[str | bytes], back: bool) -> tuple[Any, ...]:
-    """Return everything that the kernels of one implementation say of a batch: buffers, faults with positions."""
+    """Return all results of one implementation's kernels for a batch: buffers, errors with positions."""
     with use(implementation):
         bound = layout._unmapping() if back else layout._mapping()
         packed, unpackable = bound.packed.from_texts(items)
@@ -34,10 +34,10 @@ def raw(implementation: Implementation, layout: Layout, items: Sequence[str | by
 def compare(pair: Pair, layout: Layout, items: Sequence[str | bytes], back: bool = False) -> None:
     """Compare the implementations over a batch, in every byte and every position."""
     native = raw(pair[0], layout, items, back)
-    # The sanitizers examine the native code alone; the pure code would take most of their time.
+    # Sanitizers examine only native code; the pure code would take most of the time.
     if os.environ.get("PRESSMARK_IMPLEMENTATION") == "native" or native == raw(pair[1], layout, items, back):
         return
-    # Say which item it is, not how two megabytes differ.
+    # Name the item, instead of comparing two megabytes.
     for item in items:
         native, pure = (raw(implementation, layout, [item], back) for implementation in pair)
         assert native == pure, item
@@ -76,14 +76,14 @@ TREATED_APART = [chr(code) for code in (*range(0x3100), *range(0x3100, 0x110000,
 
 @pytest.mark.parametrize("word", PLAIN)
 def test_code_points_map_as_in_the_naive_transcription(implementation: Implementation, word: str) -> None:
-    """Every code point that a specification may treat apart has the path of the naive transcription."""
+    """Every code point that a specification may treat specially has the path of the naive transcription."""
     compare_with_naive(word, [character.encode() for character in TREATED_APART])
 
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", [word for word in CONFIGURATIONS if word.startswith("0011")])
 def test_code_points_are_cleaned_alike_wherever_they_stand(pair: Pair, word: str) -> None:
-    """0011 treats a character by its place: each of the first 0x10000 stands left, right, within and alone."""
+    """0011 treats characters by position: each of the first 0x10000 is tested left, right, inside and alone."""
     items = ["a{0}b/{0}x/x{0}/{0}.{0}".format(chr(code)) for code in range(0x10000)]
     compare(pair, sample(word), items)
     compare_with_naive(word, [item.encode() for item in items[:0x3100:3]])
@@ -94,23 +94,23 @@ def test_code_points_are_cleaned_alike_wherever_they_stand(pair: Pair, word: str
 
 @pytest.mark.parametrize("word", PLAIN)
 def test_every_byte_and_every_pair_maps_alike(pair: Pair, word: str) -> None:
-    """Identifiers of one and of two octets, valid UTF-8 or not, map alike, and as in the naive transcription."""
-    octets = [bytes([octet]) for octet in range(256)]
-    pairs = [first + second for first in octets for second in octets]
-    compare(pair, sample(word), [b"", *octets, *pairs])
-    compare_with_naive(word, [b"", *octets, *pairs[::11]])
+    """Identifiers of one and two bytes, valid UTF-8 or not, map alike, and as in the naive transcription."""
+    singles = [bytes([byte]) for byte in range(256)]
+    pairs = [first + second for first in singles for second in singles]
+    compare(pair, sample(word), [b"", *singles, *pairs])
+    compare_with_naive(word, [b"", *singles, *pairs[::11]])
 
 
 @pytest.mark.parametrize("word", [word for word in PLAIN if word in REVERSIBLE])
 def test_every_byte_and_every_pair_maps_back_alike(pair: Pair, word: str) -> None:
-    """Paths of one and of two octets map back alike."""
-    octets = [bytes([octet]) for octet in range(256)]
-    compare(pair, sample(word), [b"", *octets, *(one + other for one in octets for other in octets)], back=True)
+    """Paths of one and two bytes map back alike."""
+    singles = [bytes([byte]) for byte in range(256)]
+    compare(pair, sample(word), [b"", *singles, *(one + other for one in singles for other in singles)], back=True)
 
 
 # ------------------------------------------------------------------------------------------------ short strings
 
-# Every class of characters that the layout tells apart, once, and what stands beside it where that is cheap.
+# One character of each class that the layout distinguishes, and its neighbours where that is cheap.
 ALPHABETS = {
     "pairtree": ("a", "2", "F", "/", ":", ".", "^", "=", "~", " ", "\u00e9", b"\xff"),
     "vitro": ("c", "o", "N", "~", "/", ":", ".", "^", "2", "a", "\u00e9", "\u0100"),
@@ -126,7 +126,7 @@ ALPHABETS["0004"] = ALPHABETS["0003"]
 
 
 def strings(alphabet: Iterable[str | bytes], longest: int) -> Iterator[bytes]:
-    """Return every string of at most so many members of an alphabet, short ones first."""
+    """Return every string of up to this many members of an alphabet, short ones first."""
     members = [member.encode() if isinstance(member, str) else member for member in alphabet]
     for length in range(longest + 1):
         yield from map(b"".join, itertools.product(members, repeat=length))
@@ -134,7 +134,7 @@ def strings(alphabet: Iterable[str | bytes], longest: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_every_short_string_maps_alike(pair: Pair, word: str) -> None:
-    """All strings of up to four of the characters that matter map alike; those of three as in the transcription."""
+    """All strings of up to four special characters map alike; those of three as in the transcription."""
     alphabet = ALPHABETS[word.partition("-")[0]]
     compare(pair, sample(word), list(strings(alphabet, 4)))
     compare_with_naive(word, list(strings(alphabet, 3)))
@@ -151,7 +151,7 @@ BACK_ALPHABETS = {
 
 @pytest.mark.parametrize("word", REVERSIBLE)
 def test_every_short_string_maps_back_alike(pair: Pair, word: str) -> None:
-    """All paths of up to four of the pieces that matter map back alike; those of three as in the transcription."""
+    """All paths of up to four special pieces map back alike; those of three as in the transcription."""
     alphabet = BACK_ALPHABETS[word.partition("-")[0]]
     compare(pair, sample(word), list(strings(alphabet, 4)), back=True)
     compare_with_naive(word, list(strings(alphabet, 3)), back=True)
@@ -159,7 +159,7 @@ def test_every_short_string_maps_back_alike(pair: Pair, word: str) -> None:
 
 @pytest.mark.parametrize("word", ["0011-encoded", "0011-gocfl-encoded"])
 def test_every_escape_is_guarded_alike(pair: Pair, word: str) -> None:
-    """What looks like an escape of 0011, or nearly so, is guarded alike, in either direction."""
+    """Text that resembles an escape of 0011 is guarded alike, in either direction."""
     items = list(strings(("=", "u", "0", "F", "g"), 6))
     compare(pair, sample(word), items)
     compare(pair, sample(word), items, back=True)
@@ -173,9 +173,9 @@ FILLINGS = ("a", "^", "\u00e9", "\u4f8b", "\U0001f350", "a/", ". ", "=u0041", b"
 
 
 def of_length(filling: str | bytes, length: int) -> bytes:
-    """Return ``length`` octets of a filling; at the end ``a`` where a whole character no longer fits."""
-    octets = filling.encode() if isinstance(filling, str) else filling
-    return octets * (length // len(octets)) + b"a" * (length % len(octets))
+    """Return ``length`` bytes of a filling; with ``a`` at the end where a whole character no longer fits."""
+    unit = filling.encode() if isinstance(filling, str) else filling
+    return unit * (length // len(unit)) + b"a" * (length % len(unit))
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
@@ -192,14 +192,14 @@ def test_every_length_maps_alike(pair: Pair, word: str) -> None:
 
 @pytest.mark.parametrize("algorithm", DIGESTS)
 def test_every_length_has_its_digest(implementation: Implementation, algorithm: str) -> None:
-    """Digests of messages of 1 to 300 octets, mixed in one batch, are those of the naive transcription."""
+    """Digests of messages of 1 to 300 bytes, mixed in one batch, equal those of the naive transcription."""
     name, config = "0004-hashed-n-tuple-storage-layout", {"digestAlgorithm": algorithm}
     items = [of_length(filling, 1 + length * 7 % 300) for filling in ("a", "\u00e9") for length in range(300)]
     assert kernel_results(layout_of(name, config)._mapping(), items) == list(naive_paths(name, config, items))
 
 
 def test_encapsulation_names_are_cut_at_every_length(implementation: Implementation) -> None:
-    """0003 and 0012 cut the encoded name at 100 characters, even within an escape, and never at fewer."""
+    """0003 and 0012 truncate the encoded name at exactly 100 characters, even within an escape."""
     items = [
         b"a" * before + b"." * escapes + b"b" * after
         for before in range(90, 106)
@@ -215,7 +215,7 @@ def test_encapsulation_names_are_cut_at_every_length(implementation: Implementat
 
 @pytest.mark.slow_under_sanitizers
 def test_long_segments_and_paths_fall_back_at_every_length(implementation: Implementation) -> None:
-    """0011 falls back at one byte too many, of a segment or of the whole path, and counts bytes."""
+    """0011 falls back if a segment or the whole path is one byte too long."""
     items = [of_length(filling, length) for filling in FILLINGS for length in range(118, 132)]
     for word in ("0011", "0011-encoded", "0011-gocfl", "0011-gocfl-encoded"):
         compare_with_naive(word, items)
@@ -225,7 +225,7 @@ def test_long_segments_and_paths_fall_back_at_every_length(implementation: Imple
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_a_mebibyte_passes_and_one_byte_more_does_not(pair: Pair, word: str) -> None:
-    """An identifier may have 1 MiB; one octet more is refused for its length before anything else is asked."""
+    """An identifier may have 1 MiB; with one more byte it is refused for its length before any other check."""
     lengths = [MAX_IDENTIFIER_BYTES + change for change in (-1, 0, 1)]
     items = [of_length("a", length) for length in lengths] + [b"\xff" * (MAX_IDENTIFIER_BYTES + 1)]
     compare(pair, sample(word), items)

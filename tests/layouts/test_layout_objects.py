@@ -1,4 +1,4 @@
-"""Layouts as objects: made by name, by class, from files; frozen, equal, picklable, shared; and their extra calls."""
+"""Layouts as objects: creation by name, class or file; immutability, equality, pickling, sharing; extra methods."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_layouts_are_frozen(word: str) -> None:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_layouts_are_equal_by_configuration(implementation: Implementation, word: str) -> None:
-    """Two layouts of one configuration are equal and hash alike, used or not; other configurations differ."""
+    """Layouts with equal configurations are equal and have equal hashes, used or not."""
     one, other = sample(word), sample(word)
     one.map_ids(["abc"], on_error="none")
     assert one == other
@@ -91,7 +91,7 @@ def test_what_a_layout_was_made_of_stays_free() -> None:
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_layouts_travel(implementation: Implementation, word: str, protocol: int) -> None:
-    """Copies and pickles, before and after use, are equal, hold no kernel, and map alike."""
+    """Copies and pickles, before and after use, are equal, contain no kernel, and map alike."""
     layout = sample(word)
     fresh = pickle.dumps(layout, protocol)
     expected = layout.map_ids(["a:b", "ab/c", "\u00e9"], on_error="none")
@@ -105,7 +105,7 @@ def test_layouts_travel(implementation: Implementation, word: str, protocol: int
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_layouts_travel_between_implementations(pair: tuple[Implementation, Implementation], word: str) -> None:
-    """A layout used under one implementation is pickled, and serves, under the other; the pickles are the same."""
+    """A layout pickled under one implementation works under the other; the pickles are equal."""
     pickles = []
     for here, there in (pair, pair[::-1]):
         with use(here):
@@ -120,7 +120,7 @@ def test_layouts_travel_between_implementations(pair: tuple[Implementation, Impl
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_threads_share_a_layout(implementation: Implementation, word: str) -> None:
-    """Many threads use one new layout at once and get what one thread gets."""
+    """Threads that share a new layout get the results of a single thread."""
     ids = [f"ns:{number}/{number * number}" for number in range(500)]
     expected = sample(word).map_ids(ids, on_error="none")
     layout, barrier = sample(word), Barrier(8)
@@ -142,7 +142,7 @@ def test_layouts_have_a_telling_repr() -> None:
 
 
 def test_a_layout_cannot_be_made_of_nothing() -> None:
-    """``Layout`` itself is abstract, and a required parameter is required, with its key in the error."""
+    """``Layout`` is abstract, and a missing required parameter is an error with its key."""
     with pytest.raises(TypeError):
         Layout()
     with pytest.raises(LayoutConfigError, match="delimiter: required by 0006"):
@@ -160,7 +160,7 @@ def test_the_registry_holds_every_layout_in_order() -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_name_and_alias_makes_its_layout(name: str) -> None:
-    """A layout is made by its official name and by its four digits, and says the official name of itself."""
+    """A layout is created by its official name or its four digits, and reports its official name."""
     required = {"delimiter": ":"} if name.startswith("0006") else {}
     layout = pressmark.layout(name, **required)
     assert type(layout) is CLASSES[name]
@@ -178,7 +178,7 @@ def test_every_name_and_alias_makes_its_layout(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "0001", "0005", "3", "Pairtree", "0003 ", "NNNN", "0011-direct-clean-path"])
 def test_an_unknown_name_lists_the_known(name: str) -> None:
-    """An unknown name is refused, with the names that there are."""
+    """An unknown name is refused with the list of known names."""
     for make in (lambda: pressmark.layout(name), lambda: find_layout(name)):
         with pytest.raises(
             LayoutConfigError, match=r"unknown layout .*known layouts: pairtree, vitro, 0002, 0003"
@@ -188,7 +188,7 @@ def test_an_unknown_name_lists_the_known(name: str) -> None:
 
 
 def test_0003_has_no_delimiters_and_0012_has() -> None:
-    """Without delimiters 0012 gives the paths of 0003, and yet is another layout."""
+    """Without delimiters 0012 gives the paths of 0003, but is another layout."""
     assert HashAndNoPrefixIdNTuple() != HashAndIdNTuple()
     assert HashAndNoPrefixIdNTuple().map_id("a:b") == HashAndIdNTuple().map_id("a:b")
     assert pressmark.layout("0012") == HashAndNoPrefixIdNTuple(delimiters=[])
@@ -220,7 +220,7 @@ def test_classes_list_their_parameters(name: str) -> None:
 
 
 def test_reversibility_is_what_is_documented() -> None:
-    """A layout says whether it has an inverse, and one without refuses every way to ask."""
+    """A layout reports whether it has an inverse; one without refuses every inverse call."""
     assert [word for word in CONFIGURATIONS if sample(word).reversible] == REVERSIBLE
     for word in CONFIGURATIONS:
         assert (sample(word).reversible_when == "never") == (word not in REVERSIBLE)
@@ -232,7 +232,7 @@ def test_reversibility_is_what_is_documented() -> None:
 @pytest.mark.parametrize("name", LAYOUT_NAMES)
 @given(data=st.data())
 def test_configurations_round_trip(name: str, data: st.DataObject) -> None:
-    """``config()`` is complete, survives JSON, keeps what was given, and makes an equal layout again."""
+    """``config()`` is complete, survives JSON, keeps given values, and makes an equal layout."""
     config = data.draw(configs(name))
     layout = layout_of(name, config)
     written = layout.config()
@@ -269,7 +269,7 @@ def test_names_have_one_spelling_in_python_and_one_in_json() -> None:
     ],
 )
 def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], key: str, hint: str) -> None:
-    """A parameter that the layout does not have is refused, with the one that was meant or those that there are."""
+    """An unknown parameter is refused with the likely one, or with the list of parameters."""
     with pytest.raises(LayoutConfigError) as raised:
         make()
     assert raised.value.key == key
@@ -302,14 +302,14 @@ def test_an_unknown_parameter_suggests_the_right_one(make: Callable[[], Any], ke
     ],
 )
 def test_a_value_of_a_wrong_type_is_refused(make: Callable[[], Any], key: str) -> None:
-    """Nothing is taken for what it is not: neither octets for text, nor objects for arrays, nor numbers for truth."""
+    """Types are not converted: bytes are not text, objects not arrays, numbers not booleans."""
     with pytest.raises(LayoutConfigError) as raised:
         make()
     assert raised.value.key == key
 
 
 def test_overrides_replace_what_a_configuration_says(tmp_path: Path) -> None:
-    """Keyword arguments of ``layout_from_config`` come before the file."""
+    """Keyword arguments of ``layout_from_config`` override the file."""
     config = {"extensionName": "0004", "tupleSize": 2, "numberOfTuples": 2}
     assert pressmark.layout_from_config(config, tuple_size=4) == HashedNTuple(tuple_size=4, number_of_tuples=2)
     assert config == {"extensionName": "0004", "tupleSize": 2, "numberOfTuples": 2}
@@ -317,7 +317,7 @@ def test_overrides_replace_what_a_configuration_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_configuration_may_be_a_file(tmp_path: Path, name: str) -> None:
-    """The path of a ``config.json``, as text or as path object, does what its mapping does."""
+    """The path of a ``config.json``, as text or path object, works like its mapping."""
     layout = layout_of(name, {"delimiter": ":"} if name.startswith("0006") else {})
     file = tmp_path / "config.json"
     file.write_text(json.dumps(layout.config()), encoding="utf-8")
@@ -343,7 +343,7 @@ def test_a_configuration_may_be_a_file(tmp_path: Path, name: str) -> None:
     ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else "",
 )
 def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, content: bytes, reason: str) -> None:
-    """What is no JSON object with an ``extensionName`` is refused, and the error names the file."""
+    """A file that is not a JSON object with an ``extensionName`` is refused by name."""
     file = tmp_path / "config.json"
     file.write_bytes(content)
     with pytest.raises(LayoutConfigError, match=reason) as raised:
@@ -352,7 +352,7 @@ def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, 
 
 
 def test_a_file_that_cannot_be_read_is_an_os_error(tmp_path: Path) -> None:
-    """A missing file and a directory are the ``OSError`` that they are."""
+    """A missing file and a directory are an ``OSError``."""
     with pytest.raises(FileNotFoundError):
         pressmark.layout_from_config(tmp_path / "missing.json")
     with pytest.raises(OSError, match=r".+"):
@@ -387,7 +387,7 @@ def test_gocfl_names_are_read_never_written(name: str) -> None:
     ],
 )
 def test_gocfl_spellings_are_read(old: str, new: str, value: int) -> None:
-    """Keys that gocfl once wrote mean the specification's; beside them they must not contradict."""
+    """Keys of earlier gocfl versions are read as the specification's; contradictions are refused."""
     expected = layout_of("0011", {new: value})
     assert layout_of("0011", {old: value}) == expected
     assert layout_of("0011", {old: value, new: value}) == expected
@@ -399,7 +399,7 @@ def test_gocfl_spellings_are_read(old: str, new: str, value: int) -> None:
 
 
 def test_utf_encode_is_read_with_a_warning() -> None:
-    """``utfEncode`` is gocfl's word for ``encodeUTF``: read, with a warning that says how gocfl would read the rest."""
+    """``utfEncode`` is read as ``encodeUTF``, with a warning about gocfl's other differences."""
     with pytest.warns(LayoutConfigWarning, match="written by gocfl") as warned:
         layout = layout_of("0011", {"utfEncode": True})
     assert layout == DirectClean(encode_utf=True)
@@ -412,7 +412,7 @@ def test_utf_encode_is_read_with_a_warning() -> None:
 
 
 def test_gocfl_rules_are_read_without_a_warning() -> None:
-    """Where the configuration says ``rules``, nothing is left to warn about; gocfl's key is written for it to read."""
+    """If the configuration has ``rules``, there is no warning; gocfl's key is written as well."""
     layout = DirectClean(encode_utf=True, rules="gocfl")
     assert layout.config()["utfEncode"] is True
     assert "utfEncode" not in DirectClean().config()
@@ -461,14 +461,14 @@ def test_gocfl_rules_are_read_without_a_warning() -> None:
 def test_encapsulating_directories_are_named(
     implementation: Implementation, policy: Any, identifier: str | bytes, name: str
 ) -> None:
-    """Rule A12: the cleaned identifier, padded to three; ``obj`` for what must not be a name; or as the policy says."""
+    """Rule A12: the cleaned identifier, padded to three; ``obj`` for a reserved name; or by the policy."""
     layout = Pairtree(encapsulation=policy)
     assert layout.encapsulation_name(identifier) == name
     assert layout.object_path(identifier) == f"{layout.map_id(identifier)}/{name}"
 
 
 def test_encapsulation_leaves_the_prefix_out(implementation: Implementation) -> None:
-    """The name is that of the identifier without its prefix."""
+    """The name is made from the identifier without its prefix."""
     layout = Pairtree("http://n2t.info/ark:/13030/xt2")
     assert layout.object_path("http://n2t.info/ark:/13030/xt2aacd") == "aa/cd/aacd"
     assert layout.object_path("http://n2t.info/ark:/13030/xt2a") == "a/00a"
@@ -485,7 +485,7 @@ def test_encapsulation_leaves_the_prefix_out(implementation: Implementation) -> 
     ],
 )
 def test_an_unfit_policy_is_refused_at_construction(policy: str) -> None:
-    """A policy that is none, or that names every object unfitly, is refused before anything is mapped."""
+    """An unknown policy, or one with an invalid name for every object, is refused at construction."""
     with pytest.raises(LayoutConfigError) as raised:
         Pairtree(encapsulation=policy)
     assert raised.value.key == "encapsulation"
@@ -495,7 +495,7 @@ def test_an_unfit_policy_is_refused_at_construction(policy: str) -> None:
     "name", ["", "ab", "pairtree", "a/bc", "a\0bc", "...", "x" * 256, "\u00e9" * 128, "Nul", None, 5]
 )
 def test_a_callable_that_names_unfitly_fails_for_that_identifier(implementation: Implementation, name: Any) -> None:
-    """A callable policy gets the identifier as text; an unfit answer is an error of the identifier."""
+    """A callable policy gets the identifier as text; an invalid result is an error of the identifier."""
     seen = []
 
     def policy(identifier: str) -> Any:
@@ -541,7 +541,7 @@ def test_any_path_into_a_tree_is_split(
     "path", ["", "/", "foo", "foo/ab", "ab/pairtree_root", "^", "^z/z", "ab/^2/obj", b"\xff\xff\xff"]
 )
 def test_a_path_without_ppath_cannot_be_split(implementation: Implementation, path: str | bytes) -> None:
-    """Where no ppath begins, or an escape in it is cut short, the path is refused, and the error holds it."""
+    """A path without a ppath, or with a truncated escape, is refused, and the error contains it."""
     with pytest.raises(PathError) as raised:
         Pairtree().split_path(path)
     assert raised.value.path == path
@@ -549,16 +549,16 @@ def test_a_path_without_ppath_cannot_be_split(implementation: Implementation, pa
 
 @pytest.mark.parametrize("wrong", [None, 5, ["ab"]])
 def test_splitting_what_is_no_path_is_a_type_error(implementation: Implementation, wrong: Any) -> None:
-    """What is neither ``str`` nor ``bytes`` is refused as everywhere else."""
+    """An argument that is neither ``str`` nor ``bytes`` is refused."""
     with pytest.raises(TypeError, match="expected str or bytes"):
         Pairtree().split_path(wrong)
 
 
 def test_cleaning_is_public_and_total(implementation: Implementation) -> None:
-    """``clean`` and ``unclean`` work on whole texts, the empty one too, and undo each other over all octets."""
-    octets = bytes(range(256))
+    """``clean`` and ``unclean`` accept any text, also an empty one, and are inverse for all bytes."""
+    every_byte = bytes(range(256))
     assert clean("") == unclean("") == ""
-    assert unclean(clean(octets)) == octets.decode("utf-8", "surrogateescape")
+    assert unclean(clean(every_byte)) == every_byte.decode("utf-8", "surrogateescape")
     assert clean("ark:/13030/xt12t3") == Pairtree.clean("ark:/13030/xt12t3") == "ark+=13030=xt12t3"
     assert Pairtree().unclean("what-the-^2a@^3F#!^5e!^3f") == "what-the-*@?#!^!?"
     assert clean("^20") == "^5e20"
@@ -572,7 +572,7 @@ RESERVED = ["CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", 
 
 @pytest.mark.parametrize("name", RESERVED)
 def test_reserved_file_names_are_guarded(implementation: Implementation, name: str) -> None:
-    """All 22 names that Windows reserves get a tilde, in either case, and lose it again."""
+    """All 22 names reserved by Windows get a tilde, in either case, which decoding removes."""
     layout = Vitro()
     for spelling in (name, name.lower(), name.capitalize()):
         assert layout.encode_filename(spelling) == f"~{spelling}"
@@ -638,7 +638,7 @@ def test_a_broken_escape_in_a_file_name_is_refused(implementation: Implementatio
 
 
 def test_files_have_paths(implementation: Implementation) -> None:
-    """The file lies in the directory of its identifier, under its encoded name."""
+    """A file has the path of its identifier's directory and its encoded name."""
     layout = Vitro({"a": "http://vivo.myDomain.edu/file/"})
     assert layout.object_path("http://vivo.myDomain.edu/file/n3424", "my photo.jpg") == "a~n/342/4/my^20photo.jpg"
     assert layout.object_path("b", b"nul") == "b/~nul"
@@ -647,20 +647,20 @@ def test_files_have_paths(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", " " * 86, "x" * 256, "\u0100", b"\xff"])
 def test_what_cannot_name_a_file_is_refused(implementation: Implementation, name: str | bytes) -> None:
-    """Rule 17: no empty or dotted name, none above 255 bytes when encoded, none beyond Latin-1; the error holds it."""
+    """Rule 17: names that are empty, dots, above 255 encoded bytes, or beyond Latin-1 are refused with the name."""
     with pytest.raises(IdentifierError) as raised:
         Vitro().object_path("b", name)
     assert raised.value.identifier == name
 
 
 def test_the_lowest_prefix_wins(implementation: Implementation) -> None:
-    """Rule 8: of several namespaces that match, the one of the lowest prefix is taken, in whatever order they came."""
+    """Rule 8: of several matching namespaces, the one with the lowest prefix is used, in any given order."""
     for namespaces in ({"a": "urn:", "b": "urn:x:"}, {"b": "urn:x:", "a": "urn:"}):
         assert Vitro(namespaces).map_id("urn:x:1") == "a~x/+1"
 
 
 def test_an_empty_namespace(implementation: Implementation) -> None:
-    """Every identifier begins with it, as with one that Vitro reads from its file."""
+    """An empty namespace matches every identifier, as in Vitro."""
     layout = Vitro({"a": "urn:", "e": ""})
     for identifier, path in (("urn:1", "a~1"), ("xyz", "e~x/yz"), ("con", "e~c/on")):
         assert layout.map_id(identifier) == path
@@ -677,7 +677,7 @@ def test_an_empty_namespace(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("layout", [HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DirectClean()], ids=repr)
 def test_a_layout_without_inverse_says_so(implementation: Implementation, layout: Layout) -> None:
-    """Every way to ask for an inverse that does not exist is refused, with the layout's name."""
+    """Every inverse call of a layout without an inverse is refused with the layout's name."""
     for call in (
         lambda: layout.unmap_path("a"),
         lambda: layout.unmap_paths([]),

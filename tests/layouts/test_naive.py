@@ -1,4 +1,4 @@
-"""A third opinion: each layout against the naive transcription of its specification in ``tests/naive``."""
+"""Each layout compared with the naive transcription of its specification in ``tests/naive``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.implementations import Implementation, use
 from support.outcomes import KINDS, agree, kernel_results, naive_identifiers, naive_paths, outcome
 from support.samples import layout_of
 
-# Few in a batch: a failing example stays short, and the drawing of a configuration is shared by some identifiers.
+# Small batches: a failing example stays short, and identifiers share the drawing of a configuration.
 BATCH = st.lists(identifiers(), min_size=1, max_size=4)
 # Built once: building one for every example would take longer than the example.
 CASES = {name: st.tuples(configs(name), BATCH) for name in LAYOUT_NAMES}
@@ -31,7 +31,7 @@ PATHS = {name: paths(name) for name in REVERSIBLE_LAYOUT_NAMES}
 def test_identifiers_map_as_in_the_naive_transcription(
     implementations: list[Implementation], name: str, data: st.DataObject
 ) -> None:
-    """Every identifier has the path of the naive transcription, or is refused for the same kind of reason."""
+    """Every identifier has the path of the naive transcription, or the same kind of error."""
     config, items = data.draw(CASES[name])
     expected = list(naive_paths(name, config, items))
     layout = layout_of(name, config)
@@ -61,7 +61,7 @@ def compare_inverses(
 def test_paths_map_back_as_in_the_naive_transcription(
     implementations: list[Implementation], name: str, data: st.DataObject
 ) -> None:
-    """Every path, right or nearly so, gives the identifier or the kind of refusal of the naive transcription."""
+    """Every path, correct or nearly so, has the identifier or the kind of error of the naive transcription."""
     config: dict[str, Any] = {"encodeUTF": True} if name.startswith("0011") else {}
     compare_inverses(implementations, name, config, [data.draw(PATHS[name])])
 
@@ -71,7 +71,7 @@ def test_paths_map_back_as_in_the_naive_transcription(
 def test_mapped_paths_map_back_as_in_the_naive_transcription(
     implementations: list[Implementation], name: str, data: st.DataObject
 ) -> None:
-    """Under any configuration, what an identifier was mapped to gives it back where the naive transcription says so."""
+    """Under any configuration, a mapped path maps back if the naive transcription does."""
     config, items = data.draw(CASES[name])
     if name.startswith("0011"):
         config = {**config, "encodeUTF": True}

@@ -59,7 +59,7 @@ def places(passed: Passed) -> list[tuple[int, bytes]]:
 
 
 def check(layout: Layout, blob: bytes, source: Any = None, back: bool = False, **options: Any) -> Passed:
-    """Pass ``blob``, or a source that gives it, and compare everything with the oracle."""
+    """Pass ``blob``, or a source of it, and compare everything with the oracle."""
     delimiter, on_error = options.get("delimiter", b"\n"), options.get("on_error", "raise")
     written, failed = oracle(layout, blob, delimiter, on_error, options.get("both", False), back)
     call = layout.unmap_lines if back else layout.map_lines
@@ -80,7 +80,7 @@ BLOB = b"ark:/13030/xt\n\na\r\n..\nb\tc\n\xff\n/d\ne.f\nlast"
 @pytest.mark.parametrize("on_error", ON_ERROR)
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\n\n"])
 def test_a_stream_may_be_cut_anywhere(implementation: Implementation, on_error: str, ending: bytes) -> None:
-    """However a stream arrives, byte by byte or cut in one or two places, the same comes out."""
+    """A stream has the same result byte by byte, or cut in one or two places."""
     blob = BLOB + ending
     check(FlatDirect(), blob, on_error=on_error)
     check(FlatDirect(), blob, Pieces(blob[i : i + 1] for i in range(len(blob))), on_error=on_error)
@@ -114,7 +114,7 @@ def test_a_source_may_have_read_only(implementation: Implementation) -> None:
 @pytest.mark.parametrize("blob", [b"", b"a", b"a\n", b"\n", b"\n\n", b"a\nb", b"a\n\nb", b"\na", b"a\n\n"])
 @pytest.mark.parametrize("on_error", ON_ERROR)
 def test_the_last_item_may_lack_its_delimiter(implementation: Implementation, blob: bytes, on_error: str) -> None:
-    """Where the last item lacks its delimiter, so does the output; no stream gives nothing, an empty line fails."""
+    """If the last item lacks its delimiter, so does the output; an empty stream gives nothing, an empty line fails."""
     check(Pairtree(), blob, on_error=on_error)
     check(Pairtree(), blob.replace(b"a", b".."), on_error=on_error)
 
@@ -126,7 +126,7 @@ def test_nothing_but_the_delimiter_ends_an_item(implementation: Implementation) 
     assert check(Pairtree(), b"a\r\n").written == b"a^/0d\n"
 
 
-@pytest.mark.parametrize("delimiter", [bytes([octet]) for octet in b"\0\n\t ,/:a\x7f\x80\xff"], ids=repr)
+@pytest.mark.parametrize("delimiter", [bytes([byte]) for byte in b"\0\n\t ,/:a\x7f\x80\xff"], ids=repr)
 @pytest.mark.parametrize("on_error", ON_ERROR)
 def test_any_byte_may_be_the_delimiter(implementation: Implementation, delimiter: bytes, on_error: str) -> None:
     """Any byte may be the delimiter; a result that contains it fails, because readers would split it."""
@@ -159,14 +159,14 @@ def test_two_columns_stay_two(implementation: Implementation, on_error: str) -> 
 
 
 def test_both_columns_are_identifier_and_path_in_either_direction(implementation: Implementation) -> None:
-    """With ``both`` a line is identifier, TAB, path, whichever of the two was read."""
+    """With ``both`` a line is identifier, TAB, path, in either direction."""
     forth = check(Pairtree(), b"ark:/x\n\xff\n", both=True).written
     assert forth == b"ark:/x\tar/k+/=x\n\xff\t^f/f\n"
     assert check(Pairtree(), b"ar/k+/=x\n^f/f\n", both=True, back=True).written == forth
 
 
 def test_raise_writes_everything_before_the_failing_item(implementation: Implementation) -> None:
-    """Under ``raise`` all items before the first failing one are written, none after; its index counts the items."""
+    """With ``raise``, all items before the first failing one are written, none after; its index counts items."""
     for count in (0, 1, 2, 1000):
         blob = b"ok\n" * count + b"..\n" + b"ok\n" * 5 + b"..\n"
         passed = pass_through(FlatDirect().map_lines, blob)
@@ -177,7 +177,7 @@ def test_raise_writes_everything_before_the_failing_item(implementation: Impleme
 
 
 def test_skip_and_empty_go_on(implementation: Implementation) -> None:
-    """``skip`` leaves failing items out, ``empty`` keeps every line in its place; both report each, in order."""
+    """``skip`` omits failing items, ``empty`` keeps every line; both report each error, in order."""
     blob = b"a\n..\n.\nb\n\nc"
     assert check(FlatDirect(), blob, on_error="skip").written == b"a\nb\nc"
     assert check(FlatDirect(), blob, on_error="empty").written == b"a\n\n\nb\n\nc"
@@ -197,11 +197,11 @@ MANY = b"\n".join(b"item %d" % number if number % 97 else b".." for number in ra
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("on_error", ON_ERROR)
 def test_threads_keep_the_order(implementation: Implementation, threads: int, on_error: str) -> None:
-    """Output order is input order, and errors come in order, whatever the number of threads."""
+    """Output and errors are in input order for any number of threads."""
     for both in (False, True):
         check(FlatDirect(), MANY, threads=threads, on_error=on_error, both=both)
     check(FlatDirect(), MANY[:-1], threads=threads, on_error=on_error)
-    # Reads that are not full are mapped at once, between those that wait for a thread.
+    # Short reads are mapped at once, between those that wait for a thread.
     full = [MANY[start : start + 64] for start in range(0, len(MANY), 64)]
     mixed = [part for number, read in enumerate(full) for part in ([read] if number % 5 else [read[:7], read[7:]])]
     check(FlatDirect(), MANY, Pieces(mixed), threads=threads, on_error=on_error)
@@ -210,7 +210,7 @@ def test_threads_keep_the_order(implementation: Implementation, threads: int, on
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_items_may_be_longer_than_blocks(implementation: Implementation, threads: int) -> None:
-    """An item may stretch over many blocks, begin and end anywhere in them, and be followed by short ones."""
+    """An item may span many blocks, start and end anywhere, and be followed by short ones."""
     for length in (62, 63, 64, 65, 127, 128, 129, 1000):
         blob = b"\n".join([b"x" * length, b"ab", b"y" * length, b"", b"z" * 63, b"w" * length])
         for ending in (b"", b"\n"):
@@ -219,7 +219,7 @@ def test_items_may_be_longer_than_blocks(implementation: Implementation, threads
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_what_arrives_slowly_leaves_at_once(implementation: Implementation, threads: int) -> None:
-    """Complete lines are written and flushed before the next read, so that a writer may wait for the answer."""
+    """Complete lines are flushed before the next read, so that a writer may wait for the answer."""
     flushed: list[bytes] = []
 
     class Sink(io.BytesIO):
@@ -238,7 +238,7 @@ def test_what_arrives_slowly_leaves_at_once(implementation: Implementation, thre
 
 
 class Endless:
-    """A source that never ends, and counts what it gave."""
+    """An endless source that counts the bytes it returned."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
@@ -252,7 +252,7 @@ class Endless:
 
 
 class Drain:
-    """A sink that keeps nothing, and breaks like a pipe whose reader has had enough."""
+    """A sink that stores nothing, and fails like a broken pipe."""
 
     def __init__(self, enough: int) -> None:
         self.enough = enough
@@ -269,7 +269,7 @@ class Drain:
 
 
 def peak_of(call: Callable[[], Any]) -> int:
-    """Return how many bytes Python held at most during a call."""
+    """Return the peak of Python's memory during a call."""
     tracemalloc.start()
     try:
         call()
@@ -280,7 +280,7 @@ def peak_of(call: Callable[[], Any]) -> int:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_an_endless_stream_passes_in_constant_memory(implementation: Implementation, threads: int) -> None:
-    """A stream that never ends is read only as its output is taken, and ends with the pipe that takes it."""
+    """An endless stream is read only as its output is consumed, and ends with the pipe."""
     source, sink = Endless(b"x" * 511 + b"\n"), Drain(50_000_000)
 
     def run() -> None:
@@ -292,7 +292,7 @@ def test_an_endless_stream_passes_in_constant_memory(implementation: Implementat
 
 
 def test_a_line_without_end_is_refused_in_constant_memory(implementation: Implementation) -> None:
-    """A stream without delimiters is one item, too long, and is never held whole."""
+    """A stream without delimiters is one item, too long, and never in memory as a whole."""
     source = Pieces(itertools.repeat(b"x" * lines.BLOCK_BYTES, 60))
     found: list[Passed] = []
     assert peak_of(lambda: found.append(pass_through(Pairtree().map_lines, source))) < 20_000_000
@@ -304,7 +304,7 @@ def test_a_line_without_end_is_refused_in_constant_memory(implementation: Implem
 
 @pytest.mark.parametrize("extra", [0, 1, 2, 5_000_000])
 def test_a_line_too_long_fails_alone(implementation: Implementation, extra: int) -> None:
-    """The item of 1 MiB passes, a longer one fails, and the lines around it are mapped."""
+    """An item of 1 MiB is mapped, a longer one fails, and the lines around it are mapped."""
     long = b"x" * (MAX_IDENTIFIER_BYTES + extra)
     blob = b"a\n" + long + b"\nb\n"
     failures: list[IdentifierError] = []
@@ -318,7 +318,7 @@ def test_a_line_too_long_fails_alone(implementation: Implementation, extra: int)
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_progress_counts_what_has_passed(implementation: Implementation, threads: int) -> None:
-    """Progress is reported after each block, never falls, and ends at the counts that are returned."""
+    """Progress is reported after each block, never decreases, and ends at the returned counts."""
     reports: list[LineCounts] = []
     sink = io.BytesIO()
     counts = FlatDirect().map_lines(
@@ -332,7 +332,7 @@ def test_progress_counts_what_has_passed(implementation: Implementation, threads
 
 
 def test_the_default_number_of_threads_serves(implementation: Implementation) -> None:
-    """``None`` and ``0`` threads are as many as there are cores: the answer is the same."""
+    """``None`` and ``0`` threads mean one per core; the result is the same."""
     for threads in (None, 0):
         check(FlatDirect(), MANY, threads=threads, on_error="skip")
 
@@ -362,7 +362,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_read(
 
 
 def test_a_failing_source_is_seen(implementation: Implementation) -> None:
-    """An error of the source or of the callbacks comes through, after what was read before it was written."""
+    """An error of the source or a callback is passed on, after earlier results were written."""
 
     def broken() -> Any:
         yield b"a\nb"

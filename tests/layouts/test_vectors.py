@@ -25,19 +25,19 @@ def vectors(name: str, *directions: str) -> list[dict[str, Any]]:
 
 
 def given_as(value: str | dict[str, str]) -> str | bytes:
-    """Return what a vector gives to a layout: text, or octets that are not text."""
+    """Return the input of a vector: text, or bytes that are not text."""
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 
 def wanted_as(value: str | dict[str, str]) -> str:
-    """Return what a vector wants from a layout, which answers with text."""
+    """Return the expected output of a vector, as text."""
     given = given_as(value)
     return given.decode("utf-8", "surrogateescape") if isinstance(given, bytes) else given
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_identifiers_have_the_paths_of_their_vectors(implementation: Implementation, name: str) -> None:
-    """Identifiers map to the paths, or fail for the reasons, that the specification gives."""
+    """Identifiers have the paths or errors of the specification."""
     assert vectors(name, "map", "both")
     for vector in vectors(name, "map", "both"):
         layout = layout_of(vector["layout"], vector["config"])
@@ -53,7 +53,7 @@ def test_identifiers_have_the_paths_of_their_vectors(implementation: Implementat
 
 @pytest.mark.parametrize("name", NAMES)
 def test_paths_have_the_identifiers_of_their_vectors(implementation: Implementation, name: str) -> None:
-    """Paths map back to the identifiers, or fail for the reasons, that the specification gives."""
+    """Paths have the identifiers or errors of the specification."""
     for vector in vectors(name, "unmap", "both"):
         layout = layout_of(vector["layout"], vector["config"])
         path = given_as(vector["path"])
@@ -67,7 +67,7 @@ def test_paths_have_the_identifiers_of_their_vectors(implementation: Implementat
 
 
 def test_configurations_are_refused_with_the_key_at_fault() -> None:
-    """A configuration that the specification forbids is refused at construction, and the error names its key."""
+    """An invalid configuration is refused at construction with its key."""
     errors = json.loads((VECTORS / "config-errors.json").read_text(encoding="ascii"))
     assert len(errors) > 400
     for vector in errors:

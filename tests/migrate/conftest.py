@@ -1,4 +1,4 @@
-"""What tests of migration share."""
+"""Fixtures shared by the tests of migration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pytest
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Where a source is to be made."""
+    """The path of a source to create."""
     return tmp_path / "source"
 
 
 def library(source: Path, folder: Path) -> str:
-    """Compile a library, and return what is to be preloaded."""
+    """Compile a library, and return the value of LD_PRELOAD."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("no C compiler, or no way to preload a library")
@@ -29,6 +29,6 @@ def library(source: Path, folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def changes(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library by which changes of the disk fail."""
+    """The library that injects faults into changes of the disk."""
     source = Path(__file__).parents[1] / "stores" / "disk_faults.c"
     return library(source, tmp_path_factory.mktemp("faults"))

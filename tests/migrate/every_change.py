@@ -25,7 +25,7 @@ GIVEN: dict[str, Files] = {name: {"one": name.encode() * 9} for name in ("aa1", 
 
 
 def there(folder: Path) -> dict[str, Files]:
-    """Return what a destination holds; nothing where it is no store yet."""
+    """Return the objects of a destination; none if it is not a store yet."""
     try:
         return held(stores.open(folder))
     except PressmarkError:
@@ -38,7 +38,7 @@ def rows(work: Path) -> list[Row]:
 
 
 class Case:
-    """A source, and where it goes."""
+    """A source and its destination."""
 
     def __init__(self, kind: str, to: str, move: bool, folder: Path) -> None:
         self.kind = kind
@@ -52,7 +52,7 @@ class Case:
         shutil.copytree(self.folder.with_name("pristine"), self.source)
 
     def go(self) -> migrate.Run:
-        """Plan and run, or go on, or run again what a run that is finished has left."""
+        """Plan and run, resume, or continue a finished run's leftovers."""
         remaining = self.work / "remaining.txt"
         state = migrate.state(self.work)
         if state == "begun" or (state == "finished" and not remaining.read_bytes()):
@@ -61,7 +61,7 @@ class Case:
         return migrate.run(migrate.plan(self.source, self.destination, ids=ids, **self.options), threads=True)
 
     def look(self, where: str) -> None:
-        """Look at both stores before anybody has cleaned up."""
+        """Check both stores before any cleaning."""
         here, arrived = held(stores.open(self.source)), there(self.destination)
         assert here.items() <= GIVEN.items(), where
         assert arrived.items() <= GIVEN.items(), where
@@ -69,7 +69,7 @@ class Case:
         assert self.options["move"] or here == GIVEN, where
         assert all(row.status not in GOOD or row.id in arrived for row in rows(self.work)), where
         if self.kind == "ocfl":
-            # Above the one object that was on its way; gone on with, the run removes them.
+            # Above the one object in progress; a resumed run removes them.
             found = stores.open(self.source).check().problems
             assert sum(one.kind == "directory-empty" for one in found) <= 1, where
 

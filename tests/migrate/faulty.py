@@ -1,4 +1,4 @@
-"""A migration of one chunk in a process of its own, with a preloaded library of faults.
+"""A migration of one chunk in its own process, with a preloaded fault library.
 
     python faulty.py OPTIONS [CHANGE ERRNO]
 
@@ -27,7 +27,7 @@ def main() -> None:
     flush = transfer.flush_filesystem
 
     def flush_at_the_end(directory: bytes) -> None:
-        # A disk that takes nothing more has what it took.
+        # A full disk keeps what was written.
         if len(sys.argv) > 2:
             library.disk_arm(0, 0, 0)
         flush(directory)

@@ -1,4 +1,4 @@
-"""A migration that is killed: run by test_killed.py.
+"""A migration to be killed: run by test_killed.py.
 
     python killing.py OPTIONS
 

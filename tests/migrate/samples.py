@@ -1,4 +1,4 @@
-"""Objects with hostile identifiers and file names, stores that hold them, and migrations of one chunk."""
+"""Objects with hostile identifiers and file names, stores with them, and migrations of one chunk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pressmark.migrate.rows import Row
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
 from pressmark.stores import Store
 
-#: What an object holds: names and bytes.
+#: Files of an object: names and bytes.
 Files = dict[str, bytes]
 
 IDENTIFIERS = (
@@ -37,7 +37,7 @@ IDENTIFIERS = (
     "x" * 90,
     "line\u2028separator",
 )
-#: Names that every kind of store but Vitro takes.
+#: Names that every kind of store except Vitro accepts.
 NAMES = (
     "a.txt",
     "deep/er/and deeper/b",
@@ -56,7 +56,7 @@ NAMES = (
 
 
 def objects(count: int = 20) -> dict[str, Files]:
-    """Return objects by their identifiers: each hostile name, empty files, equal files, and one larger than a read."""
+    """Return objects by identifier: hostile names, empty files, equal files, and one larger than a read."""
     found: dict[str, Files] = {}
     for number in range(count):
         base = IDENTIFIERS[number % len(IDENTIFIERS)]
@@ -79,7 +79,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> Store:
-    """Make a store that holds objects."""
+    """Make a store with these objects."""
     options: dict[str, Any] = {"layout": layout("0004")} if kind == "ocfl" else {}
     if kind in ("pairtree", "vitro"):
         options["durable"] = False
@@ -93,7 +93,7 @@ def make(kind: str, folder: Path, given: Mapping[str, Files], scratch: Path) -> 
 
 
 def one_file(given: Mapping[str, Files]) -> dict[str, Files]:
-    """Return the objects with one file each, called as Vitro can have it."""
+    """Return the objects with one file each, with a name that Vitro can store."""
     names = ("a b.txt", "\u00e9.txt", "100%.txt", "-x", "^20", ".b")
     return {
         identifier: {names[number % len(names)]: b"%d" % number * (number + 1)}
@@ -133,7 +133,7 @@ def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str
 
 
 def held(store: Store) -> dict[str, Files]:
-    """Return what a store holds: of bags their payload."""
+    """Return a store's objects and files: of bags the payload."""
     found: dict[str, Files] = {}
     for record in store.objects():
         assert record.id is not None
@@ -151,5 +151,5 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def errors(store: Store) -> list[Any]:
-    """Return what a strict check finds, with all digests."""
+    """Return the problems of a strict check with all digests."""
     return [one for one in store.check(digests=True).problems if one.severity == "error"]

@@ -1,4 +1,4 @@
-"""Stores with objects to migrate, and what plans and runs say of them."""
+"""Stores with objects to migrate, and the results of plans and runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pressmark import layouts, migrate, stores
 from pressmark.errors import MigrationError
 
-#: Stores that are not waited for until they are on the disk.
+#: Stores that do not flush to disk.
 QUICK: dict[str, dict[str, Any]] = {
     "pairtree": {"durable": False},
     "vitro": {"durable": False},
@@ -51,7 +51,7 @@ def contents(path: Path) -> dict[str, dict[str, bytes]]:
 
 
 def refused(*arguments: Any, **how: Any) -> tuple[MigrationError, list[dict[str, Any]]]:
-    """Plan what is refused; return the error and what is listed."""
+    """Make a plan that is refused; return the error and the listed conflicts."""
     with pytest.raises(MigrationError) as caught:
         migrate.plan(*arguments, **how)
     error = caught.value

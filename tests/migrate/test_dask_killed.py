@@ -1,4 +1,4 @@
-"""A migration on local processes and on a Dask cluster of two workers has one result, also when parts are killed.
+"""A migration gives the same result on local processes and on a Dask cluster, even with killed processes.
 
 The same Pairtree is migrated into OCFL roots: by two local processes; on a cluster on the loopback interface; while a
 worker is killed; and while the scheduler is killed, where the run fails and is resumed on another cluster. Each root
@@ -30,10 +30,10 @@ pytest.importorskip("distributed")
 
 OBJECTS = 12_000
 COMMAND = [sys.executable, "-m", "pressmark", "migrate"]
-# What differs between two runs that do the same.
+# Values that differ between equal runs.
 MOMENT = re.compile(rb'"created": "[^"]*"')
 OWN = ("started", "seconds", "host")
-# And after a kill, of objects that had arrived by then.
+# After a kill, also for objects that had arrived by then.
 AGAIN = ("status", "mode", "verify", "changed")
 
 
@@ -50,7 +50,7 @@ def make(folder: Path, count: int) -> None:
 
 
 def state(folder: Path) -> str:
-    """Return a digest of all names and bytes below a folder, moments and digests of inventories aside."""
+    """Return a digest of all names and bytes below a folder, except times and inventory digests."""
     whole = hashlib.sha256()
     for directory, folders, files in os.walk(folder):
         folders.sort()
@@ -66,7 +66,7 @@ def state(folder: Path) -> str:
 
 
 def rows(work: Path) -> list[dict[str, object]]:
-    """Return the rows of a run without what is its own."""
+    """Return the rows of a run without run-specific values."""
     with (work / "rows.jsonl").open() as lines:
         return [without(json.loads(line), OWN) for line in lines]
 
@@ -77,7 +77,7 @@ def without(row: dict[str, object], keys: tuple[str, ...]) -> dict[str, object]:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes], list[subprocess.Popen[bytes]]]]:
-    """Start a scheduler and two workers, each below a nanny; give the scheduler's file and the processes."""
+    """Start a scheduler and two workers with nannies; return the scheduler's file and the processes."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     file = folder / "scheduler.json"
@@ -105,7 +105,7 @@ def child_of(process: subprocess.Popen[bytes]) -> int:
 
 
 def migrated(source: Path, root: Path, *how: str, once: Callable[[], None] | None = None, expected: int = 0) -> None:
-    """Run the command; call ``once`` when the first chunk has its receipt."""
+    """Run the command; call ``once`` after the first receipt."""
     receipts = Path(f"{root}.migration", "receipts")
     command = [*COMMAND, str(source), str(root), "--to", "ocfl", "--layout", "0003", *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Work folders that an earlier version wrote, format 1: continued, finished, or refused, and never cleared blindly.
+"""Work folders of an earlier version (format 1): continued, finished or refused, never cleared blindly.
 
 The files are written here as that version wrote them, key by key, without help from the package.
 """
@@ -46,7 +46,7 @@ def written(path: Path, record: Any) -> None:
 
 
 class EarlierFolder:
-    """The work folder of a migration from a Pairtree to OCFL, one object a chunk.
+    """The work folder of a migration from a Pairtree to OCFL, with one object per chunk.
 
     :param move: the run removes sources
     """
@@ -75,7 +75,7 @@ class EarlierFolder:
         }
 
     def planned(self) -> EarlierFolder:
-        """Write what is there when a plan ends."""
+        """Write the files of a finished plan."""
         self.path.mkdir()
         lines = []
         for identifier, target in zip(IDS, TARGETS, strict=True):
@@ -122,7 +122,7 @@ class EarlierFolder:
     def _job(
         self, folder: Path, kind: str, unit: str, listing: str, lines: list[bytes], parameters: dict[str, Any]
     ) -> None:
-        """Write the run of a job over lines, one line a chunk."""
+        """Write the run of a job over lines, one line per chunk."""
         self.key = sha256(compact([kind, 1, self.options], sort_keys=True))
         chunks, start = [], 0
         for number, line in enumerate(lines):
@@ -138,7 +138,7 @@ class EarlierFolder:
         written(folder / "run.json", {**run, "parameters": parameters})
 
     def begun(self, done: int = 0) -> EarlierFolder:
-        """Write what a killed run leaves after some chunks; the destination has their objects."""
+        """Write the files of a run killed after some chunks, with their objects in the destination."""
         self.planned()
         written(self.path / "begun.json", {"at": "2026-11-22T17:13:41+00:00", "pid": 22324})
         stores.create("ocfl", self.destination, "0003")
@@ -189,7 +189,7 @@ class EarlierFolder:
         return compact(row) + b"\n"
 
     def finished(self) -> EarlierFolder:
-        """Write what is there when a run has ended."""
+        """Write the files of a finished run."""
         self.begun(done=3)
         rows = b"".join(map(self._row, range(3)))
         (self.path / "rows.jsonl").write_bytes(rows)
@@ -201,7 +201,7 @@ class EarlierFolder:
         return self
 
     def removing(self, removed: int = 1) -> EarlierFolder:
-        """Write what a run with ``move`` leaves that is killed while it removes sources."""
+        """Write the files of a run with ``move`` killed while it removes sources."""
         self.begun(done=3)
         lines = [self._row(number) for number in range(3)]
         (self.path / "copied.jsonl").write_bytes(b"".join(lines))
@@ -225,7 +225,7 @@ def statuses(run: migrate.Run) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock of a process on this machine that is gone is no obstacle."""
+    """The lock of a dead process on this machine does not block a run."""
     monkeypatch.setattr("platform.node", lambda: "gone")
 
 
@@ -245,7 +245,7 @@ def test_a_killed_run_is_resumed(pairtree: Path, tmp_path: Path, done: int) -> N
     run = migrate.resume(folder.path, options=options, threads=True)
     assert run.ok
     assert statuses(run) == ["ok"] * 3
-    # What was done is not done again.
+    # Finished chunks are not repeated.
     assert [path.read_bytes() for path in sorted((folder.path / "output").iterdir())][:done] == before
     assert contents(tmp_path / "root") == contents(pairtree)
     assert migrate.verify(folder.path, threads=True).ok
@@ -285,7 +285,7 @@ def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, cap
 
 
 def test_another_format_is_refused(pairtree: Path, tmp_path: Path) -> None:
-    """By its number, with the version that can continue; nothing is changed."""
+    """An unknown format is refused with its number and the version that can continue; nothing is changed."""
     folder = EarlierFolder(pairtree, tmp_path / "root").begun(1)
     run = json.loads((folder.path / "run.json").read_bytes())
     written(folder.path / "run.json", {**run, "format": 0, "version": "0.0.7"})
@@ -296,7 +296,7 @@ def test_another_format_is_refused(pairtree: Path, tmp_path: Path) -> None:
 
 
 def test_options_of_today_do_not_continue_it(pairtree: Path, tmp_path: Path) -> None:
-    """An option that the earlier version did not have has its default there."""
+    """Options that the earlier version did not have keep their defaults when it is continued."""
     folder = EarlierFolder(pairtree, tmp_path / "root", move=True).begun(1)
     options = migrate.make_options(
         pairtree, tmp_path / "root", to="ocfl", layout="0003", move=True, drop_empty_directories=True

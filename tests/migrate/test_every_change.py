@@ -15,7 +15,7 @@ from support.effort import stride
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: The distance between the changes that are tried.
+#: The distance between the tested changes.
 STRIDE = str(stride(53))
 
 
@@ -25,7 +25,7 @@ STRIDE = str(stride(53))
     ["pairtree ocfl copy", "vitro pairtree move", "ocfl ocfl move", "bags bags move", "pairtree bags move"],
 )
 def test_every_change(changes: str, tmp_path: Path, direction: str, how: str) -> None:
-    """Nothing is lost or said to be there that is not, and the run is gone on with to its end."""
+    """Nothing is lost or wrongly reported as present, and the run can be resumed to its end."""
     tests = str(Path(__file__).parents[1])
     path = [str(Path(pressmark.__file__).parent.parent), tests, os.environ.get("PYTHONPATH")]
     environment = {**os.environ, "LD_PRELOAD": changes, "PYTHONPATH": os.pathsep.join(filter(None, path))}

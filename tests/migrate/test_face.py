@@ -1,4 +1,4 @@
-"""The names that the package passes on."""
+"""The public names of the package."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pressmark import migrate
 
 
 def test_no_module_is_called_as_a_function() -> None:
-    """Importing a module puts it in the place of whatever has its name in the package."""
+    """No submodule has the name of a public function: importing it would replace the function."""
     assert set(migrate.__all__) & {module.name for module in pkgutil.iter_modules(migrate.__path__)} == set()

@@ -1,4 +1,4 @@
-"""What goes wrong with one object is its own status, and the rest is done."""
+"""A failure of one object is its own status, and the rest is migrated."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ Faulty = Callable[..., dict[str, Row]]
 
 @pytest.fixture(scope="session")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library by which files cannot be opened or read."""
+    """The library that makes opening or reading a file fail."""
     return library(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
 
 
 def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:
-    """Migrate in a process of its own, and return the rows."""
+    """Migrate in a child process, and return the rows."""
     file = folder.with_name("options.json")
     file.write_text(json.dumps(options(source, to, folder, **more).record()))  # type: ignore[arg-type]
     tests = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, 
 
 @pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
 def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str) -> None:
-    """Failing disks, closed files, files that change: each its own status; what passes is tried again."""
+    """Bad disks, unreadable files and changing files have distinct statuses; transient errors are retried."""
     given = {
         **GIVEN,
         "io": {"one": b"1", "eio-x": b"2"},
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str) -> None:
 
 @pytest.mark.parametrize("to", ["ocfl", "pairtree"])
 def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str) -> None:
-    """What is there is whole, and the rest failed for want of room."""
+    """On a full disk, migrated objects are complete, and the others fail for lack of space."""
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
     rows = faulty(source, to, tmp_path / "destination", changes, "40" if to == "ocfl" else "30", str(-errno.ENOSPC))
     found = {(row.status, row.error_code) for row in rows.values()}
@@ -108,7 +108,7 @@ def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str) -> N
 
 
 def test_a_destination_that_may_not_be_written_to(tmp_path: Path, changes: str) -> None:
-    """A single refusal is one object's."""
+    """A write that is refused fails only its object."""
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
     rows = faulty(source, "ocfl", tmp_path / "destination", changes, "20", str(errno.EACCES))
     assert sorted((row.status, row.error_code) for row in rows.values()) == [
@@ -118,7 +118,7 @@ def test_a_destination_that_may_not_be_written_to(tmp_path: Path, changes: str) 
 
 
 def test_a_flipped_byte_is_found_by_reading_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies in the destination is compared with what was copied, not with what its inventory might say."""
+    """Verification compares the destination with what was copied, not with its inventory."""
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
 
     def flip(root: bytes) -> None:
@@ -132,7 +132,7 @@ def test_a_flipped_byte_is_found_by_reading_again(tmp_path: Path, monkeypatch: p
     assert {name: row.status for name, row in rows.items()} == {
         name: "digest_mismatch" if name == "bb2" else "ok" for name in GIVEN
     }
-    # Found again, and never taken for the same.
+    # Detected again, and never treated as equal.
     again, _ = migrate(source, "ocfl", tmp_path / "root")
     assert {name: row.status for name, row in again.items()} == {
         name: "digest_mismatch" if name == "bb2" else "exists_same" for name in GIVEN
@@ -141,7 +141,7 @@ def test_a_flipped_byte_is_found_by_reading_again(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
 def test_objects_that_are_there(tmp_path: Path, to: str) -> None:
-    """An equal object is the same, a different one is left alone, or replaced where that is asked for."""
+    """An equal object is skipped, a different one is kept, or replaced on request."""
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
     migrate(source, to, tmp_path / "there")
     write(tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2", {"one": b"changed"})
@@ -160,7 +160,7 @@ def test_objects_that_are_there(tmp_path: Path, to: str) -> None:
 
 
 def test_places_that_others_hold(tmp_path: Path) -> None:
-    """Another object's place, and what is within an object, are collisions."""
+    """A path held by another object, or inside one, is a collision."""
     from pressmark import layout
 
     flat = layout("0012", delimiters=["."])
@@ -171,7 +171,7 @@ def test_places_that_others_hold(tmp_path: Path) -> None:
 
 
 def test_bags_that_are_not_what_their_manifests_say(tmp_path: Path) -> None:
-    """Payload and tag files are compared on the way; incomplete bags are not taken."""
+    """Payload and tag files are compared during the copy; incomplete bags are refused."""
     bags = BagFolder.create(tmp_path / "bags")
     for name in ("good", "payload", "tag", "incomplete", "more"):
         bags.put(name, write(tmp_path / "in" / name, {"one": b"1"}))
@@ -194,7 +194,7 @@ def test_bags_that_are_not_what_their_manifests_say(tmp_path: Path) -> None:
 
 
 def test_a_bag_is_validated_whatever_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is not valid never arrives, though the system cannot say for a moment what it is."""
+    """An invalid bag never arrives, whichever system call fails."""
     bag = BagFolder.create(tmp_path / "bags").put("aa1", write(tmp_path / "given", {"one": b"1"}))
     source = make("pairtree", tmp_path / "source", {}, tmp_path / "in")
     write(tmp_path / "bags", {f"{bag.path}/data/one": b"2"})
@@ -221,7 +221,7 @@ def test_a_bag_is_validated_whatever_look_fails(tmp_path: Path, monkeypatch: pyt
 
 
 def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) -> None:
-    """Moved or copied whole, or as their newest version: nothing broken arrives as if it were good."""
+    """A broken OCFL object does not arrive as a good one, whether moved, copied whole, or by its newest version."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     for name in ("aa1", "bb2"):
         place = tmp_path / "source" / pressmark.layout("0004").map_id(name)
@@ -239,7 +239,7 @@ def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) ->
     rows, _ = migrate(source, "pairtree", tmp_path / "tree")
     assert rows["aa1"].status == "digest_mismatch"
     rows, root = migrate(source, "ocfl", tmp_path / "moved", move=True)
-    # What is moved is not read; that is for a verification.
+    # A moved object is not read; verification reads it.
     assert {name: row.status for name, row in rows.items()} == {
         "aa1": "ok",
         "bb2": "source_invalid",
@@ -253,7 +253,7 @@ def test_ocfl_objects_that_are_not_what_their_inventories_say(tmp_path: Path) ->
 @pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("to", ["pairtree", "bags"])
 def test_a_file_that_an_inventory_names_and_the_object_lacks(tmp_path: Path, to: str, there: bool) -> None:
-    """The source is to be mended, whether it is copied, moved or compared with what is there."""
+    """A missing content file is a damaged source, whether the object is copied, moved or compared."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     if there:
         migrate(source, to, tmp_path / "moved")
@@ -266,7 +266,7 @@ def test_a_file_that_an_inventory_names_and_the_object_lacks(tmp_path: Path, to:
 
 
 def test_what_is_gone_or_linked(tmp_path: Path) -> None:
-    """Objects that were removed since the plan, and symbolic links, which are refused or followed."""
+    """Objects removed since the plan are reported; symbolic links are refused or followed."""
     from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
     from .samples import entries
@@ -287,7 +287,7 @@ def test_what_is_gone_or_linked(tmp_path: Path) -> None:
 
 
 def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
-    """Have something done once, when ``first`` was copied and before ``then`` is."""
+    """Call a hook once, after ``first`` is copied and before ``then`` is."""
     copied, done = threading.Event(), threading.Event()
     copy = copying.copy_file
 
@@ -306,7 +306,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
         monkeypatch.setattr(module, "copy_file", hooked)
 
 
-# More than the kernel for small objects takes, which opens the directory once for all of it.
+# More than the kernel for small objects accepts, which opens the directory only once.
 OLD, NEW = (dict.fromkeys(("first", "then"), version * 40000) for version in (b"old", b"new"))
 
 
@@ -315,7 +315,7 @@ OLD, NEW = (dict.fromkeys(("first", "then"), version * 40000) for version in (b"
 def test_an_object_that_is_replaced_between_two_of_its_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
-    """Files of two versions are no object, though each of them is whole; nothing of it is left."""
+    """Files of two versions are not stored as one object, and nothing of it remains."""
     source, place, given = replaceable(kind, tmp_path)
 
     def swap() -> None:
@@ -325,7 +325,7 @@ def test_an_object_that_is_replaced_between_two_of_its_files(
     between_files(monkeypatch, swap)
     rows, store = migrate(source, to, tmp_path / "destination", copy_mode="copy")
     assert rows["aa1"].status == "source_invalid"
-    # What makes a bag of a directory sees that by itself.
+    # The creation of a bag from a directory notices that itself.
     assert rows["aa1"].error_code == ("source" if (kind, to) == ("encapsulated", "bags") else "changed-while-read")
     assert "changed" in str(rows["aa1"].error)
     assert held(store) == {}
@@ -340,7 +340,7 @@ def test_an_object_that_is_replaced_between_two_of_its_files(
 def test_what_is_put_beside_an_object_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
-    """It is no change of the object."""
+    """A file added beside an object is not a change of the object."""
     source, place, _given = replaceable(kind, tmp_path)
     beside = place / "xy" if kind == "loose" else place.parent / "xy"
     between_files(monkeypatch, lambda: write(beside / "xyz", {"one": b"1"}))
@@ -350,7 +350,7 @@ def test_what_is_put_beside_an_object_while_it_is_read(
 
 
 def replaceable(kind: str, folder: Path) -> tuple[Store, Path, Path]:
-    """Make a source of one object, and return it, the object's directory, and another version of that."""
+    """Make a source of one object, and return it, the object's directory, and another version of the object."""
     if kind == "bag":
         bags = BagFolder.create(folder / "source")
         bags.put("aa1", write(folder / "old", {"one": b"1"}))

@@ -1,4 +1,4 @@
-"""Migrations that are killed at random moments, or twice at work: nothing is lost, half there, or there twice."""
+"""Migrations killed at random moments, or run twice at once: nothing is lost, incomplete or duplicated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 KILLS = repeats(2)
 OBJECTS = 60 if LONG else 30
-# What a killed run may leave, and a repair removes.
+# Leftovers of a killed run, which a repair removes.
 LEFT = {"leftover", "empty", "unfinished", "directory-empty", "extensions-file"}
 
 DIRECTIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -62,7 +62,7 @@ def problems_of(store: Store) -> set[str]:
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_killed_at_any_moment(tmp_path: Path, direction: str, implementations: list[Implementation]) -> None:
-    """Whatever is in the destination is whole, the source is harmed in nothing, and another run finishes it."""
+    """Every object in the destination is complete, the source is unharmed, and another run finishes."""
     kind, to, more = DIRECTIONS[direction]
     given = objects(OBJECTS)
     chosen = random.Random(direction)
@@ -88,14 +88,14 @@ def test_killed_at_any_moment(tmp_path: Path, direction: str, implementations: l
         if process.returncode == 0:
             longest = min(longest, time.monotonic() - begun)
         look(given, source, settings.open_destination(), moved=bool(more))
-        # Now and then it is killed again on its way on, before it is finished.
+        # Sometimes it is killed again before it finishes.
         rounds = 0 if rounds == 2 or number == KILLS - 1 or process.returncode == 0 else rounds + 1
         if not rounds:
             finish(given, source, to, destination_path, more, pristine)
 
 
 def look(given: dict[str, Files], source: Store, destination: Store, moved: bool) -> None:
-    """Look at both stores before anybody has cleaned up."""
+    """Check both stores before any cleaning."""
     assert problems_of(destination) <= LEFT
     assert problems_of(source) <= LEFT
     there, here = held(destination), held(source)
@@ -110,7 +110,7 @@ def look(given: dict[str, Files], source: Store, destination: Store, moved: bool
 def finish(
     given: dict[str, Files], source: Store, to: str, folder: Path, more: dict[str, Any], pristine: Store
 ) -> None:
-    """Let it go on to the end: it is as if nothing had happened."""
+    """Run to the end, with the result of an uninterrupted run."""
     before = tree(Path(source.root))
     rows, destination = migrate(source, to, folder, **more)
     assert {row.status for row in rows.values()} <= GOOD
@@ -128,7 +128,7 @@ def finish(
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_two_at_once(tmp_path: Path, direction: str) -> None:
-    """The same chunk by two processes: every object is there once, and whole."""
+    """If two processes run the same chunk, every object is stored once and complete."""
     kind, to, more = DIRECTIONS[direction]
     given = objects(OBJECTS)
     source = make(kind, tmp_path / "source", given, tmp_path / "given")

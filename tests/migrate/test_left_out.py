@@ -1,4 +1,4 @@
-"""What of an object does not go: a plan warns of it, its row names it, and a move keeps the source for it."""
+"""Omitted parts of an object: the plan warns, the row names them, and a move keeps the source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def root_of(source: Path, identifier: str) -> Path:
 
 
 def stage(place: Path) -> None:
-    """Have a mutable HEAD in an object's root, as ocfl-java leaves it (extension 0005)."""
+    """Add a mutable HEAD to an object's root, as ocfl-java does (extension 0005)."""
     head = place / HEAD / "head"
     write(head / "content" / "r1" / "staged.txt", b"the only copy")
     write(head / "inventory.json", json.dumps({"head": "v2"}).encode())
@@ -64,7 +64,7 @@ def empty(place: Path) -> None:
 
 
 def unused(place: Path) -> None:
-    """A content file that the manifest has, and no version's state."""
+    """A content file in the manifest but not in any version's state."""
     write(place / "v1" / "content" / "unused.txt", b"unused")
     document = json.loads((place / "inventory.json").read_bytes())
     document["manifest"]["ab" * 64] = ["v1/content/unused.txt"]
@@ -128,7 +128,7 @@ def test_without_a_move_it_is_said_what_does_not_go(root: Path, tmp_path: Path, 
 
 
 def test_an_object_that_is_staged_only_stays(tmp_path: Path) -> None:
-    """It has an empty first version: all of it is in the mutable HEAD."""
+    """An object that exists only in a mutable HEAD, with an empty first version, keeps its source."""
     root = OcflRoot.create(tmp_path / "source", layout("0004"))
     (tmp_path / "nothing").mkdir()
     root.put("staged", tmp_path / "nothing")
@@ -149,7 +149,7 @@ def test_older_versions_are_said_to_be_left_out(root: Path, tmp_path: Path) -> N
 
 
 def test_what_describes_the_versions_themselves_goes_with_them(tmp_path: Path) -> None:
-    """Inventories, sidecars, declarations, and how content paths are made: nothing of it keeps a source."""
+    """Inventories, sidecars, declarations and path mapping files do not keep a source."""
     root = OcflRoot.create(tmp_path / "source", layout("0004"), content_paths=layout("0011"))
     for number, data in enumerate((b"same", b"same", b"other")):
         write(tmp_path / "given" / f"{number}.txt", data)
@@ -186,7 +186,7 @@ def test_a_check_warns_of_what_is_in_no_version(root: Path) -> None:
 
 
 def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> None:
-    """HathiTrust's trees have such: renaming the link would have it lead nowhere."""
+    """An encapsulating directory that is a link, as in HathiTrust's trees, is copied: a renamed link would dangle."""
     source = made(tmp_path / "source", ["abc"])
     place = source / "pairtree_root" / "ab" / "c"
     os.rename(place / "abc", tmp_path / "partition")
@@ -198,7 +198,7 @@ def test_an_encapsulating_directory_that_is_a_link_is_copied(tmp_path: Path) -> 
 
 
 def test_a_mutable_head_is_not_cut_off(root: Path, tmp_path: Path) -> None:
-    """A version that is written beneath it has ocfl-java refuse the object: neither a put nor a migration does that."""
+    """A put and a migration refuse an object with a mutable HEAD: ocfl-java would reject a version added below it."""
     place = root_of(root, "kept")
     write(tmp_path / "new.txt", b"new")
     store = stores.open(root)
@@ -238,7 +238,7 @@ def test_a_mutable_head_that_comes_while_a_version_is_written(
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Path:
-    """A Pairtree with an object that has empty directories, and one that has none."""
+    """A Pairtree with two objects, one with empty directories."""
     source = made(tmp_path / "trees", ["kept", "plain"])
     (source / "pairtree_root" / "ke" / "pt" / "kept" / "empty" / "er").mkdir(parents=True)
     return source
@@ -246,7 +246,7 @@ def trees(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("to", ["ocfl", "vitro"])
 @pytest.mark.parametrize("drop", [False, True])
-def test_a_move_keeps_empty_directories_unless_told_otherwise(trees: Path, tmp_path: Path, to: str, drop: bool) -> None:
+def test_a_move_keeps_empty_directories_unless_dropped(trees: Path, tmp_path: Path, to: str, drop: bool) -> None:
     layout = {"layout": "0004"} if to == "ocfl" else {}
     run, rows = moved(trees, to, tmp_path / "new", drop_empty_directories=drop, **layout)
     assert run.plan.warnings == {"left-out": 1}
@@ -263,7 +263,7 @@ def test_a_move_keeps_empty_directories_unless_told_otherwise(trees: Path, tmp_p
 
 
 def test_what_was_there_already_is_noted_as_well(trees: Path, tmp_path: Path) -> None:
-    """A run that is gone on with finds objects that it has stored before: of those the same is to be said."""
+    """A resumed run reports omissions for objects that it stored before, too."""
     for status in ("ok", "exists_same"):
         run, rows = moved(trees, "ocfl", tmp_path / "new", move=False, layout="0004")
         assert (run.ok, run.by_status, run.noted) == (True, {status: 2}, 1)
@@ -271,7 +271,7 @@ def test_what_was_there_already_is_noted_as_well(trees: Path, tmp_path: Path) ->
 
 
 def improper(source: Path) -> Path:
-    """Leave an object in several names, and an empty directory among them."""
+    """Make an object of several names, with an empty directory among them."""
     place = source / "pairtree_root" / "ke" / "pt"
     os.rename(place / "kept" / "data.txt", place / "data.txt")
     return place
@@ -288,7 +288,7 @@ def test_empty_directories_go_where_they_can(trees: Path, tmp_path: Path, to: st
     found = {name for name, _path in stores.open(tmp_path / "new").get("kept").empty_directories()}
     assert found == {"kept/empty/er" if change else "empty/er"}
     assert os.listdir(trees / "pairtree_root") == []
-    # And back, out of the bag that was made.
+    # And back, out of the bag just made.
     run, _rows = moved(tmp_path / "new", "pairtree", tmp_path / "back", copy_mode="copy")
     assert run.ok
     assert {name for name, _path in stores.open(tmp_path / "back").get("kept").empty_directories()} == found
@@ -303,7 +303,7 @@ def test_links_to_empty_directories_are_followed_where_that_is_asked_for(trees: 
 
 
 def test_an_empty_directory_that_the_same_object_has_not(trees: Path, tmp_path: Path) -> None:
-    """The files are the same: only the source has the directory, which is all that there is of it."""
+    """If the files are equal, only the source's empty directory is reported."""
     made(tmp_path / "new", ["kept", "plain"])
     run, rows = moved(trees, "pairtree", tmp_path / "new")
     assert (run.by_status, run.kept) == ({"exists_same": 2}, 1)
@@ -312,7 +312,7 @@ def test_an_empty_directory_that_the_same_object_has_not(trees: Path, tmp_path: 
 
 
 def test_empty_directories_beside_the_payload(tmp_path: Path) -> None:
-    """A bag that a migration has made is unwrapped only if nothing was put beside its payload, not even a directory."""
+    """A bag of a migration is unwrapped only if nothing was added beside its payload, not even a directory."""
     source = made(tmp_path / "trees", ["kept"])
     moved(source, "bags", tmp_path / "bags")
     (tmp_path / "bags" / "kept" / "tags").mkdir()

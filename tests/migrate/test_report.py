@@ -1,4 +1,4 @@
-"""The report: rows as tables, in short, and as a page for people."""
+"""The report: rows as tables, a summary, and an HTML page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTILE = f"a\u202eb{MARKUP}\n{{{{ 7 * 7 }}}}"
 
 
 def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
-    """Return a row, as a run has it."""
+    """Return a row as a run writes it."""
     good = status in migrate.GOOD
     given: dict[str, Any] = {
         "source": f"pairtree_root/{identifier}",
@@ -61,7 +61,7 @@ def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
 
 
 def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished", **plan: Any) -> Path:
-    """Write the work folder of a run that has ended with these rows."""
+    """Write the work folder of a finished run with these rows."""
     work = folder / "root.migration"
     work.mkdir()
     written = 0
@@ -80,17 +80,17 @@ def finished(folder: Path, rows: Iterable[migrate.Row], state: str = "finished",
     return work
 
 
-# --- in short ---------------------------------------------------------------------------------------------------------
+# --- summary ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_status_has_a_way_out() -> None:
-    """No status leaves a person without a next step."""
+    """Every status has a remedy."""
     assert list(REMEDIES) == list(migrate.STATUSES)
     assert all(REMEDIES[status] == "nothing" for status in migrate.GOOD)
 
 
 def test_rows_in_short() -> None:
-    """Objects, files and bytes by status, mode, verification and machine; only the first few rows are kept."""
+    """The summary counts objects, files and bytes by status, mode, verification and machine, and keeps few rows."""
     rows = [
         *(row(f"f{number}", "copy_failed", host="node2") for number in range(FIRST + 7)),
         *(row(f"o{number}") for number in range(3)),
@@ -123,7 +123,7 @@ def test_rows_in_short() -> None:
 
 
 def test_pauses_do_not_count() -> None:
-    """What is measured is work: a run that was resumed a day later was not slow."""
+    """Pauses do not count: the rate covers working time only."""
     clock = Clock()
     assert (clock.busy, clock.started, clock.ended) == (0, None, None)
     for day in ("21", "22"):
@@ -136,7 +136,7 @@ def test_pauses_do_not_count() -> None:
 
 
 def test_a_long_run_is_measured_in_little_memory() -> None:
-    """Of a run of weeks, only so many stretches of time are kept."""
+    """A long run keeps a bounded number of time spans."""
     clock = Clock()
     for day in range(1, 29):
         clock.add(f"2026-11-{day:02}T00:00:00Z", 86_400.0)
@@ -159,7 +159,7 @@ def reported(work: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "ROWS.NDJSON"])
 def test_json_lines(tmp_path: Path, name: str) -> None:
-    """All rows, as they are."""
+    """All rows as they are."""
     path = reported(finished(tmp_path, ROWS), name)
     data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
     assert [migrate.Row.parse(line) for line in data.splitlines()] == ROWS
@@ -167,7 +167,7 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz"])
 def test_csv(tmp_path: Path, name: str) -> None:
-    """A header and a line a row; identifiers can be given back as a list, octet by octet."""
+    """CSV has a header and one line per row; its identifiers can be used as a list, byte for byte."""
     work = finished(tmp_path, ROWS)
     path = reported(work, name)
     data = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
@@ -184,7 +184,7 @@ def test_csv(tmp_path: Path, name: str) -> None:
 
 
 def test_csv_of_line_ends(tmp_path: Path) -> None:
-    """Identifiers with a line end of any kind are one field."""
+    """An identifier with any line end is one field."""
     from pressmark.tabular.identifiers import read_identifiers
 
     rows = [row(identifier) for identifier in ("a\nb", "a\rb", "a\r\nb", "end\r", 'a\r"b"', "plain")]
@@ -195,7 +195,7 @@ def test_csv_of_line_ends(tmp_path: Path) -> None:
 
 
 def test_csv_of_what_is_no_text(tmp_path: Path) -> None:
-    """Octets are themselves, and a surrogate that stands for none is visible; neither spoils the other."""
+    """Bytes are preserved, and an unpaired surrogate is visible; neither changes the other."""
     path = reported(finished(tmp_path, [row("x\udc80"), row("y\ud800z\udcff")]), "rows.csv")
     first, second = path.read_bytes().splitlines()[1:]
     assert first.startswith(b"x\x80,x\x80,")
@@ -204,7 +204,7 @@ def test_csv_of_what_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not PYARROW, reason="Parquet needs pyarrow")
 def test_parquet(tmp_path: Path) -> None:
-    """Numbers are numbers and times are times; octets that are not UTF-8 are visible."""
+    """Numbers and times have their types; bytes that are not UTF-8 are visible."""
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(reported(finished(tmp_path, ROWS), "rows.parquet"))
@@ -225,7 +225,7 @@ def finished_again(folder: Path, rows: Sequence[migrate.Row]) -> Path:
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
 def test_rows_are_never_all_in_memory(tmp_path: Path, name: str) -> None:
-    """Rows go through one after another."""
+    """Rows are streamed, never all in memory."""
     work = finished(tmp_path, (row(f"id{number}") for number in range(5_000)))
     migrate.report(work, tmp_path / f"before-{name}")
     tracemalloc.start()
@@ -239,7 +239,7 @@ def test_rows_are_never_all_in_memory(tmp_path: Path, name: str) -> None:
 
 
 def test_rows_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
-    """Then they are those of the chunks that are done, not those of an earlier end."""
+    """The rows of an unfinished run are those of its finished chunks, not of an earlier end."""
     source = made(tmp_path / "source", ["a1", "b2"])
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
     migrate.report(plan, tmp_path / "none.jsonl")
@@ -258,7 +258,7 @@ def test_rows_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["report", "report.doc", "report.html.gz", "report.parquet.gz", ".html", "report.gz"])
 def test_unknown_endings(tmp_path: Path, name: str) -> None:
-    """What a name does not tell is asked for, before anything is written."""
+    """An unknown file extension is refused before anything is written."""
     with pytest.raises(ReportError, match="unknown report format"):
         check_report(tmp_path / name)
     assert os.listdir(tmp_path) == []
@@ -266,7 +266,7 @@ def test_unknown_endings(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(("name", "package"), [("a.html", "jinja2"), ("a.parquet", "pyarrow")])
 def test_a_package_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str) -> None:
-    """One line says what is missing, how to get it, and what goes without."""
+    """A missing package is reported in one line, with the remedy and the alternative."""
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda one: None if one == package else found(one))
     work = finished(tmp_path, ROWS)
@@ -281,7 +281,7 @@ def test_a_package_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    """A directory that is not there is found out before a run of days; what was there stays where writing fails."""
+    """An unusable report path is refused before the run, and a failed write keeps the existing file."""
     with pytest.raises(ReportError, match="parent directory not found"):
         check_report(tmp_path / "no" / "report.csv")
     (tmp_path / "folder.csv").mkdir()
@@ -304,7 +304,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_work_folder_without_its_run(tmp_path: Path) -> None:
-    """A plan whose chunks are gone is an error of one line."""
+    """A plan without its chunks is a one-line error."""
     work = finished(tmp_path, ROWS, "begun")
     with pytest.raises(JobError):
         migrate.report(work, tmp_path / "rows.csv")
@@ -312,12 +312,12 @@ def test_a_work_folder_without_its_run(tmp_path: Path) -> None:
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
-# Elements without an end.
+# Void elements.
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """A page, checked while it is read: everything that is opened is closed."""
+    """A page parsed with a check that every element is closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -358,7 +358,7 @@ def page_of(work: Path | migrate.Run) -> Page:
 
 @needs_jinja2
 def test_the_page_says_everything(tmp_path: Path) -> None:
-    """Verdict, totals, what failed and the way out, options, machines and times: on one page that asks for nothing."""
+    """The page has verdict, totals, failures with remedies, options, machines and times, and loads nothing."""
     rows = [
         *(row(f"f{number}", "copy_failed") for number in range(FIRST + 19)),
         row("full", "copy_failed", error_code="no-space"),
@@ -405,7 +405,7 @@ def test_the_page_says_everything(tmp_path: Path) -> None:
 
 @needs_jinja2
 def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
-    """Its language is said, headings go down one by one, tables have captions and heads, and nothing is fetched."""
+    """The page declares its language, nests headings, labels tables, and loads nothing."""
     work = finished(tmp_path, [row("a"), row("b", "unverified"), row("c", "exists_different")])
     outcome = outcome_of(work)
     text = page_text(outcome, summarize(outcome.lines()))
@@ -470,7 +470,7 @@ def test_the_page_can_be_read_by_anybody(tmp_path: Path) -> None:
     ],
 )
 def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str) -> None:
-    """A sentence in plain words; all is well only where it is."""
+    """The verdict is one plain sentence, and positive only if every object is migrated."""
     outcome = outcome_of(finished(tmp_path, rows))
     verdict = verdict_of(outcome, summarize(outcome.lines()))
     assert verdict.kind == kind
@@ -479,7 +479,7 @@ def test_verdicts(tmp_path: Path, rows: list[migrate.Row], kind: str, words: str
 
 
 def test_verdict_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
-    """It never reads as if it had."""
+    """The verdict of an unfinished run never reads as finished."""
     work = finished(tmp_path, [row("a"), row("b", "copy_failed")], "begun", objects=5)
     outcome = Outcome(migrate.Plan.open(work), "begun", str(work / "rows.jsonl"))
     verdict = verdict_of(outcome, summarize(outcome.lines()))
@@ -491,7 +491,7 @@ def test_verdict_of_a_run_that_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_verdict_of_a_verification_of_several_runs(tmp_path: Path) -> None:
-    """A catch-up may have few objects of its own: those of the runs before it are read with them."""
+    """The verification of a catch-up includes the objects of earlier runs."""
     source = made(tmp_path / "source", ["a1", "b2"])
     first = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003")
     migrate.run(first, threads=True)
@@ -505,7 +505,7 @@ def test_verdict_of_a_verification_of_several_runs(tmp_path: Path) -> None:
 
 @needs_jinja2
 def test_the_page_of_a_verification(tmp_path: Path) -> None:
-    """It is about reading again, and says which objects are not as they were migrated."""
+    """The page of a verification names the objects that changed since their migration."""
     source = made(tmp_path / "source", ["a1", "b2"])
     migrate.run(migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003"), threads=True)
     work = tmp_path / "root.migration"
@@ -525,7 +525,7 @@ def test_the_page_of_a_verification(tmp_path: Path) -> None:
 @needs_jinja2
 @pytest.mark.parametrize("to", ["bags", "pairtree", "vitro", "ocfl"])
 def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
-    """It says that nothing is done yet, and how to go on; whatever was asked for has its place."""
+    """The page of a run that has just started says so, and how to continue."""
     source = made(tmp_path / "source", ["a1", "b2"])
     how: dict[str, Any] = {"bags": {"algorithms": ("md5",)}, "ocfl": {"layout": "0011"}}.get(to, {})
     if to == "pairtree":
@@ -544,19 +544,19 @@ def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
 
 @needs_jinja2
 def test_the_page_of_nothing(tmp_path: Path) -> None:
-    """A run without objects is well."""
+    """A run without objects is successful."""
     text = page_of(finished(tmp_path, [])).text
     assert "The source has no objects to migrate." in text
     assert "What to do" not in text
 
 
 def test_formats_are_known_by_their_endings() -> None:
-    """Every ending is one of a format, in any case."""
+    """Every file extension selects one format, in any case."""
     assert {format_of(f"A{ending.upper()}") for ending in FORMATS} == set(FORMATS.values())
 
 
 def test_facts_of_a_line() -> None:
-    """They are those of the row, whatever its texts look like."""
+    """The facts of a line are those of the row, whatever its texts contain."""
     look = '","status":"ok","mode":"copy","files":9,"bytes":9,"verify":"none","error_code":"x",\\"status\\":"'
     for mode in (None, "copy"):
         for code in (None, "source_kept"):

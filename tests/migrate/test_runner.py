@@ -1,4 +1,4 @@
-"""Runs: from a plan to the end, whoever does the chunks and however often it is interrupted."""
+"""Runs from the plan to the end, with any executor and any interruption."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pressmark.stores.ocfl import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 
-# Each in a directory of its own, so that chunks may end at any of them.
+# Each in its own directory, so that chunks may end at any of them.
 IDS = [f"ark:/13030/b{number:02}x" for number in range(12)]
 FILES = {"one.txt": b"1", "sub/two.bin": b"22" * 300}
 
@@ -50,7 +50,7 @@ def to_ocfl(source: Path, destination: Path, **how: Any) -> migrate.Plan:
 
 
 def stopping(after: int) -> Callable[[], bool]:
-    """Return what says, after so many questions, that it is enough."""
+    """Return a function that is true after this many calls."""
     left = after
 
     def stop() -> bool:
@@ -65,7 +65,7 @@ def remaining(run: migrate.Run) -> list[str]:
     return (Path(run.work) / "remaining.txt").read_text().splitlines()
 
 
-# --- who does it ------------------------------------------------------------------------------------------------------
+# --- executors --------------------------------------------------------------------------------------------------------
 
 
 def check(run: migrate.Run, source: Path, destination: Path) -> None:
@@ -95,7 +95,7 @@ def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, workers: str) -> 
     assert events[-2].objects == events[-2].of_objects == 12
 
 
-# What its threads and sockets leave to the garbage collector is Dask's affair.
+# Threads and sockets left to the garbage collector are Dask's.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_dask(pairtree: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
         assert (Path(plan.work) / "receipts" / name).read_bytes() == content
     with pytest.raises(MigrationError, match="is finished"):
         migrate.run(plan, threads=True)
-    # Resuming what is finished says how it ended.
+    # Resuming a finished run returns its result.
     assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
 
 
@@ -223,7 +223,7 @@ def test_a_run_that_ends_anywhere_is_resumed(
 def test_a_work_folder_that_cannot_be_written_for_a_moment(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, move: bool
 ) -> None:
-    """Whichever flush fails, the error is a run's own, and what was begun is gone on with."""
+    """A failed flush of the work folder is the run's error, and the run can be resumed."""
     fsync = os.fsync
     calls = at = 0
 
@@ -256,7 +256,7 @@ def test_a_work_folder_that_cannot_be_written_for_a_moment(
 
 @pytest.mark.parametrize("error", [OSError("timed out"), ConnectionResetError(errno.ECONNRESET, "reset")])
 def test_what_no_disk_says_is_not_said_of_the_work_folder(source: Path, tmp_path: Path, error: OSError) -> None:
-    """A cluster that cannot be reached, or a listener that has left, is what it is."""
+    """An unreachable cluster or a closed listener is not reported as an error of the work folder."""
     made(source, IDS[:1])
 
     class Unreachable(ThreadPoolExecutor):
@@ -309,7 +309,7 @@ def test_an_output_that_was_changed(pairtree: Path, tmp_path: Path) -> None:
     assert migrate.resume(plan, threads=True).ok
 
 
-# --- what is not done -------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 def test_identifiers_that_are_not_there(pairtree: Path, tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_move_leaves_an_empty_source(pairtree: Path, tmp_path: Path, to: str) 
 def test_a_move_leaves_directories_that_may_not_be_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, to: str
 ) -> None:
-    """Somebody else's empty directories stay, and the run has ended well all the same."""
+    """Empty directories that cannot be removed stay, and the run succeeds."""
     source = made(tmp_path / "source", IDS, FILES, kind=kind, layout=layout_or_none("0003" if kind == "ocfl" else None))
     before = contents(source)
 
@@ -407,7 +407,7 @@ def test_a_move_that_is_interrupted_before_sources_are_removed(pairtree: Path, t
     plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
     first = migrate.run(plan, workers=1, threads=True, stop=stopping(1))
     assert not first.complete
-    # Nothing is removed before all is there.
+    # Nothing is removed before everything has arrived.
     assert contents(pairtree) == before
     second = migrate.resume(plan, workers=1, threads=True, stop=stopping(plan.chunks + 1))
     third = migrate.resume(plan, threads=True)
@@ -428,7 +428,7 @@ def test_rows_stay_as_they_are_once_sources_go(pairtree: Path, tmp_path: Path) -
     plan = planned(pairtree, tmp_path / "root", to="bags", move=True)
     migrate.run(plan, threads=True)
     work = Path(plan.work)
-    # A chunk that is done again finds nothing in the source any more.
+    # A repeated chunk finds nothing in the source.
     sorted((work / "output").iterdir())[0].unlink()
     assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
     (work / "copied.jsonl").write_bytes((work / "copied.jsonl").read_bytes()[1:])
@@ -467,7 +467,7 @@ def test_a_source_that_changed_is_kept(pairtree: Path, tmp_path: Path, monkeypat
 def test_a_move_keeps_what_changes_while_it_is_compared(
     pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that is changed after it was read, and before the object's end: the removal must see that."""
+    """A file changed after it was read keeps its source."""
     migrate.run(to_ocfl(pairtree, tmp_path / "root", ids=IDS[:1]), threads=True)
     file = Path(os.fsdecode(dict(stores.open(pairtree).get(IDS[0]).files())["one.txt"]))
     read = direction.read_files
@@ -485,7 +485,7 @@ def test_a_move_keeps_what_changes_while_it_is_compared(
 
 
 def test_a_removal_is_not_ended_by_what_did_not_arrive(pairtree: Path, tmp_path: Path) -> None:
-    """What the plan left out went wrong before; what is counted now are sources that cannot be removed."""
+    """Objects that were not migrated do not end the removal; only sources that cannot be removed count."""
     plan = to_ocfl(pairtree, tmp_path / "root", ids=[*IDS[:2], "nowhere"], move=True)
     run = migrate.run(plan, threads=True, max_errors=0)
     assert (run.by_status, run.stopped, run.complete) == ({"ok": 2, "source_missing": 1}, None, True)
@@ -494,7 +494,7 @@ def test_a_removal_is_not_ended_by_what_did_not_arrive(pairtree: Path, tmp_path:
 
 @pytest.mark.parametrize("to", ["pairtree", "bags"])
 def test_a_move_keeps_versions_that_do_not_go(tmp_path: Path, to: str) -> None:
-    """Of an OCFL object the newest version goes to other stores; those before it are nowhere else."""
+    """An OCFL object with older versions keeps its source if only the newest version is migrated."""
     source = made(tmp_path / "source", IDS[:2], FILES, kind="ocfl", layout=layout_or_none("0003"))
     (tmp_path / "new.txt").write_bytes(b"new")
     stores.open(source).put(IDS[1], {"one.txt": tmp_path / "new.txt"}, replace=True)
@@ -552,7 +552,7 @@ def test_objects_arrive_under_other_identifiers(pairtree: Path, tmp_path: Path) 
 
 
 def test_verification_of_an_ocfl_object_that_was_there_already(pairtree: Path, tmp_path: Path) -> None:
-    """The digest of a row is that of the newest version, however the row came about."""
+    """The digest of a row is that of the newest version, however the object arrived."""
     migrate.run(to_ocfl(pairtree, tmp_path / "first"), threads=True)
     for status in ("ok", "exists_same"):
         plan = planned(tmp_path / "first", tmp_path / "second", to="ocfl", layout="0004")
@@ -575,7 +575,7 @@ def test_verification_finds_what_was_damaged(pairtree: Path, tmp_path: Path) -> 
     assert run.objects == 12
     assert run.by_status == {"ok": 11, "digest_mismatch": 1}
     assert sorted(name for name in os.listdir(plan.work) if name.startswith("verify")) == ["verify-1", "verify-2"]
-    # The report of the run itself stays.
+    # The report of the run itself is kept.
     assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
 
 
@@ -590,7 +590,7 @@ def test_catching_up(pairtree: Path, tmp_path: Path) -> None:
     # Nothing was changed.
     plan = migrate.catch_up(first, work=tmp_path / "nothing")
     assert (plan.objects, plan.unchanged) == (0, 12)
-    # The old system goes on: one is changed, one is new, one goes.
+    # The old system stays in use: one object is changed, one is new, one is deleted.
     store = stores.open(pairtree)
     (tmp_path / "new.txt").write_bytes(b"new")
     store.put(IDS[4], {"one.txt": tmp_path / "new.txt"}, replace=True)
@@ -610,7 +610,7 @@ def test_catching_up(pairtree: Path, tmp_path: Path) -> None:
 
 
 def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
-    """What was given another identifier keeps it, in every later run: it would be there twice."""
+    """A mapped object keeps its new identifier in every later run."""
     new = {identifier: f"new:{identifier}" for identifier in IDS}
     first = to_ocfl(pairtree, tmp_path / "root", new_ids=new)
     migrate.run(first, threads=True)
@@ -623,18 +623,18 @@ def test_catch_up_with_a_map(pairtree: Path, tmp_path: Path) -> None:
         assert migrate.run(plan, threads=True).ok
         assert sorted(contents(tmp_path / "root")) == sorted(new.values())
         first = plan
-    # There is nothing to mend in the map where what it names has gone.
+    # A map entry for a deleted object is no error.
     store.delete(IDS[9])
     plan = migrate.catch_up(first, work=tmp_path / "gone")
     assert plan.warnings == {"gone": 1}
-    # Another map is one for all of them.
+    # A new map applies to all runs.
     store.put("more", {"one.txt": tmp_path / "new.txt"})
     plan = migrate.catch_up(first, new_ids={**new, "more": "new:more"})
     assert "new:more" in {entry.id for entry in plan.entries()}
 
 
 def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
-    """Every run goes by all those before it, not by the last one only; so does what reads everything again."""
+    """A catch-up and a verification consider all earlier runs, not only the last."""
     first = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(first, threads=True)
     store = stores.open(pairtree)
@@ -663,7 +663,7 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
 
 
 def test_rows_of_earlier_runs_are_hashed_once(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may be many, and lie on a slow disk."""
+    """Rows of earlier runs are hashed only once."""
     first = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(first, threads=True)
     second = migrate.catch_up(first)
@@ -690,7 +690,7 @@ def test_rows_of_earlier_runs_that_cannot_be_put_together(pairtree: Path, tmp_pa
 
 
 def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path: Path) -> None:
-    """Several runs may have done an object; one that is damaged is there; what was moved is where it was to go."""
+    """A deleted object is reported once, even if several runs migrated it; damaged and moved objects are not."""
     first = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(first, threads=True)
     store = stores.open(pairtree)
@@ -702,7 +702,7 @@ def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path
     third = migrate.catch_up(second, move=False)
     assert (third.objects, dict(third.warnings)) == (0, {})
     migrate.run(third, threads=True)
-    # What was moved is there again, and goes again, now as a copy.
+    # A moved object exists again, and is migrated again, now as a copy.
     store.put(IDS[4], {"one.txt": tmp_path / "new.txt"})
     fourth = migrate.catch_up(third)
     assert [entry.id for entry in fourth.entries()] == [IDS[4]]
@@ -716,12 +716,12 @@ def test_what_has_gone_is_said_once_and_of_nothing_else(pairtree: Path, tmp_path
     assert (gone, dict(fifth.warnings)) == ([IDS[4]], {"gone": 1, "improper": 1})
 
 
-# --- a work folder that was damaged -----------------------------------------------------------------------------------
+# --- a damaged work folder --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damaged", [b"garbage\n", b"{}\n", None])
 def test_entries_of_an_earlier_run_that_are_damaged(pairtree: Path, tmp_path: Path, damaged: bytes | None) -> None:
-    """What was not changed since cannot be told by them."""
+    """Missing or damaged entries of an earlier run are an error that names the file."""
     first = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(first, threads=True)
     second = migrate.catch_up(first)
@@ -737,7 +737,7 @@ def test_entries_of_an_earlier_run_that_are_damaged(pairtree: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("damaged", ["", "{}\n", None])
 def test_what_the_plan_left_out_is_not_forgotten(pairtree: Path, tmp_path: Path, damaged: str | None) -> None:
-    """Without those rows the run would be one of good objects only."""
+    """Rows of objects omitted by the plan are required: without them the run would look complete."""
     plan = to_ocfl(pairtree, tmp_path / "root", ids=[*IDS[:2], "nowhere"])
     known = Path(plan.work, "known.jsonl")
     known.unlink()
@@ -769,7 +769,7 @@ def test_rows_that_are_damaged_are_put_together_again(pairtree: Path, tmp_path: 
 def test_a_map_that_is_damaged_is_not_taken_for_a_shorter_one(
     pairtree: Path, tmp_path: Path, damaged: str | None
 ) -> None:
-    """Objects would get their old identifiers back."""
+    """A truncated map is an error: objects would get their old identifiers."""
     new = {identifier: f"new:{identifier}" for identifier in IDS}
     plan = to_ocfl(pairtree, tmp_path / "root", new_ids=new)
     migrate.run(plan, threads=True)
@@ -799,7 +799,7 @@ def test_rows_of_a_chunk_that_are_damaged_are_named(pairtree: Path, tmp_path: Pa
 def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool
 ) -> None:
-    """Before the next object is moved, what is empty above the last one is gone (E073): a run may be killed there."""
+    """Empty directories are pruned before the next object is moved (E073), in case the run is killed."""
     source = made(tmp_path / "source", IDS, FILES, kind="ocfl", layout=layout_or_none("0003"))
     move_in = ocfl_bulk_writer.BulkWriter._move_in
     seen = []
@@ -809,7 +809,7 @@ def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
         return move_in(self, *arguments)
 
     monkeypatch.setattr(ocfl_bulk_writer.BulkWriter, "_move_in", looking)
-    if busy:  # another run is moving something in the source: it is pruned when that is done
+    if busy:  # another run is moving an object in the source: pruning waits for it
         monkeypatch.setattr(ocfl_to_ocfl.OcflToOcfl, "_try_lock", lambda _self: False)
     run = migrate.run(planned(source, tmp_path / "root", 12, to="ocfl", layout="0004", move=True), threads=True)
     assert run.ok

@@ -1,4 +1,4 @@
-"""Work folders where others may write: what somebody has planted is neither filled nor gone on with."""
+"""Work folders in directories that other users may write to: planted files are neither written to nor used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plan(source: Path, destination: Path) -> migrate.Plan:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_planted_link(tmp_path: Path, source: Path) -> None:
-    """Nothing is written where it leads."""
+    """The target of a planted link is not written to."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "new.migration").symlink_to(tmp_path / "mine")
     with pytest.raises(MigrationError, match="is a symbolic link") as caught:
@@ -42,7 +42,7 @@ def test_a_planted_link(tmp_path: Path, source: Path) -> None:
 @needs_users
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
 def test_a_planted_folder(tmp_path: Path, source: Path, mode: int) -> None:
-    """Whoever owns it could exchange the plan."""
+    """A work folder of another user is refused: its owner could exchange the plan."""
     shared = shared_folder(tmp_path / "shared", mode)
     as_user(OTHER, shared, lambda: os.mkdir("new.migration", 0o777))
     with pytest.raises(MigrationError, match="owned by another user"):
@@ -52,7 +52,7 @@ def test_a_planted_folder(tmp_path: Path, source: Path, mode: int) -> None:
 
 @needs_users
 def test_a_folder_of_a_team(tmp_path: Path, source: Path) -> None:
-    """It is trusted as far as the directory that holds it."""
+    """A team's folder is trusted as much as its parent directory."""
     shared = shared_folder(tmp_path / "shared", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: os.mkdir("new.migration", 0o777), group=TEAM)
     with pytest.raises(MigrationError, match="writable by everybody"):
@@ -64,7 +64,7 @@ def test_a_folder_of_a_team(tmp_path: Path, source: Path) -> None:
 
 @needs_users
 def test_a_planted_plan_is_not_carried_out(tmp_path: Path, source: Path) -> None:
-    """A plan and a run of somebody else may say to move what is ours."""
+    """Another user's plan is refused: it could move our files."""
     shared = shared_folder(tmp_path / "shared", 0o1777)
     work = Path(plan(source, shared / "new").work)
     for path in (work, *work.rglob("*")):
@@ -79,7 +79,7 @@ def test_a_planted_plan_is_not_carried_out(tmp_path: Path, source: Path) -> None
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_files_of_known_names(tmp_path: Path) -> None:
-    """A lock, and a file that is written first under another name, are not what a link leads to."""
+    """Lock files and temporary files of known names do not follow links."""
     mine = tmp_path / "mine"
     mine.write_bytes(b"precious")
     for name in ("driver.lock", "record.json.new"):

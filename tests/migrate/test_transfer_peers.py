@@ -1,4 +1,4 @@
-"""What a migration writes is valid for ocfl-py and for bagit."""
+"""Migrated objects are valid for ocfl-py and bagit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.long, pytest.mark.peers, pytest.mark.slow_under_saniti
 VALIDATE = Path(__file__).parents[1] / "stores" / "ocfl_validate.py"
 OBJECTS = 2000 if LONG else 40
 
-# Prints the bags that are not valid, and how many are.
+# Prints the invalid bags, and the number of valid ones.
 _BAGS = """
 import logging, os, sys
 logging.disable()
@@ -40,7 +40,7 @@ print(good)
 
 
 def needs(request: pytest.FixtureRequest, module: str, variable: str) -> str:
-    """Return the Python that has a peer."""
+    """Return the Python with a peer installed."""
     python = os.environ.get(variable)
     if python is None and importlib.util.find_spec(module) is None:
         if request.config.getoption("--require-peers", default=False):
@@ -59,7 +59,7 @@ def said(python: str, *arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("kind", ["pairtree", "bags", "ocfl"])
 def test_roots_are_valid_for_ocfl_py(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
-    """From everywhere, with hostile identifiers and names: every object is good, and listed."""
+    """From every kind of store, with hostile identifiers and names, every object is valid and listed."""
     python = needs(request, "ocfl", "PRESSMARK_OCFL_PY")
     given = objects(OBJECTS)
     source = make(kind, tmp_path / "source", given, tmp_path / "given")
@@ -72,9 +72,9 @@ def test_roots_are_valid_for_ocfl_py(tmp_path: Path, request: pytest.FixtureRequ
 
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl"])
 def test_bags_are_valid_for_bagit(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
-    """New bags, and bags that were objects of another store."""
+    """New bags, and bags that were objects of another store, are valid."""
     python = needs(request, "bagit", "PRESSMARK_BAGIT")
-    # It takes blanks from the ends of names, leaves %25 as it is, and ends lines at U+2028.
+    # bagit strips blanks from the ends of names, keeps %25, and ends lines at U+2028.
     given = {
         identifier: {name.rstrip().replace("%", "_"): data for name, data in files.items()}
         for identifier, files in objects(OBJECTS).items()

@@ -24,7 +24,7 @@ class Refused(Exception):
 
     empty               the identifier or the resulting path is empty
     not-utf8            the identifier is not valid UTF-8
-    not-ascii           0007, 0010: an octet outside 20-7F
+    not-ascii           0007, 0010: a byte outside 20-7F
     segment             the path is absolute, or a segment of it is empty, "." or ".."
     nul                 the path holds a NUL
     prefix              Pairtree: the identifier does not start with the prefix of the tree

@@ -31,8 +31,8 @@ def remove_prefix(text: str, delimiters: Sequence[str]) -> str:
 def percent_encode(identifier: bytes) -> str:
     """ "percent-encoded using the lower-case hex characters of its UTF-8 encoding" """
     encoded = ""
-    for octet in identifier:
-        encoded += chr(octet) if octet in SAFE else f"%{octet:02x}"
+    for byte in identifier:
+        encoded += chr(byte) if byte in SAFE else f"%{byte:02x}"
     return encoded
 
 

@@ -22,8 +22,8 @@ def require_ascii(identifier: bytes) -> None:
     """0007 and 0010, "limitations": "the ASCII subset of UTF-8 (code points 0x20 to 0x7F)"."""
     if identifier == b"":
         raise Refused("empty")
-    for octet in identifier:
-        if not 0x20 <= octet <= 0x7F:
+    for byte in identifier:
+        if not 0x20 <= byte <= 0x7F:
             raise Refused("not-ascii")
 
 

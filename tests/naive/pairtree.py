@@ -1,4 +1,4 @@
-"""Pairtree V0.1 (draft-kunze-pairtree-01), sections 1, 3 and 4. Identifiers are octets, valid UTF-8 or not."""
+"""Pairtree V0.1 (draft-kunze-pairtree-01), sections 1, 3 and 4. Identifiers are bytes, valid UTF-8 or not."""
 
 from . import Refused
 
@@ -9,19 +9,19 @@ HEX_ENCODED_ASCII = (0x22, 0x2A, 0x2B, 0x2C, 0x3C, 0x3D, 0x3E, 0x3F, 0x5C, 0x5E,
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 
 
-def must_be_hex_encoded(octet: int) -> bool:
-    """Section 3: every octet outside the range of visible ASCII (21-7e), and the listed characters."""
-    return octet < 0x21 or octet > 0x7E or octet in HEX_ENCODED_ASCII
+def must_be_hex_encoded(byte: int) -> bool:
+    """Section 3: every byte outside the range of visible ASCII (21-7e), and the listed characters."""
+    return byte < 0x21 or byte > 0x7E or byte in HEX_ENCODED_ASCII
 
 
 def clean(identifier: bytes) -> bytes:
     """Section 3: identifier string cleaning."""
     hex_encoded = bytearray()
-    for octet in identifier:
-        if must_be_hex_encoded(octet):
-            hex_encoded += b"^%02x" % octet
+    for byte in identifier:
+        if must_be_hex_encoded(byte):
+            hex_encoded += b"^%02x" % byte
         else:
-            hex_encoded.append(octet)
+            hex_encoded.append(byte)
     # second step: / -> =   : -> +   . -> ,
     return bytes(hex_encoded).replace(b"/", b"=").replace(b":", b"+").replace(b".", b",")
 
@@ -31,24 +31,24 @@ def unclean(cleaned: bytes) -> bytes:
     identifier = bytearray()
     position = 0
     while position < len(cleaned):
-        octet = cleaned[position : position + 1]
-        if octet == b"^":
+        byte = cleaned[position : position + 1]
+        if byte == b"^":
             digits = cleaned[position + 1 : position + 3]
             if len(digits) != 2 or digits[0] not in HEX_DIGITS or digits[1] not in HEX_DIGITS:
                 raise Refused("malformed")
             identifier.append(int(digits, 16))
             position += 3
             continue
-        if octet == b"=":
+        if byte == b"=":
             identifier += b"/"
-        elif octet == b"+":
+        elif byte == b"+":
             identifier += b":"
-        elif octet == b",":
+        elif byte == b",":
             identifier += b"."
-        elif must_be_hex_encoded(octet[0]) or octet in (b"/", b":", b"."):
+        elif must_be_hex_encoded(byte[0]) or byte in (b"/", b":", b"."):
             raise Refused("malformed")
         else:
-            identifier += octet
+            identifier += byte
         position += 1
     return bytes(identifier)
 

@@ -86,7 +86,7 @@ def unmap_path(path: bytes, namespaces: dict[str, str] | None = None) -> bytes:
     """Section 5 of the Vitro rules, strict."""
     if path == b"":
         raise Refused("empty")
-    # Whatever an octet above 7e stands for, no encoded path holds one: step 5 will find it.
+    # Whatever a byte above 7e stands for, no encoded path holds one: step 5 will find it.
     text = path.decode("latin-1")
 
     # "Per group: drop ~ when the rest is a reserved name."

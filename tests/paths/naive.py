@@ -1,4 +1,4 @@
-"""Collisions once more, every path against every other, from the definitions alone; and refusals of names likewise."""
+"""Collisions by comparing all pairs of paths, and name checks, both from the definitions alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def key(path: bytes) -> str:
 
 
 def above(outer: str, inner: str) -> bool:
-    """Whether one path is a proper ancestor of another, segment by segment; the empty path is one of all others."""
+    """Whether one path is a proper ancestor of another, by segments; the empty path is an ancestor of all others."""
     if not outer:
         return bool(inner)
     segments = outer.split("/")
@@ -27,7 +27,7 @@ def above(outer: str, inner: str) -> bool:
 
 
 def totals(paths: list[bytes]) -> tuple[int, ...]:
-    """Return the numbers of ``Totals``; spellings of different keys are never compared, whatever folds them."""
+    """Return the numbers of ``Totals``; spellings with different keys are not compared."""
 
     def sharing(of: list[object]) -> int:
         counts = Counter(of)
@@ -49,7 +49,7 @@ def totals(paths: list[bytes]) -> tuple[int, ...]:
 
 
 def collisions(paths: list[bytes]) -> set[tuple[str, frozenset[int], bool]]:
-    """Return kind, the numbers of all members, and whether it is one without folding."""
+    """Return kind, the numbers of all members, and whether it collides without folding."""
     found = set()
     for path in set(paths):
         same = frozenset(number for number, other in enumerate(paths) if other == path)

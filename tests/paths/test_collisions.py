@@ -1,4 +1,4 @@
-"""The collisions of many paths: what collisions, how it is counted, and what becomes of the disk."""
+"""Collisions of many paths: kinds, counts, and use of the disk."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plain(found: list[Collision]) -> list[tuple[str, int, list[int]]]:
 
 @pytest.mark.parametrize("memory", [1, EVERYTHING])
 def test_no_collisions(implementation: Implementation, memory: int) -> None:
-    """Of no path, of one, and of many that are all different, there is none."""
+    """No path, one path, and many distinct paths have no collision."""
     assert listed([], memory) == ([], Totals(0, 0, 0, 0, 0, 0, 0))
     assert listed(["a"], memory) == ([], Totals(1, 0, 0, 0, 0, 0, 0))
     paths: list[str | bytes] = ["a/b", "a/bb", "a b", "a-b/c", "a", "ab", "aa/b", "\u00e9", "b/a", "a!", "a0"]
@@ -86,7 +86,7 @@ def test_kinds(
     totals: tuple[int, ...],
     memory: int,
 ) -> None:
-    """Each kind is told from the others, counted, and named with its members."""
+    """Each kind is distinguished, counted, and listed with its members."""
     found, counted = listed(paths, memory)
     assert plain(found) == expected
     assert counted == totals
@@ -96,7 +96,7 @@ def test_kinds(
 
 
 def test_one_spelling_of_many_in_one_collision(implementation: Implementation) -> None:
-    """A group of a hundred thousand is one collision, with as many members as were asked for."""
+    """A group of a hundred thousand is one collision, with the requested number of members."""
     count = 100_000
     found, totals = listed(["a/b"] * count + ["A/b"], 1 << 20, first=20)
     assert [(collision.kind, collision.count, len(collision.members)) for collision in found] == [
@@ -108,7 +108,7 @@ def test_one_spelling_of_many_in_one_collision(implementation: Implementation) -
 
 
 def test_many_inside_one(implementation: Implementation) -> None:
-    """All that is inside a path is one collision, whose first member is the path."""
+    """All paths inside another are one collision, whose first member is the outer path."""
     found, totals = listed([*(f"A/{number}" for number in range(1000)), "a"], 4096, first=3)
     assert found == [
         Collision("inside", 1001, (Member(1000, "a", ""), Member(0, "A/0", ""), Member(1, "A/1", "")), False)
@@ -118,7 +118,7 @@ def test_many_inside_one(implementation: Implementation) -> None:
 
 
 def test_every_clash_is_one_with_one_member(implementation: Implementation) -> None:
-    """With one member asked for there is one, and all is counted the same."""
+    """With one member requested, the counts are unchanged."""
     paths: list[str | bytes] = ["a", "a", "A", "a/b", "a/B"]
     found, totals = listed(paths, first=1)
     assert [(collision.kind, collision.count, len(collision.members)) for collision in found] == [
@@ -131,7 +131,7 @@ def test_every_clash_is_one_with_one_member(implementation: Implementation) -> N
 
 
 def test_labels(implementation: Implementation) -> None:
-    """Members have the labels that came with their paths, those of several calls, and none where none came."""
+    """Members have the labels given with their paths, over several calls, and none otherwise."""
     with PathIndex(memory=1) as index:
         index.add(["x", "a"], ["one", b"\xff\xc3\xa9"])
         index.add(["a", "b"])
@@ -148,7 +148,7 @@ def test_labels(implementation: Implementation) -> None:
 
 
 def test_labels_of_members(implementation: Implementation) -> None:
-    """Every member of every collision has its own label, however the labels were written."""
+    """Every member of every collision has its own label, however labels were stored."""
     count = 3000
     paths = [f"p/{number % 1000}" for number in range(count)]
     with PathIndex(memory=1 << 12) as index:
@@ -163,7 +163,7 @@ def test_labels_of_members(implementation: Implementation) -> None:
 
 
 def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column of Arrow gives the same as the list of its items; nulls have numbers and nothing else."""
+    """An Arrow column gives the same result as a list; nulls are only numbered."""
     layout = pressmark.Pairtree()
     items = ["abc", "ABC", "", "abc", "ab", "\u00e9", None, None] * 3
     nanoarrow = pytest.importorskip("nanoarrow")
@@ -186,7 +186,7 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implementation]) -> None:
-    """An index reads columns that the other implementation made."""
+    """An index reads columns of the other implementation."""
     nanoarrow = pytest.importorskip("nanoarrow")
     for one, other in (pair, pair[::-1]):
         with use(one):
@@ -197,7 +197,7 @@ def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implem
 
 
 def test_what_cannot_be_added(implementation: Implementation) -> None:
-    """What is no text is refused, and an index that lacks paths gives no answer."""
+    """An item that is not text is refused, and an index with missing paths gives no result."""
     for item, error in (("\ud800", PathError), (7, TypeError)):
         with PathIndex() as index:
             with pytest.raises(error, match=r"surrogate|expected str"):
@@ -220,7 +220,7 @@ def test_what_cannot_be_added(implementation: Implementation) -> None:
 
 
 def test_once(implementation: Implementation) -> None:
-    """Collisions can be had once, nothing is added afterwards, and totals are known at the end."""
+    """Collisions are read once, nothing is added afterwards, and totals are known at the end."""
     with PathIndex() as index:
         index.add(["a", "a", "b", "b"])
         found = index.collisions()
@@ -243,7 +243,7 @@ def test_once(implementation: Implementation) -> None:
 
 
 def test_most(implementation: Implementation) -> None:
-    """Of each kind no more are listed than were asked for; counted are all."""
+    """Of each kind, the requested number is listed; all are counted."""
     with PathIndex() as index:
         index.add(["a", "a", "b", "b", "B", "c", "C", "c/d"])
         assert [collision.kind for collision in index.collisions(most=1)] == ["equal", "case", "inside"]
@@ -254,17 +254,17 @@ def test_most(implementation: Implementation) -> None:
 
 
 def open_files() -> list[str]:
-    """Return what this process has open, where the system says it."""
+    """Return the open files of this process, if the system lists them."""
     places = []
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else []:
-        # Among them was the listing itself.
+        # Including the listing itself.
         with contextlib.suppress(OSError):
             places.append(os.readlink(f"/proc/self/fd/{name}"))
     return sorted(places)
 
 
 def test_nothing_is_left(implementation: Implementation, tmp_path: Path) -> None:
-    """What was written is in the folder asked for, under no name, and gone afterwards."""
+    """Temporary data is in the requested folder, without a name, and removed at the end."""
     before = open_files()
     with PathIndex(tmp_path, memory=1000) as index:
         index.add([f"path/{number // 2}" for number in range(1000)], [str(number) for number in range(1000)])
@@ -279,7 +279,7 @@ def test_nothing_is_left(implementation: Implementation, tmp_path: Path) -> None
 
 
 class FullDisk:
-    """A file that takes some octets and no more, a few at a time."""
+    """A file with room for some bytes, accepting a few at a time."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -302,7 +302,7 @@ class FullDisk:
 def test_a_full_disk(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, labels: list[str] | None
 ) -> None:
-    """It is said in one line that names the folder, and there is no answer from what is left."""
+    """A full disk is a one-line error with the folder; there is no partial result."""
     monkeypatch.setattr(module.tempfile, "TemporaryFile", lambda **_: FullDisk(100))
     with PathIndex(tmp_path, memory=64) as index:
         with pytest.raises(SpillError) as caught:
@@ -315,7 +315,7 @@ def test_a_full_disk(
 
 
 def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Path) -> None:
-    """A folder is needed only when memory is not enough, and then named."""
+    """A folder is used only if memory is insufficient; a missing one is named in the error."""
     with PathIndex(tmp_path / "none", memory=1000) as index:
         index.add(["a"])
         with pytest.raises(SpillError, match=r"none.*cannot be created"):
@@ -323,7 +323,7 @@ def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Pa
 
 
 def test_what_was_written_is_gone(implementation: Implementation, tmp_path: Path) -> None:
-    """A file that is shorter than it was is an error, not an end."""
+    """A truncated temporary file is an error."""
     with PathIndex(tmp_path, memory=64) as index:
         index.add(["some path"] * 100)
         assert index._spill is not None
@@ -368,7 +368,7 @@ def members(found: list[Collision]) -> set[tuple[str, frozenset[int], bool]]:
 
 @given(st.lists(PATHS, max_size=30), st.integers(1, 3), st.sampled_from([1, 200, 1000, EVERYTHING]))
 def test_as_defined(implementations: list[Implementation], paths: list[bytes], size: int, memory: int) -> None:
-    """The result is that of comparing all pairs of paths, in memory and with runs of every size."""
+    """The result equals that of comparing all pairs, in memory and with runs of every size."""
     expected = naive.collisions(paths)
     totals = naive.totals(paths)
     results = []
@@ -388,7 +388,7 @@ def test_as_defined(implementations: list[Implementation], paths: list[bytes], s
         assert {collision for collision in members(found) if collision[0] != "inside"} == {
             collision for collision in expected if collision[0] != "inside"
         }
-        # Of several outer paths one is a member: the others are those of its key.
+        # Of several outer paths one is a member: the others share its key.
         inside = {
             (frozenset(numbers - same | {min_outer(paths, numbers, same)}), exact, len(numbers))
             for kind, numbers, exact in expected

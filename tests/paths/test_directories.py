@@ -1,4 +1,4 @@
-"""The directories that paths need, and their lengths: counted one by one, and by both implementations."""
+"""The directories of paths, and their lengths: counted naively and by both implementations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def naive_tree(paths: list[bytes]) -> Tree:
     found = directories(paths)
     levels = Counter(path.count(b"/") for path in found)
     held = Counter(path.rpartition(b"/")[0] for path in found)
-    # The order of the kernels, in which the slash comes before all else.
+    # The order of the kernels, which sorts the slash first.
     firsts = Counter(path.split(b"/")[0] for path in set(paths) if path)
     largest = sorted(held.items(), key=lambda item: (-item[1], item[0].translate(SLASH_FIRST)))
     return Tree(
@@ -58,12 +58,12 @@ SLASH_FIRST = bytes([*range(1, 0x30), 0, *range(0x30, 0x100)])
 
 @pytest.mark.parametrize("memory", [1, EVERYTHING])
 def test_few_paths(implementation: Implementation, memory: int) -> None:
-    """What can be counted on the fingers."""
+    """Small examples, counted by hand."""
     assert tree_of([], memory)[:5] == ((), 0, (), (), ())
     assert tree_of([b""], memory)[:5] == ((), 1, (), (), ())
     assert tree_of([b"a"], memory)[:5] == ((1,), 1, ((1, 1),), ((1, 1),), (("", 1),))
     assert tree_of([b"a/b", b"a/c", b"a"], memory)[:5] == ((1, 2), 3, ((1, 1), (2, 1)), ((3, 1),), (("a", 2), ("", 1)))
-    # Two on a file system that tells case apart.
+    # Two on a case-sensitive file system.
     assert tree_of([b"A/x", b"a/y", b"A/z", b"a/x"], memory)[:5] == (
         (2, 4),
         4,
@@ -76,11 +76,11 @@ def test_few_paths(implementation: Implementation, memory: int) -> None:
 @given(st.lists(PATHS, max_size=60), st.sampled_from([1, 300, EVERYTHING]))
 @example([b"A/b/c", b"a/b/c", b"a/B/c", b"A/b/d", b"a/c"], EVERYTHING)
 @example([b"a", b"A/b", b"a/b/c", b"A", b"a/B"], 1)
-# What is below becomes ambiguous before what is above, and the first spelling of both comes again.
+# Directories below become ambiguous before those above, and both first spellings occur again.
 @example([b"A/B", b"A/b", b"a/B", b"A/B/x"], EVERYTHING)
 @example([b"A/x/B/1", b"A/x/B/2", b"A/x/b/1", b"A/X/b", b"a/x/b/1", b"A/x/B/1/z"], EVERYTHING)
 def test_trees_of_all_kinds(implementations: list[Implementation], paths: list[bytes], memory: int) -> None:
-    """Every number is that of the set of all directories; samples are the trees of some of the paths."""
+    """Every number equals that of the set of all directories; samples are trees of some paths."""
     expected = naive_tree(paths)
     trees = []
     for implementation in implementations:
@@ -94,7 +94,7 @@ def test_trees_of_all_kinds(implementations: list[Implementation], paths: list[b
 
 
 def test_samples_are_nested(implementation: Implementation) -> None:
-    """Each is about half of the one before, and counted as if it were alone."""
+    """Each sample is about half of the one before, and counted independently."""
     from pressmark._kernels.pure.path_tree import sample_mask
 
     paths = [f"{number * 7919 % 1000 // 100}/{number * 7919 % 1000}".encode() for number in range(3000)]
@@ -109,7 +109,7 @@ def test_samples_are_nested(implementation: Implementation) -> None:
 
 
 def test_many_spellings_of_one_directory(implementation: Implementation) -> None:
-    """Each is a directory of its own, however many there are."""
+    """Each spelling is a separate directory, in any quantity."""
     names = [
         "".join(letter.upper() if bits >> place & 1 else letter for place, letter in enumerate("abcdefghij"))
         for bits in range(1 << 10)
@@ -123,7 +123,7 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
 
 
 def test_crowds(pair: tuple[Implementation, Implementation]) -> None:
-    """Directories of more entries than are counted in a table, which only one of the implementations has."""
+    """Directories with more entries than the table of one implementation counts."""
     with use(pair[0]):
         tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
     assert tree.fan_out == ((2, 1), (3, 1), (70_000, 1))
@@ -132,13 +132,13 @@ def test_crowds(pair: tuple[Implementation, Implementation]) -> None:
 
 
 def test_a_tree_is_there_where_it_was_asked_for() -> None:
-    """Only an index that was made for it counts directories."""
+    """Directories are counted only by an index created for it."""
     with PathIndex() as index, pytest.raises(ValueError, match="without tree=True"):
         index.tree()
 
 
 def test_deep_paths(implementation: Implementation) -> None:
-    """A path of very many segments takes little more memory than itself; too long a one is not named."""
+    """A path with very many segments takes little additional memory; one that is too long is not named."""
     deep = b"/".join([b"x"] * 100_000)
     tree = tree_of([deep, deep[:-1] + b"X", deep[:-2], b"X" + deep[1:]])
     assert len(tree.levels) == 100_000
@@ -150,8 +150,8 @@ def test_deep_paths(implementation: Implementation) -> None:
 # --- lengths ------------------------------------------------------------------------------------------------------
 
 
-def units(octets: bytes) -> int:
-    return len(octets.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
+def units(path: bytes) -> int:
+    return len(path.decode("utf-8", "surrogateescape").encode("utf-16-le", "surrogatepass")) // 2
 
 
 def lengths_of(paths: list[bytes]) -> PathLengths:
@@ -164,7 +164,7 @@ def lengths_of(paths: list[bytes]) -> PathLengths:
 @given(st.lists(PATHS | st.just(b"") | st.just("\U0001f350/\uffff".encode()), max_size=30))
 @example([b"a/b", b"a/b", b"a/bc", b"a/b/c", b"a", b"a\xc3"])
 def test_lengths(implementations: list[Implementation], paths: list[bytes]) -> None:
-    """Every histogram and every sum, from the definitions."""
+    """Every histogram and every sum matches the definitions."""
     segments = [path.split(b"/") if path else [] for path in paths]
     flat = [segment for each in segments for segment in each]
     shared = 0
@@ -188,7 +188,7 @@ def test_lengths(implementations: list[Implementation], paths: list[bytes]) -> N
 
 
 def test_long_paths_and_windows(implementation: Implementation) -> None:
-    """Lengths beyond the table are counted as well; parents are counted afresh for each thousand."""
+    """Lengths beyond the table are counted; parents are counted anew for each thousand."""
     paths = [b"x" * 4095, b"x" * 4096, b"x" * 100_000, b"x" * 100_000]
     assert lengths_of(paths).path_bytes == ((4095, 1), (4096, 1), (100_000, 2))
     assert lengths_of(paths).segment_units == ((4095, 1), (4096, 1), (100_000, 2))

@@ -1,4 +1,4 @@
-"""Which paths fold to one key."""
+"""Paths that fold to the same key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DIFFERENT = [
     ("\u0130", "i"),
     ("\u0131", "I"),
     ("e", "\u00e9"),
-    ("\u2100", "a/c"),  # compatibility is not equality: no slash comes from folding
+    ("\u2100", "a/c"),  # compatibility is not equality: folding creates no slash
     ("\uff0f", "/"),
     ("\uff21", "A"),
     ("\u00b9", "1"),
@@ -41,19 +41,19 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_one_key(one: str, other: str) -> None:
-    """Paths that differ by case, by normalization form, or both have one key, in the middle of others too."""
+    """Paths that differ by case, normalization form, or both have one key, also inside longer paths."""
     assert folded(one.encode()) == folded(other.encode())
     assert folded(f"x/{one}/y".encode()) == folded(f"X/{other}/y".encode())
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_two_keys(one: str, other: str) -> None:
-    """Paths that no file system takes for one have two."""
+    """Paths that are distinct on every file system have two keys."""
     assert folded(one.encode()) != folded(other.encode())
 
 
-def test_octets_that_are_not_utf8() -> None:
-    """They stand for themselves, and what is text beside them is folded."""
+def test_bytes_that_are_not_utf8() -> None:
+    """Bytes that are not UTF-8 are kept, and the text beside them is folded."""
     assert folded(b"A\xff\xc3\x89") == b"a\xff" + "e\u0301".encode()
     assert folded(b"\xc3") != folded(b"\xe3")
     assert folded(b"\xc3/\xa9") == b"\xc3/\xa9"
@@ -61,7 +61,7 @@ def test_octets_that_are_not_utf8() -> None:
 
 @given(identifiers())
 def test_folding(path: bytes) -> None:
-    """It is the definition; done again it changes nothing; and there are as many slashes as before."""
+    """Folding matches its definition, is idempotent, and keeps the number of slashes."""
     assert text(folded(path)) == key(path)
     assert folded(path).count(b"/") == path.count(b"/")
     assert folded(decomposed(path)) == folded(path)
@@ -71,7 +71,7 @@ def test_folding(path: bytes) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_folding_forms(path: str) -> None:
-    """NFC and NFD of a text have its key."""
+    """NFC and NFD of a text have the same key."""
     from unicodedata import normalize
 
     assert {folded(normalize(form, path).encode()) for form in ("NFC", "NFD")} == {folded(path.encode())}

@@ -1,4 +1,4 @@
-"""What systems refuse: each rule at its edge, in single paths and in columns."""
+"""Naming rules of systems: each rule at its boundary, in single paths and in columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from strategies import identifiers
 from support.implementations import Implementation, use
 
 EVERYWHERE = ("unix", "windows", "azure", "s3")
-E, CLEF = "\u00e9", "\U0001d11e"  # two octets and one unit; four octets and two units
+E, CLEF = "\u00e9", "\U0001d11e"  # two bytes and one unit; four bytes and two units
 
-# A path, and those of the four that refuse it.
+# A path, and which of the four systems refuse it.
 CASES: list[tuple[str | bytes, tuple[str, ...]]] = [
     ("a/b.c/d e", ()),
     ("", EVERYWHERE),
@@ -62,7 +62,7 @@ CASES: list[tuple[str | bytes, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("path", "refusing"), CASES)
 def test_refusal(path: str | bytes, refusing: tuple[str, ...]) -> None:
-    """Each rule holds from its edge on, and nothing on this side of it is refused."""
+    """Each rule applies from its boundary on, and not before."""
     reasons = {name: name_violation(path, name) for name in EVERYWHERE}
     assert tuple(name for name, reason in reasons.items() if reason is not None) == refusing
     reason = name_violation(path, "all")
@@ -75,7 +75,7 @@ def test_refusal(path: str | bytes, refusing: tuple[str, ...]) -> None:
 
 
 def test_reasons() -> None:
-    """A reason names the segment or the lengths, and for several profiles whose it is."""
+    """A reason names the segment or the lengths, and with several profiles the profile."""
     assert name_violation("ok/aux.txt", "windows") == "segment 'aux.txt': reserved device name"
     assert name_violation("ok/a:b", "all") == "segment 'a:b': contains ':' (windows)"
     assert name_violation("a./b", "azure") == "segment 'a.': ends with '.'"
@@ -91,7 +91,7 @@ def test_reasons() -> None:
 
 @pytest.mark.parametrize(("name", "longest"), [("unix", 4095), ("windows", 259), ("azure", 1024), ("s3", 1024)])
 def test_the_length_of_the_root(implementation: Implementation, name: str, longest: int) -> None:
-    """What is in front of a path and the slash between count; a root as long as the limit leaves nothing."""
+    """The root and the slash count for the length; a root of the maximum length leaves no room."""
     for root in (0, 1, 100):
         room = longest - (root + 1 if root else 0)
         fits = ("x/" * longest)[-room:].lstrip("/").rjust(room, "w")[:-1] + "y"
@@ -104,7 +104,7 @@ def test_the_length_of_the_root(implementation: Implementation, name: str, longe
 
 
 def test_what_is_no_profile() -> None:
-    """Profiles and lengths that cannot be are refused; profiles are a mapping of what they are called."""
+    """Invalid profiles and lengths are refused; profiles are a mapping by name."""
     assert list(PROFILES) == ["unix", "windows", "azure", "s3", "all"]
     assert all(profile.name == name for name, profile in PROFILES.items())
     for call in (lambda: name_violation("a", "dos"), lambda: name_violations(["a"], "dos")):
@@ -119,7 +119,7 @@ def test_what_is_no_profile() -> None:
 
 
 def test_advice() -> None:
-    """A leading hyphen is worth a word, and no refusal."""
+    """A leading hyphen is advice, not a refusal."""
     assert advice("a/b-c/d") is None
     assert advice("a/-b") == "segment '-b': starts with '-', like an option"
     assert name_violation("-a", "all") is None
@@ -137,7 +137,7 @@ def test_advice() -> None:
 def test_columns(
     implementations: list[Implementation], paths: list[str | bytes], name: str, root: int, first: int
 ) -> None:
-    """Of many paths those are refused, and advised against, that are so one by one."""
+    """A column has the same refusals and advice as its single paths."""
     reasons = [(number, path, name_violation(path, name, root_length=root)) for number, path in enumerate(paths)]
     named = [
         NameViolation(number, path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path, reason)
@@ -151,7 +151,7 @@ def test_columns(
 
 
 def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers are those of the column, over pieces and nulls."""
+    """Indices are those of the column, across chunks and nulls."""
     nanoarrow = pytest.importorskip("nanoarrow")
     items = ["fine", None, "x" * 300, None, "-", "x" * 300, ""]
     monkeypatch.setattr(pieces, "ITEMS", 2)

@@ -1,4 +1,4 @@
-"""Trees written name by name, and a process with faults preloaded."""
+"""Trees written name by name, and a process with a preloaded fault library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tree = Callable[..., Path]
 
 @pytest.fixture
 def store(tmp_path: Path) -> PairtreeStore:
-    """An empty Pairtree without a prefix; it flushes nothing, for speed."""
+    """An empty Pairtree without a prefix; it does not flush, for speed."""
     return PairtreeStore.create(tmp_path / "store", durable=False)
 
 
@@ -41,7 +41,7 @@ def tree(tmp_path: Path) -> Tree:
 
 @pytest.fixture(scope="session")
 def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library that makes changes of the disk fail, to be preloaded."""
+    """The library that injects faults into changes of the disk, to be preloaded."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("no C compiler, or no way to preload a library")
@@ -54,7 +54,7 @@ def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody remove directories that are called so."""
+    """Refuse to remove directories named ``stuck``."""
     rmdir = os.rmdir
 
     def refused(path: bytes, **options: Any) -> None:

@@ -27,7 +27,7 @@ NEW = {"one": b"1" * 10, "two/three": b"3" * 100}
 
 
 def state(store: PairtreeStore) -> State:
-    """Return every object's files, as they can be had."""
+    """Return every object's files, read through the store."""
     found: State = {}
     for record in store.objects(threads=1):
         files = dict(store.locate(record).files())
@@ -36,7 +36,7 @@ def state(store: PairtreeStore) -> State:
         found[record.id] = {}
         for name, path in files.items():
             if name == "near" and not os.path.exists(path):
-                # Between two steps of a repair a link and what it leads to are in two directories.
+                # Between two steps of a repair, a link and its target are in different directories.
                 assert {problem.kind for problem in record.problems} & {"unfinished"}
                 found[record.id][name] = b"read me"
                 continue
@@ -46,7 +46,7 @@ def state(store: PairtreeStore) -> State:
 
 
 def build(folder: Path) -> PairtreeStore:
-    """Make a store with objects above, below and beside the one that is changed; some are not encapsulated."""
+    """Make a store with objects above, below and beside the changed one; some are not encapsulated."""
     shutil.rmtree(folder, ignore_errors=True)
     store = PairtreeStore.create(folder / "store")
     (folder / "new" / "two").mkdir(parents=True)
@@ -84,7 +84,7 @@ OPERATIONS: dict[str, Callable[[PairtreeStore, Path], object]] = {
 
 
 def in_steps(store: PairtreeStore, new: Path) -> None:
-    """Replace as where two names cannot be exchanged at once."""
+    """Replace without an atomic exchange."""
     import pressmark.stores.pairtree.pairtree_store
 
     pressmark.fs.moves.exchange = lambda _one, _other: False  # in a child of its own
@@ -92,7 +92,7 @@ def in_steps(store: PairtreeStore, new: Path) -> None:
 
 
 def expected(operation: str, before: State) -> State:
-    """Return what must be there afterwards."""
+    """Return what must exist afterwards."""
     after = dict(before)
     if operation.startswith("delete"):
         del after["bent" if "split" in operation else "abcd"]
@@ -109,7 +109,7 @@ def main() -> None:
     for number_of_operation, (operation, action) in enumerate(OPERATIONS.items()):
         before = state(build(folder))
         after = expected(operation, before)
-        # Every operation begins elsewhere, so that all sorts of steps are taken.
+        # Each operation starts at another step, so that all kinds of steps are covered.
         step = 1 - stride + number_of_operation % stride
         while True:
             step += stride
@@ -142,7 +142,7 @@ def main() -> None:
             assert not {problem.kind for problem in report.problems} & {"leftover", "unfinished", "empty"}, where
             assert state(store) == found, where
             assert not leftovers(os.fsencode(store.root) + b"/pairtree_pressmark"), where
-            # It is done again, or found done.
+            # The operation succeeds again, or finds its work done.
             try:
                 action_here(operation, store, folder / "new")
             except ObjectError as error:

@@ -33,7 +33,7 @@ NEW = {"name.bin": b"new" * 100}
 
 
 def state(store: Store) -> State:
-    """Return every object's files, as they can be had by its identifier."""
+    """Return every object's files, read by its identifier."""
     found: State = {}
     for record in store.objects():
         assert record.id is not None
@@ -44,7 +44,7 @@ def state(store: Store) -> State:
 
 
 def build(kind: str, folder: Path) -> Store:
-    """Make a store with objects above, below and beside the one that is changed, and things to repair."""
+    """Make a store with objects above, below and beside the changed one, and with things to repair."""
     shutil.rmtree(folder, ignore_errors=True)
     layout = pressmark.layout("0002") if kind == "ocfl" else None
     store = stores.create(kind, folder / "store", layout)
@@ -67,7 +67,7 @@ def build(kind: str, folder: Path) -> Store:
 
 
 def in_steps(store: Store, folder: Path) -> None:
-    """Replace as where two names cannot be exchanged at once; in a child of its own."""
+    """Replace without an atomic exchange; in a child process."""
     pressmark.fs.moves.exchange = lambda _one, _other: False
     replace(store, folder)
 
@@ -96,12 +96,12 @@ OPERATIONS: tuple[Operation, ...] = (put, replace, in_steps, replace_by_the_same
 
 
 def wrong(report: Report) -> list[Problem]:
-    """Return a report's problems but what OCFL only advises: these identifiers are no URIs."""
+    """Return a report's problems except OCFL's advice that identifiers be URIs."""
     return [problem for problem in report.problems if problem.kind != "inventory-advice"]
 
 
 def expected(operation: Operation, before: State) -> State:
-    """Return what must be there afterwards."""
+    """Return what must exist afterwards."""
     after = dict(before)
     if operation is delete:
         del after["abc"]
@@ -122,7 +122,7 @@ def main() -> None:
             continue
         before = state(build(kind, folder))
         after = expected(operation, before)
-        # Every operation begins elsewhere, so that all sorts of steps are taken.
+        # Each operation starts at another step, so that all kinds of steps are covered.
         step = 1 - stride + turn % stride
         while True:
             step += stride
@@ -154,7 +154,7 @@ def main() -> None:
             report = store.repair()
             assert not wrong(report), (where, report.problems)
             assert state(store) == found, where
-            # It is done again, or found done.
+            # The operation succeeds again, or finds its work done.
             try:
                 operation(store, folder) if operation is not in_steps else replace(store, folder)
             except ObjectError as error:

@@ -1,4 +1,4 @@
-"""The making of an empty store, killed or refused by the system at every single step; run with disk_faults.c preloaded.
+"""The creation of an empty store, killed or refused at every single step; run with disk_faults.c preloaded.
 
     python every_creation.py KIND FOLDER kill|ERRNO|-ERRNO
 
@@ -22,7 +22,7 @@ from pressmark.stores import Store
 
 
 def wrong(store: Store) -> list[Problem]:
-    """Return a store's problems but what was prepared aside, which the next change removes."""
+    """Return a store's problems except staged files, which the next change removes."""
     return [problem for problem in store.check().problems if problem.kind != "leftover"]
 
 

@@ -1,4 +1,4 @@
-"""Every file and directory of a store closed in turn, and the store checked as a user who has no rights there.
+"""Every file and directory of a store made unreadable in turn, and the store checked by an unprivileged user.
 
     python every_denial.py KIND FOLDER
 
@@ -22,13 +22,13 @@ from pressmark.errors import PressmarkError
 from pressmark.reports import Problem
 
 NOBODY = 65534
-# What cannot be read at all, and directories that can be listed and not entered, or entered and not listed.
+# Unreadable files and directories, and directories without search or without list permission.
 CLOSED = {True: (0, 0o444, 0o333), False: (0,)}
 OPTIONS = {"pairtree": {"prefix": "x"}, "vitro": {"namespaces": ["http://a/"]}}
 
 
 def build(kind: str, folder: Path) -> Path:
-    """Make a store with everything that its kind can hold, and return its root."""
+    """Make a store with every kind of file that it can hold, and return its root."""
     source = folder / "source"
     (source / "sub").mkdir(parents=True)
     (source / "one").write_bytes(b"1")
@@ -59,7 +59,7 @@ def build(kind: str, folder: Path) -> Path:
 
 
 def errors(kind: str, base: Path, digests: bool) -> set[tuple[str, str]]:
-    """Return the errors of a check: their kinds, and their paths relative to the store."""
+    """Return the errors of a check: their kinds and relative paths."""
 
     def where(found: Problem) -> str:
         return os.fsdecode(found.path).rstrip("/")
@@ -72,7 +72,7 @@ def errors(kind: str, base: Path, digests: bool) -> set[tuple[str, str]]:
 
 
 def drop_rights(folder: Path) -> None:
-    """Become a user who may read what is open to all, and everything below ``folder`` as its owner."""
+    """Drop privileges and own everything below ``folder``."""
     if os.geteuid() == 0:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
@@ -83,7 +83,7 @@ def drop_rights(folder: Path) -> None:
 
 def main(kind: str, folder: Path) -> None:
     base = build(kind, folder)
-    errors(kind, base, True)  # loads what it needs, which may be where only root can read
+    errors(kind, base, True)  # import modules now: later, they may be readable only by root
     drop_rights(folder)
     tempfile.tempdir = os.fspath(folder)
     before = {digests: errors(kind, base, digests) for digests in (False, True)}

@@ -1,4 +1,4 @@
-"""Work on a store of any kind until killed, and a log of it: run by test_killed.py.
+"""Change a store of any kind until killed, and log each operation: run by test_killed.py.
 
     python killing.py STORE GIVEN LOG SEED
 
@@ -20,7 +20,7 @@ VERSIONS = ("one", "two", "three")
 
 
 def source(kind: str, given: Path, version: str) -> Path:
-    """Return what is put: of a Vitro object one file, whose name is the version's."""
+    """Return the source of a put: for a Vitro object one file, named after the version."""
     return given / version / f"{version}.bin" if kind == "vitro" else given / version
 
 

@@ -1,4 +1,4 @@
-"""Validates storage roots with ocfl-py, in a process of its own: importing it configures logging for everybody.
+"""Validate storage roots with ocfl-py, in its own process: importing ocfl-py configures logging globally.
 
 Arguments are roots. For each it prints a JSON object: whether all is valid, how many objects there are and how many of
 them are good, what was said, and place and identifier of each object.
@@ -11,16 +11,16 @@ import sys
 import warnings
 
 warnings.simplefilter("ignore")
-del sys.path[0]  # the folder of this file has a package of that name, too
+del sys.path[0]  # this file's folder has a package of the same name
 
-# The folder of this script has tests of the same name.
+# This script's folder has tests of the same name.
 del sys.path[0]
 
 import ocfl  # noqa: E402
 from ocfl.layout import Layout  # noqa: E402
 from ocfl.layout_registry import add_layout  # noqa: E402
 
-# It knows 0002 and 0003; the others are registered as names, so that their roots are validated at all.
+# ocfl-py knows 0002 and 0003; the others are registered by name, so that their roots are validated.
 NAMES = (
     "0004-hashed-n-tuple-storage-layout",
     "0006-flat-omit-prefix-storage-layout",
@@ -32,7 +32,7 @@ NAMES = (
 
 
 class Named(Layout):
-    """A layout of which nothing is known but its name."""
+    """A layout of which only the name is known."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def validated(path: str) -> dict[str, object]:
         "objects": root.num_objects,
         "good": root.good_objects,
         "errors": said,
-        # It opens each inventory again, and stops at the first that is no JSON.
+        # ocfl-py opens each inventory again, and stops at the first that is not JSON.
         "found": sorted(root.list_objects()) if valid and root.good_objects == root.num_objects else [],
     }
 

@@ -1,4 +1,4 @@
-"""Stores of all kinds but Pairtree: killed, disk full and read-only at a change; the long form tries every change."""
+"""Stores of all kinds except Pairtree: killed, disk full or read-only at a change; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from support.effort import stride
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: The distance between the changes that are tried.
+#: The distance between the tested changes.
 STRIDES = {"vitro": str(stride(7)), "ocfl": str(stride(13)), "bags": str(stride(21))}
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
 @pytest.mark.parametrize("kind", STRIDES)
 def test_every_change(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
-    """A change is made or not made, nothing is lost or half there, nothing remains, and the error is one line."""
+    """A change is complete or absent, nothing is lost or left over, and the error is one line."""
     assert steps(disk_faults, "every_change.py", kind, str(tmp_path / "at"), how, STRIDES[kind]) > 5
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}"])
 @pytest.mark.parametrize("kind", ["pairtree", *STRIDES])
 def test_every_creation(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
-    """A store is there, whole, or not at all, and the same call goes on with making it."""
+    """A store is complete or absent, and the same call finishes its creation."""
     assert steps(disk_faults, "every_creation.py", kind, str(tmp_path / "at"), how) > 5
 
 
 def steps(disk_faults: str, script: str, *arguments: str) -> int:
-    """Run a script, and return how many steps it took."""
+    """Run a script, and return its number of steps."""
     package = str(Path(pressmark.__file__).parent.parent)
     environment = {
         **os.environ,

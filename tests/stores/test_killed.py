@@ -1,4 +1,4 @@
-"""Stores of all kinds whose processes are killed at random moments, or work at once: nothing is lost or half there."""
+"""Stores of all kinds with processes killed at random or running at once: nothing is lost or incomplete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KILLS = repeats(2)
 
 State = dict[str, dict[str, bytes]]
 
-# What a repair has to do besides, and of Vitro stores and Pairtrees whose object that is.
+# Further repairs; for Vitro stores and Pairtrees, with their object.
 BROKEN: dict[str, dict[str | bytes, bytes | None]] = {
     "pairtree": {"pairtree_root/zz/zy/bare": b"bare", "pairtree_root/yy/yy/yy": None},
     "vitro": {"file_storage_root/zzz/y/b c": b"bare", "file_storage_root/yyy/yyy": None},
@@ -37,7 +37,7 @@ BROKEN: dict[str, dict[str | bytes, bytes | None]] = {
     "bags": {"yyy/yyy": None},
 }
 WHOSE = {"pairtree": ("zzzy", "bare"), "vitro": ("zzzy", "b c")}
-# What a killed run may leave, and a repair removes.
+# Leftovers of a killed run, which a repair removes.
 LEFT = {"leftover", "empty", "unfinished", "directory-empty", "hard-link", "bare-file", "bad-file-name"}
 
 
@@ -63,7 +63,7 @@ def created(kind: str, folder: Path) -> Store:
 
 
 def state(store: Store) -> State:
-    """Return every object's files, as they can be had by its identifier."""
+    """Return every object's files, read by its identifier."""
     found: State = {}
     for record in store.objects():
         assert record.id is not None
@@ -83,7 +83,7 @@ def started(script: list[str], implementation: str) -> subprocess.Popen[bytes]:
 
 
 def after(before: State, log: Path, files: State, kind: str) -> list[State]:
-    """Return what may be there after the operations in a log, of which the last one may not have ended."""
+    """Return the possible contents after the logged operations, of which the last may be unfinished."""
     states = [dict(before)]
     for line in log.read_text().splitlines():
         if line == "end":
@@ -105,14 +105,14 @@ def after(before: State, log: Path, files: State, kind: str) -> list[State]:
 
 @pytest.mark.parametrize("kind", stores.KINDS)
 def test_killed_at_any_moment(tmp_path: Path, kind: str, implementations: list[Implementation]) -> None:
-    """All is as before or after the operation that was going on, also before anybody has cleaned up."""
+    """After a kill, the store is as before or after the interrupted operation, even before a repair."""
     chosen = random.Random(KILLS)
     files = given_files(tmp_path / "given")
     store = created(kind, tmp_path / "store")
     log = tmp_path / "log"
     expected: State = {}
     for number in range(KILLS * len(implementations)):
-        # Directories each time, the object that is not proper once.
+        # Directories each time, the improper object once.
         is_mended = bool(kind in WHOSE and expected)
         write(tmp_path / "store", {name: data for name, data in BROKEN[kind].items() if not (data and is_mended)})
         if kind in WHOSE:
@@ -172,7 +172,7 @@ print("done")
 
 @pytest.mark.parametrize("kind", stores.KINDS)
 def test_two_processes_at_once(tmp_path: Path, kind: str, implementations: list[Implementation]) -> None:
-    """They put, replace and remove the same objects; each is a whole one all the time."""
+    """While two processes put, replace and remove the same objects, each object is always complete."""
     files = given_files(tmp_path / "given")
     store = created(kind, tmp_path / "store")
     script = ["-c", textwrap.dedent(WORK), store.root, str(tmp_path / "given"), str(Path(__file__).parent)]

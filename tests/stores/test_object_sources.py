@@ -1,4 +1,4 @@
-"""What an object is made of: copied whole, or refused with the reason."""
+"""Sources of objects: copied completely, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> bytes:
 
 
 def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
-    """A directory is not copied into itself, by whatever name."""
+    """A directory is not copied into itself, under any path."""
     write(tmp_path / "around", {"file": b"x", "store/": None})
     (tmp_path / "link").symlink_to("around/store")
     for store in (b"around/store", b"link"):
@@ -33,11 +33,11 @@ def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
             with pytest.raises(SourceError, match="cannot copy a directory into itself") as caught:
                 copy_source(source, target)
             assert caught.value.kind == "source"
-            os.rmdir(target)  # nothing is in it
+            os.rmdir(target)  # an empty directory
 
 
 def test_copying_a_link_to_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
-    """A link that is followed to what holds the copy is refused before anything is copied; others are not."""
+    """A followed link to a directory that contains the destination is refused before anything is copied."""
     write(tmp_path / "in", {"a/": None, "b/file": b"x"})
     write(tmp_path / "store", {"object/file": b"y"})
     link = tmp_path / "in" / "a" / "link"
@@ -54,7 +54,7 @@ def test_copying_a_link_to_what_holds_the_copy(folder: bytes, tmp_path: Path) ->
 
 
 def test_copying(folder: bytes, tmp_path: Path) -> None:
-    """The digests of what is copied can be had, and names of a mapping must not be in each other's way."""
+    """The digests of copied files are available, and conflicting names in a mapping are refused."""
     write(tmp_path / "in", {"a": b"1", "b/c": b"2"})
     digests = {}
     target = os.path.join(folder, b"out")
@@ -75,7 +75,7 @@ def test_copying(folder: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "dangling"), ("self", "symbolic")])
 def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
-    """All stores go through a source alike, and say alike what is wrong with it."""
+    """All stores refuse the same sources with the same messages."""
     write(tmp_path, {"in/below/": None})
     if name == "pipe":
         os.mkfifo(tmp_path / "in" / "below" / name)
@@ -95,7 +95,7 @@ def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
 def test_a_source_that_cannot_be_looked_at_for_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Whichever look fails, a directory is never taken for something in a directory of its name."""
+    """A directory is never mistaken for a file of its name, whichever system call fails."""
     source = tmp_path / "source"
     write(source, {"one": b"1", "two/three": b"23"})
     stat = os.stat

@@ -1,4 +1,4 @@
-"""Processes that are killed, and processes that get in each other's way: nothing is lost, nothing is half there."""
+"""Killed and concurrent processes on a storage root: nothing is lost or incomplete."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def given_files(tmp_path: Path) -> Path:
 
 
 def test_killed_at_any_moment(tmp_path: Path) -> None:
-    """Every object is the old or the new one, whole; what remains is leftovers and empty directories, which go."""
+    """After a kill, every object is complete, old or new; a repair removes leftovers and empty directories."""
     chosen = random.Random(KILLS)
     given = given_files(tmp_path)
     root = create(tmp_path / "root", "0003")
@@ -77,7 +77,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         process.communicate()
         report = root.check(digests=True)
         assert set(kinds(report)) <= {"directory-empty", "hard-link"}, report.problems
-        # Repair removes the leftovers, with them second names that they may hold, and empty directories.
+        # A repair removes leftovers, their hard links, and empty directories.
         assert kinds(root.repair()) == []
         assert kinds(root.check(digests=True)) == []
         for record in root.objects():
@@ -91,14 +91,14 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["0003", "0002"])
 def test_two_processes_at_once(tmp_path: Path, word: str) -> None:
-    """They put, replace and remove the same objects, and under layout 0002 others inside of them; all stays valid."""
+    """Concurrent processes put, replace and remove objects, nested ones too under layout 0002; all stays valid."""
     given = given_files(tmp_path)
     root = create(tmp_path / "root", word)
     prefixes = ["x", "x", "x/1"] if word == "0002" else ["x", "x", "y"]
     processes = [start(root, given, prefix, 12) for prefix in prefixes]
     looks = 0
     while any(process.poll() is None for process in processes):
-        # Objects come and go while this looks, so that something may be missing, but nothing is ever wrong.
+        # Objects may disappear during the check, but are never invalid.
         for record in root.objects():
             assert not {problem.kind for problem in record.problems} - {"inventory-missing", "unreadable"}
         looks += 1
@@ -113,7 +113,7 @@ def test_two_processes_at_once(tmp_path: Path, word: str) -> None:
 
 
 def test_a_second_run_does_not_disturb_a_first(tmp_path: Path) -> None:
-    """What a living run prepares is not taken for a leftover, by neither check nor repair nor the next change."""
+    """Files staged by a live run are not treated as leftovers by check, repair or another change."""
     root = create(tmp_path / "root")
     given = given_files(tmp_path)
     with root.batch():

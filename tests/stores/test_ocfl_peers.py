@@ -1,4 +1,4 @@
-"""What is written here is valid for ocfl-py, and what it calls bad is bad here."""
+"""Roots that Pressmark writes are valid for ocfl-py, and ocfl-py's errors are errors here."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def _needs_ocfl_py(request: pytest.FixtureRequest) -> None:
 
 
 def validate(*roots: Path) -> list[dict[str, Any]]:
-    """Return what ocfl-py says of storage roots."""
-    # PRESSMARK_OCFL_PY names another Python that has ocfl-py, for those who do not want its dependencies here.
+    """Return ocfl-py's results for storage roots."""
+    # PRESSMARK_OCFL_PY names another Python with ocfl-py, to keep its dependencies out of this one.
     python = os.environ.get("PRESSMARK_OCFL_PY") or sys.executable
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -48,7 +48,7 @@ def validate(*roots: Path) -> list[dict[str, Any]]:
 
 
 def identifier(word: str, number: int) -> str:
-    """Return an identifier that the layout has a place of its own for."""
+    """Return an identifier with a distinct path in the layout."""
     match word:
         case "0002":
             return f"object-{number} \u00e9\u4f8b"
@@ -65,7 +65,7 @@ def identifier(word: str, number: int) -> str:
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("word", WORDS)
 def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) -> None:
-    """A thousand objects under each layout: valid, all of them listed, each where our walk finds it."""
+    """A thousand objects under each layout are valid for ocfl-py, and listed at the paths of our walk."""
     if word == "0010" and version == "1.0":
         pytest.skip("0010 needs OCFL 1.1")
     root = create(tmp_path / "root", word, version=version, algorithm="sha256" if version == "1.0" else "sha512")
@@ -90,9 +90,9 @@ def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) ->
     assert [tuple(found) for found in said["found"]] == sorted(ours)
 
 
-# What ocfl-py 2.1.0 does not look for: links (none of E090), named pipes, repeated keys, keys of one's own, a
-# declaration's line feed, files right in an object's extensions, files that the first inventory lacks, and a content
-# directory that only an inventory between sets. It fails with an exception at a version that is not a JSON object.
+# What ocfl-py 2.1.0 does not check: links (no part of E090), named pipes, repeated keys, unknown keys, a
+# declaration's line feed, files directly in an object's extensions, files missing in the first inventory, and a content
+# directory that only a middle inventory sets. It raises an exception if a version is not a JSON object.
 NOT_SEEN = {
     "E007 declaration",
     "E019 content directory set later",
@@ -106,7 +106,7 @@ NOT_SEEN = {
 
 
 def test_bad_objects_are_bad_for_ocfl_py(tmp_path: Path) -> None:
-    """What our check calls bad is bad for ocfl-py too, but for what it does not look at; advice is for neither."""
+    """An object with errors here has errors in ocfl-py, except for what ocfl-py does not check."""
     roots = {}
     for name, change, _expected, _code in BAD:
         if "E090" in name or name in NOT_SEEN:

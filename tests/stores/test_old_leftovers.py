@@ -1,4 +1,4 @@
-"""What earlier versions of Pressmark left behind when they were killed: finished, undone or reported, never cleared.
+"""Leftovers of killed runs of earlier versions are finished, undone or reported, never cleared blindly.
 
 The trees are those that the code of before the folders ``stores/{pairtree,vitro,ocfl,bags}`` left, name by name.
 """
@@ -25,13 +25,13 @@ WORKSHOPS = {
     "bags": ".pressmark-work",
 }
 RUN = "afb73625dcaa50b7"
-# What a run had prepared; a new version of an OCFL object was called by a number.
+# Staged by a run; a new version of an OCFL object was named with a number.
 PREPARED = {"pairtree": "object/f", "vitro": "object/f", "ocfl": "1/v2/content/f", "bags": "bag/data/f"}
 
 
 @pytest.fixture(params=WORKSHOPS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A store with one object, ``abc``, of the file ``f``."""
+    """A store with one object, ``abc``, with the file ``f``."""
     write(tmp_path, {"old/f": b"old", "new/f": b"new", "both/f": b"f", "both/g": b"g"})
     layout = pressmark.layout("0002") if request.param == "ocfl" else None
     made = stores.create(request.param, tmp_path / "store", layout)
@@ -44,7 +44,7 @@ def of_kind(*kinds: str) -> pytest.MarkDecorator:
 
 
 def leave_run(store: Store, *, in_turn: bool) -> Path:
-    """Leave what a run left that was killed before anything was moved: readable for all, unlike today's."""
+    """Leave what a run killed before any move left: readable by everyone, unlike today."""
     staging = Path(store.root) / WORKSHOPS[store.kind]
     (staging / RUN).mkdir(mode=0o755, parents=True)
     write(staging / RUN, {"lock": b"", PREPARED[store.kind]: b"new"})
@@ -60,12 +60,12 @@ def content(store: Store) -> dict[str, bytes]:
 
 
 def kinds(store: Store) -> set[str]:
-    """Return the kinds of problems that a check finds; OCFL advises these identifiers to be URIs."""
+    """Return the kinds of problems of a check, except OCFL's advice on identifiers."""
     return {one.kind for one in store.check(digests=True).problems} - {"inventory-advice"}
 
 
 def traces(store: Store) -> list[str]:
-    """Return what is left with a name of Pressmark's."""
+    """Return leftovers with a name of Pressmark's."""
     names = (os.fsdecode(name) for name in snapshot(Path(store.root)))
     return [name for name in names if "pressmark" in name and not name.endswith("bags.json")]
 
@@ -80,7 +80,7 @@ FINISHERS: dict[str, Callable[[Store, Path], object]] = {
 @pytest.mark.parametrize("finisher", FINISHERS)
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finisher: str) -> None:
-    """It is reported, the object is as before, and the next change or a repair removes it."""
+    """An old private directory is reported, the object is unchanged, and the next change or a repair removes it."""
     staging = leave_run(store, in_turn=in_turn)
     before = snapshot(staging)
     assert kinds(store) == {"leftover"}
@@ -94,7 +94,7 @@ def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finish
 
 
 def test_what_is_no_run(store: Store, tmp_path: Path) -> None:
-    """A file among private directories is nothing that a run leaves: it stays."""
+    """A file among private directories is not a leftover and stays."""
     staging = leave_run(store, in_turn=True)
     (staging / "notes.txt").write_bytes(b"mine")
     store.put("abc", tmp_path / "new", replace=True)
@@ -103,11 +103,11 @@ def test_what_is_no_run(store: Store, tmp_path: Path) -> None:
     assert not (staging / RUN).exists()
 
 
-# --- replacements that were interrupted -------------------------------------------------------------------------------
+# --- interrupted replacements -----------------------------------------------------------------------------------------
 
 
 def interrupt(store: Store, name: str = "abc") -> tuple[Path, Path]:
-    """Have the old object put aside, and nothing in its place; return where it is and where it belongs."""
+    """Put the old object aside without a new one; return both paths."""
     leave_run(store, in_turn=True)
     root = Path(store.root)
     if store.kind == "bags":
@@ -123,7 +123,7 @@ def interrupt(store: Store, name: str = "abc") -> tuple[Path, Path]:
 @of_kind("pairtree", "bags")
 @pytest.mark.parametrize("finisher", FINISHERS)
 def test_the_old_object_put_aside(store: Store, tmp_path: Path, finisher: str) -> None:
-    """It is what the store has, and is moved back before anything else is done to it."""
+    """An old object put aside is readable, and is moved back before any other change."""
     interrupt(store)
     assert kinds(store) == {"leftover", "unfinished"}
     assert content(store) == {"f": b"old"}
@@ -137,7 +137,7 @@ def test_the_old_object_put_aside(store: Store, tmp_path: Path, finisher: str) -
 @of_kind("pairtree", "bags")
 @pytest.mark.parametrize("finisher", FINISHERS)
 def test_the_new_object_in_its_place(store: Store, tmp_path: Path, finisher: str) -> None:
-    """Where the new one has taken its place, only the old one goes."""
+    """If the new object is in place, only the old one is removed."""
     old, place = interrupt(store)
     shutil.copytree(old, place)
     files = [place / "data/f", place / "manifest-sha512.txt"] if store.kind == "bags" else [place / "f"]
@@ -154,7 +154,7 @@ def test_the_new_object_in_its_place(store: Store, tmp_path: Path, finisher: str
 
 @of_kind("pairtree")
 def test_a_split_end_half_moved(store: Store) -> None:
-    """What an interrupted repair has moved already is read with the rest, and the next repair goes on."""
+    """The moved part of an interrupted repair is read with the rest, and the next repair finishes."""
     place = Path(store.root) / "pairtree_root/ab/c"
     shutil.rmtree(place / "abc")
     write(place, {"pairtree_pressmark-obj/one": b"1", "two": b"2"})
@@ -169,7 +169,7 @@ def test_a_split_end_half_moved(store: Store) -> None:
 @of_kind("vitro")
 @pytest.mark.parametrize("finisher", FINISHERS)
 def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: str) -> None:
-    """New content under the old name has its new name already for who reads it; the next run renames it."""
+    """New content under the old name is read under its new name; the next run renames it."""
     staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "file_storage_root/abc"
     (place / "f").write_bytes(b"new")
@@ -188,7 +188,7 @@ def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: s
 
 @of_kind("vitro")
 def test_a_note_of_what_was_not_begun(store: Store) -> None:
-    """The journal names content that has not come: the file keeps its name."""
+    """If the content in the journal is absent, the file keeps its name."""
     staging = leave_run(store, in_turn=True)
     (staging / "renaming").write_text(json.dumps(["abc", "f", "g", 1]))
     (staging / "renaming.new").write_bytes(b"[")
@@ -200,7 +200,7 @@ def test_a_note_of_what_was_not_begun(store: Store) -> None:
 
 @of_kind("ocfl")
 def test_an_exchanged_object(store: Store, tmp_path: Path) -> None:
-    """After the exchange, the private directory has the old object, whose files have two names until it goes."""
+    """After the exchange, the private directory holds the old object, whose files have two names until removal."""
     staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "abc"
     store.put("abc", tmp_path / "new", replace=True)
@@ -216,7 +216,7 @@ def test_an_exchanged_object(store: Store, tmp_path: Path) -> None:
 
 @of_kind("ocfl")
 def test_a_root_half_made(store: Store, tmp_path: Path) -> None:
-    """The same call finishes it; a file that is none of its own is named, and stays."""
+    """The same call finishes a half-created root; a foreign file is reported and stays."""
     folder = tmp_path / "half"
     names = {"declaration.pressmark-new": b"ocfl_1.1\n", "ocfl_layout.json": b"{"}
     write(folder, {**names, "notes.txt": b"mine"})
@@ -230,7 +230,7 @@ def test_a_root_half_made(store: Store, tmp_path: Path) -> None:
 
 @of_kind("pairtree", "vitro", "bags")
 def test_a_store_half_made(store: Store, tmp_path: Path) -> None:
-    """What an interrupted creation has written is written again; anything else is named, and stays."""
+    """The same call writes an interrupted creation's files again; a foreign file is reported and stays."""
     first = {
         "pairtree": {"pairtree_version0_1": b"This dir", "pairtree_prefix": b""},
         "vitro": {"file_storage_namespaces.properties": b"", f"file_storage_pressmark/{RUN}/lock": b""},

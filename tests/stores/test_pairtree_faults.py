@@ -1,4 +1,4 @@
-"""A Pairtree: killed, disk full and read-only at a change of the disk; the long form tries every change."""
+"""A Pairtree killed, full or read-only at a change of the disk; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from support.effort import stride
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-#: One step in so many is taken.
+#: The distance between the tested steps.
 STRIDE = str(stride(5))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
 def test_every_change(disk_faults: str, tmp_path: Path, how: str) -> None:
-    """A change is made or not made, nothing is lost or half there, nothing remains, and the error is one line."""
+    """A change is complete or absent, nothing is lost or left over, and the error is one line."""
     package = str(Path(pressmark.__file__).parent.parent)
     environment = {
         **os.environ,

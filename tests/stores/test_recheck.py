@@ -1,4 +1,4 @@
-"""Checks beside a run that changes the store: what that is doing is no fault, and what is wrong is still said."""
+"""Checks during changes to the store: work in progress is not a problem, lasting problems are reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pressmark.stores.recheck import LOOKS
 from support.trees import write
 
 KINDS = ("pairtree", "vitro", "bags")
-# The workshop of each kind of store.
+# The staging directory of each kind of store.
 SHOPS = {"pairtree": "pairtree_pressmark", "vitro": "file_storage_pressmark", "bags": ".pressmark-work"}
 
 
@@ -51,15 +51,15 @@ def folder(tmp_path: Path) -> BagFolder:
 
 
 def found(store: Store, *, digests: bool = True) -> tuple[list[str], int]:
-    """Return the kinds of problems that a check finds, and how many objects there are."""
-    told: list[Problem] = []
-    report = store.check(digests=digests, on_problem=told.append)
-    assert report.problems == told
-    return [one.kind for one in told], report.counts["objects"]
+    """Return the kinds of problems of a check, and the number of objects."""
+    streamed: list[Problem] = []
+    report = store.check(digests=digests, on_problem=streamed.append)
+    assert report.problems == streamed
+    return [one.kind for one in streamed], report.counts["objects"]
 
 
 def once(call: Callable[[], object]) -> Callable[[], None]:
-    """Return what calls ``call`` the first time, and nothing after that."""
+    """Return a function that calls ``call`` once, and then does nothing."""
     calls = [call]
 
     def run() -> None:
@@ -70,7 +70,7 @@ def once(call: Callable[[], object]) -> Callable[[], None]:
 
 
 def before(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> list[int]:
-    """Have something done before each call of a function; return a list that grows with each."""
+    """Call a hook before each call of a function; return a list that grows with each."""
     real = getattr(module, name)
     calls: list[int] = []
 
@@ -84,7 +84,7 @@ def before(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callabl
 
 
 def after(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, act: Callable[[], object]) -> list[int]:
-    """The same, after each call."""
+    """Call a hook after each call of a function; return a list that grows with each."""
     real = getattr(module, name)
     calls: list[int] = []
 
@@ -113,7 +113,7 @@ def replace(folder: BagFolder, tmp_path: Path) -> None:
 def test_a_bag_that_is_replaced(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, digests: bool
 ) -> None:
-    """What was seen of the old one while it went is not said of the new one."""
+    """Problems of the old bag, seen while it was replaced, are not reported for the new one."""
     damage(folder)
     calls = after(monkeypatch, bags_check, "validate", once(lambda: replace(folder, tmp_path)))
     assert found(folder, digests=digests) == ([], 1)
@@ -122,7 +122,7 @@ def test_a_bag_that_is_replaced(
 
 
 def test_a_bag_that_is_removed(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not counted, and nothing is said of it."""
+    """A bag removed meanwhile is not counted or reported."""
     damage(folder)
     after(monkeypatch, bags_check, "validate", once(lambda: BagFolder(folder.root).delete("abc")))
     report = folder.check(digests=True)
@@ -131,7 +131,7 @@ def test_a_bag_that_is_removed(folder: BagFolder, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said, and the bag is not read twice, whatever happens to others."""
+    """Problems of an unchanged bag are reported, and the bag is not read twice."""
     folder.put("x", tmp_path / "given")
     damage(folder)
     changed = once(lambda: BagFolder(folder.root).put("x", tmp_path / "new", replace=True))
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch
 
 
 def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes the place of a bag is as it is."""
+    """Problems of the new bag are reported."""
 
     def act() -> None:
         replace(folder, tmp_path)
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monke
 
 
 def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bag that somebody is about to make something else of is not passed over."""
+    """A bag directory that is no longer a bag is reported."""
 
     def act() -> None:
         for name in ("bagit.txt", "bag-info.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"):
@@ -167,7 +167,7 @@ def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.
 
 
 def test_a_bag_that_never_stays(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can say what it is: it is an error, and the check ends."""
+    """A bag that changes at every attempt is an error, and the check ends."""
 
     def act() -> None:
         replace(folder, tmp_path)
@@ -180,7 +180,7 @@ def test_a_bag_that_never_stays(tmp_path: Path, folder: BagFolder, monkeypatch: 
 
 
 def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that was written to while it was read is read again."""
+    """A file written to during the read is read again."""
     real = bags_check.validate
     results = [lambda report: report.add([Problem("file-changing", "error", "3", b"data/f")])]
 
@@ -198,13 +198,13 @@ def test_a_file_that_changes(tmp_path: Path, folder: BagFolder, monkeypatch: pyt
 
 
 def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was moved while the folder was walked is no double; one that is there is, changed or not."""
+    """A bag moved during the walk is not a duplicate; a real duplicate is reported."""
     base = Path(folder.root)
     walked = folder.objects()
     next(walked)
     (base / "abc").rename(base / "later")
     shutil.copytree(base / "later", base / "later2")
-    # Names are read before bags: what came is found by another walk.
+    # Names are read before bags: only another walk finds new bags.
     assert list(walked) == []
     assert found(folder) == (["duplicate-id"], 2)
     changes = once(lambda: os.utime(base / "later2"))
@@ -216,7 +216,7 @@ def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.Mo
 
 
 def test_a_first_bag_that_has_gone(folder: BagFolder) -> None:
-    """The next that has its identifier is not blamed."""
+    """A bag is not a duplicate of a removed one."""
     base = Path(folder.root)
     shutil.copytree(base / "abc", base / "b")
     walked = folder.objects()
@@ -226,7 +226,7 @@ def test_a_first_bag_that_has_gone(folder: BagFolder) -> None:
 
 
 def test_bags_in_place_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each is validated."""
+    """Several bags in place of one bag are each validated."""
     base = Path(folder.root)
 
     def act() -> None:
@@ -249,7 +249,7 @@ def test_bags_in_place_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: 
 def test_a_serialised_bag_that_went(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, digests: bool
 ) -> None:
-    """An archive that is gone is not said to be malformed; one that is, is."""
+    """An archive removed meanwhile is not reported as malformed."""
     base = Path(folder.root)
     shutil.make_archive(str(tmp_path / "b"), "zip", base, "abc")
     folder.delete("abc")
@@ -262,10 +262,10 @@ def test_a_serialised_bag_that_went(
 
 
 def test_a_tag_file_that_went(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a bag that is replaced while its tag files are read the new ones count."""
+    """If a bag is replaced during the read, the new tag files count."""
     info = Path(folder.root) / "abc/bag-info.txt"
     info.unlink()
-    info.mkdir()  # which cannot be read as a file
+    info.mkdir()  # a directory, which cannot be read as a file
     before(monkeypatch, settling, "await_turn", once(lambda: replace_by_hand(folder, tmp_path)))
     assert found(folder) == ([], 1)
 
@@ -277,11 +277,11 @@ def replace_by_hand(folder: BagFolder, tmp_path: Path) -> None:
     (tmp_path / "other/abc").rename(Path(folder.root) / "abc")
 
 
-# --- all: what is in the middle of a move
+# --- all kinds: moves in progress -------
 
 
 def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], object]) -> list[float]:
-    """Have a run that is in its turn, and finishes when the check waits; return how long that is, each time."""
+    """Hold the lock as a run does, and release it when the check waits; return each waiting time."""
     staging = RunDirectory(os.path.join(os.fsencode(store.root), SHOPS[store.kind].encode()))
     staging.__enter__()
     turn = staging.lock()
@@ -303,10 +303,10 @@ def in_turn(store: Store, monkeypatch: pytest.MonkeyPatch, finish: Callable[[], 
 
 
 def between(store: Store) -> tuple[Path, Path]:
-    """Bring the object into the state between two steps of a change; return what is to be renamed, and its new name."""
+    """Bring the object into the state between two steps of a change; return the file to rename and its new name."""
     root = Path(store.root)
     if store.kind == "bags":
-        # Replaced, where two names cannot be exchanged at once.
+        # Replaced without an atomic exchange.
         (root / "abc").rename(root / "abc.pressmark-old")
         return root / "abc.pressmark-old", root / "abc"
     if store.kind == "pairtree":
@@ -316,7 +316,7 @@ def between(store: Store) -> tuple[Path, Path]:
         (place / name).rename(place / "pairtree_pressmark-old" / name)
         return place / "pairtree_pressmark-old" / name, place / name
     place = root / "file_storage_root/abc"
-    os.link(place / "f", place / "g")  # as a rename may look to who reads the directory meanwhile
+    os.link(place / "f", place / "g")  # as a concurrent reader of the directory may see a rename
     return place / "f", place / "g"
 
 
@@ -327,7 +327,7 @@ def finished(store: Store, old: Path, new: Path) -> None:
 
 
 def test_an_object_in_the_middle_of_a_change(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run that is at it is waited for."""
+    """A check waits for the run that is changing the object."""
     old, new = between(any_store)
     waited = in_turn(any_store, monkeypatch, lambda: finished(any_store, old, new))
     assert found(any_store) == ([], 1)
@@ -335,7 +335,7 @@ def test_an_object_in_the_middle_of_a_change(any_store: Store, monkeypatch: pyte
 
 
 def test_an_object_that_was_left_in_the_middle(any_store: Store) -> None:
-    """Without a run that is at it, it is said."""
+    """An interrupted change without a live run is reported."""
     between(any_store)
     kinds, count = found(any_store)
     assert (kinds, count) == (["files-several" if any_store.kind == "vitro" else "unfinished"], 1)
@@ -344,7 +344,7 @@ def test_an_object_that_was_left_in_the_middle(any_store: Store) -> None:
 def test_a_directory_that_is_about_to_be_filled_or_removed(
     any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An empty one is said to be there only if it stays."""
+    """An empty directory is reported only if it remains."""
     trees = {"pairtree": "pairtree_root/zz", "vitro": "file_storage_root/zz", "bags": "zz"}
     at = Path(any_store.root) / trees[any_store.kind]
     at.mkdir()
@@ -364,7 +364,7 @@ def test_a_directory_that_is_about_to_be_filled_or_removed(
 
 
 def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that was stopped in its turn does not stop a check; what is wrong is said."""
+    """A run stopped while it holds the lock does not block a check; problems are reported."""
     between(any_store)
     waited: list[float] = []
     monkeypatch.setattr(settling, "sleep", waited.append)
@@ -376,7 +376,7 @@ def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch:
 
 
 def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error."""
+    """An object that changes at every attempt is an error."""
     old, new = between(any_store)
     turns = iter(range(10**6))
 
@@ -396,7 +396,7 @@ def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.Monkey
 
 
 def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that cannot be read is said to be so, however often it is looked at."""
+    """An unreadable directory is reported, however often it is read."""
     trees = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc", "bags": "abc"}
     at = os.fsencode(Path(any_store.root) / trees[any_store.kind])
     real = os.scandir
@@ -418,7 +418,7 @@ def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("any_store", ["vitro", "bags"], indirect=True)
 def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All that is below it is looked at."""
+    """If a directory becomes readable again, everything below it is checked."""
     any_store.put("abcdef", tmp_path / "given")
     at = Path(any_store.root) / ("file_storage_root/abc" if any_store.kind == "vitro" else "abc")
     if any_store.kind == "bags":
@@ -438,7 +438,7 @@ def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, mo
 
 
 def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its private directory has no lock for a moment; one that a killed run has left is said."""
+    """A private directory without a lock is reported only if a killed run left it."""
     staging = Path(any_store.root) / SHOPS[any_store.kind]
     (staging / "run").mkdir(parents=True)
     with monkeypatch.context() as patch:
@@ -453,7 +453,7 @@ def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_what_is_no_lock(any_store: Store) -> None:
-    """A named pipe under the lock's name does not hold a check up."""
+    """A named pipe in place of the lock does not block a check."""
     between(any_store)
     staging = Path(any_store.root) / SHOPS[any_store.kind]
     staging.mkdir(exist_ok=True)
@@ -465,7 +465,7 @@ def test_what_is_no_lock(any_store: Store) -> None:
 
 
 def test_bags_of_a_job(tmp_path: Path, folder: BagFolder) -> None:
-    """What was changed since the plan is checked as it is now; what was removed is said to be gone."""
+    """A bag changed since the plan is checked in its current state; a removed one is reported as gone."""
     for identifier in ("b", "c"):
         folder.put(identifier, tmp_path / "given")
     (Path(folder.root) / "b/bag-info.txt").write_text("no element\n")

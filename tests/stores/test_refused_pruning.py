@@ -1,4 +1,4 @@
-"""Directories that are empty after a change, where the system lets nobody remove them."""
+"""Empty directories after a change, where the system refuses to remove them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.trees import write
 
 @pytest.fixture(params=["pairtree", "vitro", "ocfl", "bags"])
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A store with one object, which lies some directories deep."""
+    """A store with one object a few directories deep."""
     kind = request.param
     store = stores.create(kind, tmp_path / "store", layout("0004") if kind in ("ocfl", "bags") else None)
     write(tmp_path, {"given/f": b"1"})
@@ -28,7 +28,7 @@ def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let nobody remove a directory of the store itself; those of the run may go."""
+    """Refuse to remove the store's directories; those of the run can be removed."""
     rmdir = os.rmdir
 
     def refused(path: Any, **options: Any) -> None:
@@ -41,7 +41,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EBUSY, errno.EIO])
 def test_delete(any_store: Store, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """The object has gone, and that is not denied; what remains is reported and goes with a repair."""
+    """The deletion succeeds; remaining directories are reported, and a repair removes them."""
     with monkeypatch.context() as patch:
         refuse(patch, number)
         any_store.delete("abcdef")
@@ -56,7 +56,7 @@ def test_delete(any_store: Store, monkeypatch: pytest.MonkeyPatch, number: int) 
 
 
 def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said why the object could not be moved in, not that a directory remains."""
+    """The error names why the put failed, not that an empty directory remains."""
 
     def full(_old: bytes, new: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), new)
@@ -71,7 +71,7 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a change has moved out of an OCFL root is out, also where its files cannot be removed."""
+    """A removed OCFL version is gone from the root, even if its files cannot be deleted."""
     root = stores.create("ocfl", tmp_path / "store", layout("0004"))
     for word in ("old", "new"):
         write(tmp_path, {f"{word}/f": word.encode()})

@@ -1,4 +1,4 @@
-"""Objects of every kind that another process replaces or removes while they are read."""
+"""Objects of every kind, replaced or removed by another process during a read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .ocfl.samples import create, source
 
 @pytest.fixture(params=stores.KINDS)
 def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    """A store with one object, ``abc``, of the one file ``f``; and what it is replaced with."""
+    """A store with one object, ``abc``, with one file ``f``; and its replacement."""
     kind = request.param
     store = stores.create(kind, tmp_path / "store", layout("0002") if kind == "ocfl" else None)
     for word in ("old", "new"):
@@ -50,14 +50,14 @@ def removed_and_put(store: Store, tmp_path: Path) -> None:
 
 
 def replaced_twice(store: Store, tmp_path: Path) -> None:
-    """The system may give the number of the first away to the third."""
+    """The system may reuse the first inode number for the third."""
     store.put("abc", tmp_path / "new", replace=True)
     removed_and_put(store, tmp_path)
 
 
 @pytest.mark.parametrize("change", [removed_and_put, replaced_twice])
 def test_no_two_versions_through_one_object(any_store: Store, tmp_path: Path, change: Callable[..., None]) -> None:
-    """What was got before is refused with the way out; what is got again is the new one."""
+    """An outdated object is refused with the remedy; getting it again returns the new version."""
     found = any_store.get("abc")
     (record,) = any_store.objects()
     located = any_store.locate(record)
@@ -81,7 +81,7 @@ def test_no_two_versions_through_one_object(any_store: Store, tmp_path: Path, ch
 
 
 def test_removed(any_store: Store) -> None:
-    """It was there when it was got: that is not said to be an object without such a file."""
+    """A removed object is reported as removed, not as an object without the file."""
     found = any_store.get("abc")
     ((name, _path),) = found.files()
     any_store.delete("abc")
@@ -91,7 +91,7 @@ def test_removed(any_store: Store) -> None:
 
 
 def test_replaced_once(any_store: Store, tmp_path: Path) -> None:
-    """A new version of an OCFL object leaves the files of the one that was got as they are."""
+    """A new version of an OCFL object keeps the files of an object that is already open."""
     found = any_store.get("abc")
     ((name, _path),) = found.files()
     any_store.put("abc", tmp_path / "new", replace=True)
@@ -105,7 +105,7 @@ def test_replaced_once(any_store: Store, tmp_path: Path) -> None:
 
 
 def test_an_object_of_several_names(tree: Tree) -> None:
-    """What is put beside it is another object's; a repair moves it, and what it was is no longer there."""
+    """A file put beside an object belongs to another one; after a repair, the old path is gone."""
     store = PairtreeStore(tree("ab/cd/one.txt", "ab/cd/two/file"), durable=False)
     found = store.get("abcd")
     write(Path(store.root, "pairtree_root", "ab", "cd"), {"de/obj/f": b"another object"})
@@ -119,7 +119,7 @@ def test_an_object_of_several_names(tree: Tree) -> None:
 
 
 def test_an_inventory_that_is_gone(tmp_path: Path) -> None:
-    """Nobody can say whose files are there."""
+    """Without its inventory, the owner of a file is unknown: an error."""
     root = create(tmp_path / "root", "0002")
     root.put("abc", source(tmp_path / "old"))
     found = root.get("abc")
@@ -133,7 +133,7 @@ def test_an_inventory_that_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
 def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Of a directory that nobody may look into it is not said that there is no such file in it."""
+    """A file in an unreadable directory is not reported as missing."""
     store = PairtreeStore(tree("ab/obj/closed/file"), durable=False)
     found = store.get("ab")
     look = os.stat
@@ -152,7 +152,7 @@ def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_link_to_itself_is_got(tree: Tree) -> None:
-    """What is wrong with an object is said when it is read: it is there."""
+    """Getting an object that is a link to itself succeeds; reading it reports the error."""
     store = PairtreeStore(tree("ab/one.txt"), durable=False)
     Path(store.root, "pairtree_root/ab/two.txt").symlink_to("two.txt")
     found = store.get("ab")
@@ -161,7 +161,7 @@ def test_a_link_to_itself_is_got(tree: Tree) -> None:
 
 
 def test_a_file_that_is_renamed_while_it_is_got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody gets the file under the name that has just gone."""
+    """A file renamed during a get is not returned under its old name."""
     write(tmp_path, {"old": b"old", "other": b"new"})
     store = VitroStore.create(tmp_path / "store")
     store.put("abc", tmp_path / "old")
@@ -180,7 +180,7 @@ def test_a_file_that_is_renamed_while_it_is_got(tmp_path: Path, monkeypatch: pyt
 
 
 def numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a file system that gives the number of what is gone to the next that comes."""
+    """Simulate a file system that reuses inode numbers at once."""
     fields = ("st_mode", "st_dev", "st_nlink", "st_size", "st_mtime_ns", "st_ctime_ns")
 
     def status(path: bytes) -> Any:
@@ -193,7 +193,7 @@ def numbers_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ticked(folder: Path) -> None:
-    """Wait until the file system's clock has gone on."""
+    """Wait until the file system's clock has advanced."""
     probe = folder / "probe"
     probe.write_bytes(b"")
     begun = probe.stat().st_ctime_ns
@@ -204,7 +204,7 @@ def ticked(folder: Path) -> None:
 def test_a_version_of_the_same_number_and_time(
     any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Copies have the times of what they are copied from: only when they came tells two versions from each other."""
+    """Versions with equal inode numbers and modification times are distinguished by change time."""
     numbers_again(monkeypatch)
     for word in ("old", "new"):
         for path in (tmp_path / word / "f", tmp_path / word):
@@ -221,7 +221,7 @@ def test_a_version_of_the_same_number_and_time(
 
 
 def test_links_to_a_file(tmp_path: Path) -> None:
-    """A file that gets another name is the same as before; one whose rights were changed may be another."""
+    """A renamed file is the same file; a file with changed permissions may be another."""
     path = tmp_path / "f"
     path.write_bytes(b"x")
     before = path.stat()

@@ -1,4 +1,4 @@
-"""What all kinds of stores have in common: opening, records, errors."""
+"""Behaviour common to all kinds of stores: opening, records, errors."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from support.trees import write
     ],
 )
 def test_signs(tmp_path: Path, files: dict[str, bytes | None], kind: str) -> None:
-    """Each kind is known by its sign."""
+    """Each kind is detected by its marker file."""
     write(tmp_path / "store", files)
     assert stores.kind_of(tmp_path / "store") == kind
     assert stores.kind_of(str(tmp_path / "store")) == kind
 
 
 def test_classes_of_the_kinds(tmp_path: Path) -> None:
-    """The package gives the class of each kind, and loads it when it is asked for."""
+    """The package exports the class of each kind, and imports it on first use."""
     classes = [stores.PairtreeStore, stores.VitroStore, stores.OcflRoot, stores.BagFolder]
     assert classes == [stores.store_class(kind) for kind in stores.KINDS]
     assert isinstance(stores.create("pairtree", tmp_path / "store"), stores.PairtreeStore)
@@ -50,7 +50,7 @@ def test_classes_of_the_kinds(tmp_path: Path) -> None:
 
 
 def test_layouts_by_name(tmp_path: Path) -> None:
-    """A layout may be said by its name, as elsewhere; an OCFL storage root needs one."""
+    """A layout may be given by name; an OCFL storage root requires one."""
     store = stores.create("ocfl", tmp_path / "root", "0004")
     assert store.layout == pressmark.layout("0004")
     assert stores.open(tmp_path / "root", layout="0003").layout == pressmark.layout("0003")
@@ -63,7 +63,7 @@ def test_layouts_by_name(tmp_path: Path) -> None:
 
 
 def test_no_sign(tmp_path: Path) -> None:
-    """What is not a store, or several at once, is refused in a line that names it."""
+    """A directory with no marker, or with several, is refused with its name."""
     write(tmp_path, {"file": b"", "both/pairtree_root/": None, "both/0=ocfl_1.1": b"", "object/0=ocfl_object_1.1": b""})
     (tmp_path / "empty").mkdir()
     for name, reason in {
@@ -80,7 +80,7 @@ def test_no_sign(tmp_path: Path) -> None:
 
 
 def test_kinds(tmp_path: Path) -> None:
-    """A kind that is none is refused with those that are."""
+    """An unknown kind is refused with the list of kinds."""
     for action in (lambda: stores.open(tmp_path, "tape"), lambda: stores.create("tape", tmp_path)):
         with pytest.raises(ValueError, match="expected one of pairtree, vitro, ocfl, bags"):
             action()
@@ -88,7 +88,7 @@ def test_kinds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", stores.KINDS)
 def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
-    """It is named, with the way out, and stays."""
+    """A file at the path of a new store is reported with the remedy, and stays."""
     write(tmp_path, {"file": b"x"})
     with pytest.raises(StoreError, match="file': not a directory; specify a directory") as caught:
         stores.create(kind, tmp_path / "file", pressmark.layout("0004") if kind == "ocfl" else None)
@@ -98,7 +98,7 @@ def test_a_file_where_a_store_is_to_be(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """That is not said to be not a store."""
+    """An unreadable store is not reported as something else."""
     stores.create(kind, tmp_path / "store")
 
     def refused(path: Any, **_options: Any) -> os.stat_result:
@@ -114,7 +114,7 @@ def test_a_store_that_nobody_may_look_into(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_records() -> None:
-    """A record is JSON, whatever its names are."""
+    """A record is JSON, whatever its names."""
     found = problem("not-utf8", b"pairtree_root/\xff")
     record = StoreObject("\udcff", "pairtree_root/\udcff", True, "obj", (found,)).record()
     assert json.loads(json.dumps(record)) == record
@@ -133,7 +133,7 @@ def test_records() -> None:
     ],
 )
 def test_errors(number: int, kind: str, way_out: str) -> None:
-    """What the system refuses becomes one line with a kind, the name and the way out."""
+    """A system error becomes one line with kind, path and remedy."""
     with pytest.raises(ObjectError, match=way_out) as caught, object_errors("/store", "id"):
         raise OSError(number, "It says no", b"/store/somewhere/name")
     assert caught.value.kind == kind
@@ -146,7 +146,7 @@ def test_errors(number: int, kind: str, way_out: str) -> None:
 
 
 def test_the_table_of_kinds() -> None:
-    """Every kind has a severity and a meaning in one line."""
+    """Every kind has a severity and a one-line meaning."""
     for kind, known in KINDS.items():
         assert known.severity in ("error", "warning"), kind
         assert known.meaning
@@ -155,7 +155,7 @@ def test_the_table_of_kinds() -> None:
 
 @pytest.mark.parametrize("name", ["../x", "..\\x", "a\\..\\..\\x", "C:/x", "c:x", "\\\\server\\x", "a:stream"])
 def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Where a backslash separates and a colon means a drive they are refused, too; elsewhere these are only names."""
+    """Backslashes and drive letters are refused where they are special, and accepted elsewhere."""
     (tmp_path / "f").write_bytes(b"data")
     store = stores.create("pairtree", tmp_path / "store")
     store.put("a", {"f": tmp_path / "f"})
@@ -171,7 +171,7 @@ def test_names_that_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, na
 @pytest.mark.skipif(os.name != "posix", reason="paths have another limit")
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
 def test_what_could_not_be_opened_is_not_stored(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store that was opened by a short path takes no file that its whole path is too long for."""
+    """A store opened by a short path refuses files whose absolute path is too long."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_bytes(b"x")
     store = stores.create(kind, "store", pressmark.layout("0002") if kind == "ocfl" else None)
@@ -189,7 +189,7 @@ def test_what_could_not_be_opened_is_not_stored(kind: str, tmp_path: Path, monke
 
 
 def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object that is removed, and put again by another run, is replaced all the same."""
+    """A replacement succeeds if another run removes the object and puts it again."""
     (tmp_path / "file").write_bytes(b"1")
     store = OcflRoot.create(tmp_path / "store", pressmark.layout("0002"), durable=False)
     other = stores.open(tmp_path / "store")
@@ -206,7 +206,7 @@ def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bag that is removed when it has just been found is no serialised one."""
+    """A bag that is removed just after it was found is not reported as a serialised bag."""
     (tmp_path / "file").write_bytes(b"1")
     store = BagFolder.create(tmp_path / "store")
     store.put("a", tmp_path / "file")
@@ -225,7 +225,7 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("kind", stores.KINDS)
 @pytest.mark.parametrize("path", ["a\0b", b"a\0b", *(["\ud800"] if os.name == "posix" else [])])
 def test_paths_that_no_file_has(kind: str, path: str | bytes) -> None:
-    """They are refused as any other path at which there is not a store."""
+    """An impossible path is refused like any path without a store."""
     for call in (
         lambda: stores.kind_of(path),
         lambda: stores.open(path),
@@ -241,7 +241,7 @@ def test_paths_that_no_file_has(kind: str, path: str | bytes) -> None:
     [("pairtree", None), ("vitro", None), ("ocfl", "0002"), ("ocfl", "0003"), ("bags", None), ("bags", "pairtree")],
 )
 def test_identifiers_that_are_too_long(kind: str, layout: str | None, tmp_path: Path) -> None:
-    """What can be nowhere is missing, whichever limit its place would exceed."""
+    """An identifier too long to store is reported as not found."""
     store = stores.create(kind, tmp_path / "store", None if layout is None else pressmark.layout(layout))
     for identifier in ("x" * 300, "x" * 5000):
         for call in (store.get, store.delete):
@@ -253,7 +253,7 @@ def test_identifiers_that_are_too_long(kind: str, layout: str | None, tmp_path: 
 @pytest.mark.skipif(os.name != "posix", reason="paths have another limit")
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) -> None:
-    """An object that was stored by a shorter path is not said to be gone."""
+    """An object stored by a shorter path is not reported as missing."""
     store = stores.create(kind, tmp_path / "store")
     assert store.layout is not None
     top = tmp_path / "store" / ("pairtree_root" if kind == "pairtree" else "file_storage_root")
@@ -269,5 +269,5 @@ def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) ->
         assert caught.value.kind == "bad-name"
     finally:
         os.close(descriptor)
-        # What removes temporary folders cannot go so deep by path.
+        # The removal of temporary folders cannot reach this depth by path.
         subprocess.run(["rm", "-r", top], check=True)

@@ -1,4 +1,4 @@
-"""Stores where others may write: what they left is reported and not entered; a team works in one store."""
+"""Stores in directories that other users may write to: foreign leftovers are reported, and teams can share a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pressmark.fs.run_directories import RunDirectory, kind_of_leftover, leftove
 from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
 
 TEAM = 54300
-#: Where each kind of store prepares its changes.
+#: The staging directory of each kind of store.
 WORKSHOPS = {
     "pairtree": "pairtree_pressmark",
     "vitro": "file_storage_pressmark",
@@ -34,7 +34,7 @@ def made(folder: Path, kind: str) -> Any:
 
 
 def kill_in(folder: str) -> None:
-    """Leave what a killed run leaves."""
+    """Leave the leftovers of a killed run."""
     staging = RunDirectory(os.fsencode(folder))
     staging.__enter__()
     Path(os.fsdecode(staging / b"bag")).mkdir()
@@ -55,7 +55,7 @@ def source(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", WORKSHOPS)
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
 def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) -> None:
-    """Where writable by everybody, a directory of somebody else is not worked in."""
+    """In a world-writable directory, another user's staging directory is refused."""
     store = made(tmp_path / "store", kind)
     folder = tmp_path / "store" / WORKSHOPS[kind]
     folder.parent.mkdir(exist_ok=True)
@@ -69,7 +69,7 @@ def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) 
 @needs_users
 @pytest.mark.parametrize("kind", WORKSHOPS)
 def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None:
-    """A check reports it, no change and no repair removes it, until that user comes again."""
+    """Another user's leftovers are reported, and only that user's runs remove them."""
     store = made(tmp_path / "store", kind)
     folder = tmp_path / "store" / WORKSHOPS[kind]
     folder.parent.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None
 
 @needs_users
 def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
-    """Each of them works in the directory that another has made, beside what that one left."""
+    """Members of a team share a staging directory, beside each other's leftovers."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: kill_in("staging"), group=TEAM, umask=0o002)
     assert stat.S_IMODE((shared / "staging").stat().st_mode) == 0o2775
@@ -109,7 +109,7 @@ def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
     def work() -> None:
         with RunDirectory(b"staging") as staging, staging.lock():
             assert len(os.listdir("staging")) == 3
-            # Of another's, no more than whether it is held can be seen.
+            # Only whether another user's lock is held is visible.
             (left,) = leftovers(b"staging")
             with pytest.raises(PermissionError):
                 os.listdir(left)
@@ -120,7 +120,7 @@ def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
 
 @needs_users
 def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
-    """Whoever may write to the store may not be everybody who may write there."""
+    """A world-writable staging directory is refused."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: os.mkdir("staging", 0o777), group=TEAM)
     with pytest.raises(UntrustedError, match="writable by everybody"), RunDirectory(os.fsencode(shared / "staging")):
@@ -132,7 +132,7 @@ def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
 
 @needs_users
 def test_a_store_is_not_declared_through_a_link(tmp_path: Path) -> None:
-    """A file of a known name that is written first is made by us: what a link in its place leads to stays."""
+    """A temporary file of a known name is created anew; the target of a link in its place is not changed."""
     (tmp_path / "mine").write_bytes(b"precious")
     shared = shared_folder(tmp_path / "store", 0o777)
     as_user(OTHER, shared, lambda: os.symlink(tmp_path / "mine", ".pressmark-bags.json.new"))

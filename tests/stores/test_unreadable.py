@@ -1,4 +1,4 @@
-"""What a user has no right to read is an error of every check, whatever the kind of the store."""
+"""Unreadable files are errors of every check, for every kind of store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs modes of files
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that other users can reach; pytest's own are closed to them."""
+    """A folder that other users can read; pytest's own are private."""
     folder = Path(tempfile.mkdtemp(prefix="pressmark-"))
     folder.chmod(0o755)
     if any(not above.stat().st_mode & 0o001 for above in folder.parents):
@@ -34,7 +34,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("kind", stores.KINDS)
 def test_every_denial(implementation: Implementation, open_folder: Path, kind: str) -> None:
-    """Whichever file or directory is closed, a check says so, with digests and without."""
+    """Any unreadable file or directory is reported, with digests and without."""
     environment = {
         **os.environ,
         "PRESSMARK_IMPLEMENTATION": implementation.name,

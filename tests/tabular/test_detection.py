@@ -21,7 +21,7 @@ TEXT = st.text("ab\r\n", max_size=40).map(str.encode)
 
 
 def whole(stream: ListStream, sizes: Iterable[int]) -> bytes:
-    """Read a stream to its end, so many bytes at a time."""
+    """Read a stream to its end, this many bytes at a time."""
     parts: list[bytes] = []
     for size in sizes:
         part = stream.read(size)
@@ -34,7 +34,7 @@ def whole(stream: ListStream, sizes: Iterable[int]) -> bytes:
 
 
 class Dribble(io.BytesIO):
-    """A pipe that never holds more than two bytes."""
+    """A pipe that holds at most two bytes."""
 
     def read1(self, size: int | None = -1) -> bytes:
         return super().read1(min(size or 0, 2))
@@ -42,17 +42,17 @@ class Dribble(io.BytesIO):
 
 @given(TEXT, st.integers(0, 40), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.booleans())
 def test_a_stream_is_the_file(text: bytes, head: int, sizes: list[int], strip: bool) -> None:
-    """However it is cut: with ``strip`` as if each carriage return before a line feed, or the end, had not been."""
+    """With ``strip``, a stream is the file without each carriage return before a line feed or the end."""
     stream = ListStream(Dribble(text[head:]), text[:head], strip=strip)
     expected = (text + b"\n").replace(b"\r\n", b"\n")[:-1] if strip else text
     assert whole(stream, sizes * (len(text) + 2)) == expected
 
 
 def test_full_blocks(implementation: Implementation) -> None:
-    """A stripped file is given in blocks that are as full as those of a file without carriage returns."""
+    """The blocks of a stripped file are as full as those of a file without carriage returns."""
     stream = open_list(io.BytesIO(b"ab\r\n" * (3 << 18)), crlf="strip")
     sizes = [len(block) for block in iter(lambda: stream.read(lines.BLOCK_BYTES), b"")]
-    # What was read ahead comes first; what is left comes last.
+    # The bytes read ahead come first, the rest last.
     assert sizes[1:-1] == [lines.BLOCK_BYTES] * (sum(sizes[1:-1]) // lines.BLOCK_BYTES)
     assert max(sizes[0], sizes[-1]) < lines.BLOCK_BYTES
     assert sum(sizes) == 3 * (3 << 18)
@@ -62,7 +62,7 @@ def test_full_blocks(implementation: Implementation) -> None:
 
 
 def test_nothing_is_waited_for() -> None:
-    """A line that came through a pipe is given before the next one comes."""
+    """A line from a pipe is returned before the next one arrives."""
 
     def slowly() -> Iterable[bytes]:
         yield b"one\r\n"
@@ -112,7 +112,7 @@ def test_foreign_names(name: str) -> None:
     ],
 )
 def test_identifiers_that_look_like_something(data: bytes) -> None:
-    """They are identifiers all the same."""
+    """Identifiers that resemble another format are accepted."""
     assert open_list(io.BytesIO(data)).read(100) == data
 
 

@@ -38,7 +38,7 @@ def test_files_of_identifiers(tmp_path: Path, name: str, content: bytes, expecte
 
 
 def test_line_ends_of_windows(tmp_path: Path) -> None:
-    """They are no part of identifiers, unless the caller says so; in a table they never are."""
+    """Windows line ends are stripped only on request in lines, and always in tables."""
     path = written(tmp_path / "ids.txt", b"\xef\xbb\xbfone\r\ntwo\r\n")
     with pytest.raises(ListError, match=r"ids\.txt: byte-order mark .*--crlf strip"):
         list(read_identifiers(path))
@@ -88,13 +88,13 @@ def test_parquet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["string", "large_string", "binary", "dictionary"])
 def test_parquet_whose_text_is_not_utf8(tmp_path: Path, kind: str) -> None:
-    """It stands for the same bytes as in a list of lines."""
+    """Invalid UTF-8 stands for the same bytes as in lines."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    octets = pyarrow.array([b"one", b"\xff", b"\xc3\xa9"], pyarrow.binary())
-    column = octets.view(pyarrow.string()) if kind in ("string", "dictionary") else octets
+    raw = pyarrow.array([b"one", b"\xff", b"\xc3\xa9"], pyarrow.binary())
+    column = raw.view(pyarrow.string()) if kind in ("string", "dictionary") else raw
     if kind == "large_string":
-        column = octets.cast(pyarrow.large_binary()).view(pyarrow.large_string())
+        column = raw.cast(pyarrow.large_binary()).view(pyarrow.large_string())
     elif kind == "dictionary":
         column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, 2], pyarrow.int32()), column)
     parquet.write_table(pyarrow.table({"id": column}), tmp_path / "ids.parquet")

@@ -1,4 +1,4 @@
-"""Serialized bags: the verdict of the unpacked bag, and archives that are damaged, hostile or merely odd."""
+"""Serialized bags: the verdict of the unpacked bag, and damaged, hostile or unusual archives."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = {f"{number}: {case.words}": case for number, rule in enumerate(RULES, 1)
 
 
 def pack(bag: Path, archive: Path, *, name: str = "bag", first: str = "") -> Path:
-    """Pack a directory by the ending of the archive's name; what begins with ``first`` goes before all else."""
+    """Pack a directory in the format of the archive's extension; names starting with ``first`` are packed first."""
     found = sorted(bag.rglob("*"), key=lambda path: (not path.name.startswith(first or "?"), path))
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
@@ -58,7 +58,7 @@ def kinds(archive: Path, **options: Any) -> set[str]:
 
 @pytest.fixture
 def bag(tmp_path: Path) -> Path:
-    """A good bag with compressible and incompressible payload."""
+    """A valid bag with compressible and incompressible payload."""
     noise = random.Random(1).randbytes(20_000)
     payload = {b"data/a.txt": b"alpha\n" * 1000, b"data/b/noise": noise, b"data/empty": b""}
     size = sum(map(len, payload.values()))
@@ -94,7 +94,7 @@ def info(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tuple[ta
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "zip"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, ending: str) -> None:
-    """Every bag of the table of rules has the same problems in an archive."""
+    """Every bag of the rules table has the same problems in an archive."""
     bag = CASES[case].write(tmp_path / "bag")
     if ending == "zip" and any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in bag.rglob("*")):
         pytest.skip("zipfile packs what a link leads to")
@@ -117,7 +117,7 @@ def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, endi
 @pytest.mark.parametrize("first", ["", "manifest", "tagmanifest", "data", "bagit"])
 @pytest.mark.parametrize("ending", FORMATS)
 def test_members_may_come_in_any_order(tmp_path: Path, ending: str, first: str) -> None:
-    """Also where a manifest of an unusual algorithm comes behind the payload: then a second pass hashes what lacks."""
+    """Members may have any order; if a manifest follows the payload, a second pass computes missing digests."""
     algorithms = ["sha512", "blake2b512", "sha3256"]
     bag = Sketch(algorithms=algorithms, tag_algorithms=["md5", "sha3512"]).write(tmp_path / "bag")
     archive = pack(bag, tmp_path / f"x.{ending}", first=first)
@@ -130,7 +130,7 @@ def test_members_may_come_in_any_order(tmp_path: Path, ending: str, first: str) 
 
 @pytest.mark.parametrize("threads", [1, None])
 def test_large_files_are_hashed_in_pieces(tmp_path: Path, threads: int | None) -> None:
-    """With threads and without: the digests are those of the whole, and progress is told."""
+    """Digests of large files are correct with and without threads, and progress is reported."""
     payload = {b"data/large": random.Random(2).randbytes(3_000_000)}
     bag = Sketch(payload=payload, info=b"Payload-Oxum: 3000000.1\n").write(tmp_path / "bag")
     for ending in ("tar", "tar.gz", "zip"):
@@ -143,7 +143,7 @@ def test_large_files_are_hashed_in_pieces(tmp_path: Path, threads: int | None) -
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links and pipes")
 def test_links_and_special_files(tmp_path: Path, bag: Path) -> None:
-    """Symbolic links are judged as those of a directory are, hard links are files, and nothing else is opened."""
+    """Symbolic links are checked as in a directory, hard links are files, and nothing else is opened."""
     members = members_of(bag)
     outside = [info("bag/data/a", tarfile.SYMTYPE, "../../x"), info("bag/b", tarfile.SYMTYPE, "/etc/passwd")]
     assert kinds(tar_of(tmp_path / "x.tar", *members, *outside)) == {"link-outside"}
@@ -157,7 +157,7 @@ def test_links_and_special_files(tmp_path: Path, bag: Path) -> None:
     assert kinds(tar_of(tmp_path / "l.tar", *members, *loop)) == {"link-dangling"}
     through = [info("bag/data/l", tarfile.SYMTYPE, "b"), info("bag/data/l/evil")]
     assert "archive-member" in kinds(tar_of(tmp_path / "t.tar", *members, *through))
-    # A file with two names is packed as one, and a link to it.
+    # A file with two names is packed as a file and a link to it.
     (bag / "data" / "linked").hardlink_to(bag / "data" / "b" / "noise")
     manifest = bag / "manifest-sha512.txt"
     lines = manifest.read_bytes()
@@ -202,7 +202,7 @@ DANGEROUS = (
 
 @pytest.mark.parametrize("name", DANGEROUS, ids=lambda name: name[:20])
 def test_dangerous_names(tmp_path: Path, bag: Path, name: str) -> None:
-    """They are reported, in both formats, and nothing appears anywhere."""
+    """Dangerous names are reported in both formats, and nothing is written anywhere."""
     before = sorted(tmp_path.parent.rglob("*"))
     assert clean_name(name.encode())[1] is not None
     assert kinds(tar_of(tmp_path / "x.tar", *members_of(bag), info(name))) == {"archive-member"}
@@ -216,7 +216,7 @@ def test_dangerous_names(tmp_path: Path, bag: Path, name: str) -> None:
 
 
 def test_a_name_with_a_nul(tmp_path: Path, bag: Path) -> None:
-    """Pax can hold one."""
+    """A name in a pax header may contain a NUL."""
     member, data = info("bag/x")
     member.pax_headers = {"path": "bag/x\0y"}
     archive = tar_of(tmp_path / "x.tar", *members_of(bag), (member, data), format=tarfile.PAX_FORMAT)
@@ -225,7 +225,7 @@ def test_a_name_with_a_nul(tmp_path: Path, bag: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name(tmp_path: Path, bag: Path) -> None:
-    """They are an error, also where they are spelled differently; directories may come again."""
+    """Two members of one name, or of equivalent names, are an error; directories may repeat."""
     for name, expected in (("bag/data/a.txt", True), ("./bag//data/./a.txt", True), ("bag/data/a.txt/below", True)):
         archive = tar_of(tmp_path / "x.tar", *members_of(bag), info(name))
         assert ("archive-member" in kinds(archive)) == expected
@@ -242,7 +242,7 @@ def test_two_members_of_one_name(tmp_path: Path, bag: Path) -> None:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_forms_of_tar(tmp_path: Path, form: int) -> None:
-    """Long names, names that are not ASCII, and large numbers, as each form writes them."""
+    """Long names, names outside ASCII, and large numbers are read in every tar format."""
     names = [b"data/" + b"d" * 60 + b"/" + b"n" * 90]
     if form != tarfile.USTAR_FORMAT:
         names += [b"data/" + b"/".join([b"d" * 120] * 20), "data/é".encode(), b"data/\xff"]
@@ -262,7 +262,7 @@ def _with_a_large_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
 @pytest.mark.skipif(shutil.which("tar") is None or sys.platform != "linux", reason="needs GNU tar")
 @pytest.mark.parametrize("options", [["-Hgnu"], ["-Hpax"], ["-Hposix", "--sparse-version=0.0"], ["-Hv7"]])
 def test_what_gnu_tar_writes(tmp_path: Path, options: list[str]) -> None:
-    """Sparse files in all its forms included."""
+    """Archives of GNU tar are read, with sparse files in all their formats."""
     bag = tmp_path / "bag"
     content = bytearray(3_000_000)
     content[1_000_000:1_000_010] = content[2_000_000:2_000_010] = b"0123456789"
@@ -288,24 +288,24 @@ def test_what_gnu_tar_writes(tmp_path: Path, options: list[str]) -> None:
 
 
 def touched(archive: Path, data: bytes) -> None:
-    """Assert that what was made of an archive is no reason for a traceback, nor valid."""
+    """Assert that a damaged archive gives no traceback and is not valid."""
     archive.write_bytes(data)
     try:
         report = validate_archive(archive)
-    except BaseException as error:  # whatever it is, it should not be
+    except BaseException as error:  # the exact error does not matter
         raise AssertionError(f"{archive}: {error!r}") from error
     assert not report.ok, archive
 
 
 def without_padding(archive: Path) -> int:
-    """Return how many bytes of a tar file come before its last block of zeros that is required."""
+    """Return the length of a tar file up to its last required block of zeros."""
     data = archive.read_bytes()
     return len(data.rstrip(b"\0")) // 512 * 512 + 512 + 1024
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_archives_that_are_cut(tmp_path: Path, bag: Path, ending: str) -> None:
-    """At fifty places, and at each of the last ones: a cut archive is never valid."""
+    """A truncated archive is never valid."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
     end = without_padding(archive) if ending == "tar" else len(whole)
@@ -315,7 +315,7 @@ def test_archives_that_are_cut(tmp_path: Path, bag: Path, ending: str) -> None:
 
 
 def is_covered(ending: str, archive: Path, place: int) -> bool:
-    """Return whether something speaks for a byte of a tar file: a checksum, or a manifest."""
+    """Return whether a checksum or a manifest covers a byte of a tar file."""
     if ending != "tar":
         return False
     with tarfile.open(archive) as tar:
@@ -329,7 +329,7 @@ def is_covered(ending: str, archive: Path, place: int) -> bool:
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
-    """Of two hundred: none leads to a traceback, and what something speaks for is never valid."""
+    """No flipped bit causes a traceback, and an archive with a covered bit flipped is never valid."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
     copy = tmp_path / f"y.{ending}"
@@ -346,7 +346,7 @@ def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
         report = validate_archive(copy)
         valid += report.ok
         if report.ok and ending == "zip":
-            # Then it is a time, an owner or an attribute: what is unpacked is the same.
+            # Otherwise it is a time, an owner or an attribute, and the unpacked bag is the same.
             with zipfile.ZipFile(copy) as zipped:
                 assert zipped.testzip() is None
                 found = {name: zipped.read(name) for name in zipped.namelist() if not name.endswith("/")}
@@ -365,13 +365,13 @@ def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", ["tar.gz", "tar.bz2", "tar.xz"])
 def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
-    """Its checksum, each of its bits, and its absence."""
+    """A trailer with a wrong checksum or any flipped bit, or none, is an error."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
     touched(archive, whole[:-8] + bytes(255 - byte for byte in whole[-8:]))
     touched(archive, whole[:-8])
     for bit in range(64):
-        # The last byte of bzip2 is padded, and nobody says with what.
+        # The last byte of bzip2 is padding with undefined content.
         if ending != "tar.bz2" or bit < 56:
             data = bytearray(whole)
             data[-8 + bit // 8] ^= 1 << bit % 8
@@ -379,7 +379,7 @@ def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
 
 
 def test_what_follows_the_end(tmp_path: Path, bag: Path) -> None:
-    """Zeros are padding, a second stream is part of the first, and all else is noted: the bag is what it was."""
+    """Trailing zeros are padding, a second stream is part of the first, and other bytes are reported."""
     for ending in FORMATS:
         archive = pack(bag, tmp_path / f"x.{ending}")
         whole = archive.read_bytes()
@@ -403,7 +403,7 @@ def test_what_follows_the_end(tmp_path: Path, bag: Path) -> None:
 
 
 def test_a_header_in_the_middle(tmp_path: Path, bag: Path) -> None:
-    """What others pass over, as the end of the archive, is damage: also behind all that is listed."""
+    """A bad header in the middle is damage, even where other readers see the end of the archive."""
     archive = tar_of(tmp_path / "x.tar", *members_of(bag), (tarfile.TarInfo("bag/zz"), b"unlisted"))
     with tarfile.open(archive) as tar:
         place = tar.getmember("bag/zz").offset
@@ -415,7 +415,7 @@ def test_a_header_in_the_middle(tmp_path: Path, bag: Path) -> None:
 
 
 def test_zip_headers_have_to_agree(tmp_path: Path, bag: Path) -> None:
-    """Name, method, sizes and CRC are there twice; the one is not believed without the other."""
+    """Name, method, sizes and CRC must agree between a ZIP file's local and central headers."""
     archive = pack(bag, tmp_path / "x.zip")
     whole = archive.read_bytes()
     with zipfile.ZipFile(archive) as zipped:
@@ -438,7 +438,7 @@ def test_zip_headers_have_to_agree(tmp_path: Path, bag: Path) -> None:
 
 
 def test_forms_of_zip(tmp_path: Path, bag: Path) -> None:
-    """Written as a stream, with 64-bit sizes, with other compressions, and without directories."""
+    """Streamed, ZIP64 and compressed ZIP files, and those without directory entries, are read."""
 
     class Pipe(io.RawIOBase):
         def __init__(self) -> None:
@@ -465,7 +465,7 @@ def test_forms_of_zip(tmp_path: Path, bag: Path) -> None:
             archive = tmp_path / "x.zip"
             archive.write_bytes(pipe.data)
             assert kinds(archive) == set(), (method, force)
-    # The end with 64-bit numbers, which otherwise only archives of 4 GiB or 65,536 members have.
+    # The ZIP64 end record, otherwise only used from 4 GiB or 65,536 members on.
     data = pack(bag, archive).read_bytes()
     mark, disk, first, here, count, size, offset, _ = struct.unpack("<4s4H2LH", data[-22:])
     end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, here, count, size, offset)
@@ -478,7 +478,7 @@ def test_forms_of_zip(tmp_path: Path, bag: Path) -> None:
 
 
 def test_names_in_zip_files(tmp_path: Path) -> None:
-    """UTF-8 where a flag or a field says so, bytes from Unix, and the old code page from elsewhere."""
+    """Names in ZIP files are UTF-8 if flagged, bytes from Unix, and code page 437 otherwise."""
     bag = Sketch(payload={"data/é".encode(): b"e"}, info=None).write(tmp_path / "bag")
     text, old = "bag/data/é".encode(), "bag/data/é".encode("cp437")
     field = b"\1" + struct.pack("<L", zlib.crc32(b"bag/data/_")) + text
@@ -508,11 +508,11 @@ def _with_flags(data: bytes, name: bytes, flags: int) -> bytes:
     return bytes(changed)
 
 
-# --- archives that ask for too much -----------------------------------------------------------------------------------
+# --- archive bombs ----------------------------------------------------------------------------------------------------
 
 
 def sparse_member(real: int, name: str = "bag/data/huge") -> bytes:
-    """Return the header of a sparse member of GNU's old form, all hole."""
+    """Return the header of a sparse member in GNU's old format that is one hole."""
     member = tarfile.TarInfo(name)
     header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
     header[156:157] = b"S"
@@ -529,14 +529,14 @@ def with_checksum(header: bytearray) -> bytes:
 
 
 def raw(name: str, kind: bytes, size: int, **options: Any) -> bytes:
-    """Return a header alone."""
+    """Return a header without content."""
     member = tarfile.TarInfo(name)
     member.type, member.size = kind, size
     return member.tobuf(tarfile.GNU_FORMAT, **options)
 
 
 def bombs() -> dict[str, bytes]:
-    """Return small archives that stand for large ones, by what they are."""
+    """Return small archives that expand to large ones, by description."""
     end = bytes(1024)
     pax = b"%d path=%s\n"
     huge = 1 << 40
@@ -575,7 +575,7 @@ def bombs() -> dict[str, bytes]:
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("what", bombs())
 def test_tar_bombs(tmp_path: Path, bag: Path, what: str, compressed: bool) -> None:
-    """Each is refused without being believed, and not for long."""
+    """A tar bomb is refused quickly."""
     data = bombs()[what]
     if what == "a map in blocks without end":
         data = with_checksum(bytearray(data)) + (bytes(504) + b"\1" + bytes(7)) * 5000
@@ -591,7 +591,7 @@ def test_tar_bombs(tmp_path: Path, bag: Path, what: str, compressed: bool) -> No
 
 
 def test_ratio(tmp_path: Path) -> None:
-    """A small archive must not expand without end, and a large one may expand more."""
+    """A small archive must not expand without limit; a large one may expand more."""
     assert Limits().expansion(10) == 1 << 30
     assert Limits().expansion(1 << 30) == 200 << 30
     bag = Sketch(payload={b"data/zeros": bytes(20_000_000)}, info=None).write(tmp_path / "bag")
@@ -603,7 +603,7 @@ def test_ratio(tmp_path: Path) -> None:
 
 
 def test_limits(tmp_path: Path, bag: Path) -> None:
-    """Members and tag files are bounded, too; what is refused says how it can be validated all the same."""
+    """Members and tag files are limited; the error names the option that raises the limit."""
     for ending in FORMATS:
         archive = pack(bag, tmp_path / f"x.{ending}")
         for limits in (Limits(members=3), Limits(manifests=2), Limits(tag_files=100, per_member=1)):
@@ -619,7 +619,7 @@ def test_limits(tmp_path: Path, bag: Path) -> None:
 
 
 def test_zip_bombs(tmp_path: Path, bag: Path) -> None:
-    """Members that overlap, that say another length, and a directory that is larger than it says."""
+    """Overlapping members, wrong lengths and an oversized central directory are refused."""
     archive = pack(bag, tmp_path / "x.zip")
     data = archive.read_bytes()
     _, _, _, _, count, size, offset, _ = struct.unpack("<4s4H2LH", data[-22:])
@@ -641,7 +641,7 @@ def test_zip_bombs(tmp_path: Path, bag: Path) -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
 def test_memory_is_flat(tmp_path: Path) -> None:
-    """Thousands of members, or many times as many zeros, take no more than a small bag and some megabytes."""
+    """Memory does not grow with the number of members or of zeros."""
     script = """
 import sys
 from pressmark.bagit.archive import validate_archive
@@ -665,14 +665,14 @@ print([line for line in open("/proc/self/status") if line.startswith("VmHWM")][0
         done = subprocess.run([sys.executable, "-c", script, archive], capture_output=True, text=True, check=True)
         peaks[archive] = int(done.stdout.split()[0])
     assert peaks[zeros] < peaks[small] + 16_000
-    assert peaks[names] < peaks[small] + 60_000  # of which the problems take the most
+    assert peaks[names] < peaks[small] + 60_000  # mostly for problems
 
 
-# --- the machine ------------------------------------------------------------------------------------------------------
+# --- system errors ----------------------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What large manifests and tables need finds no place: that is said, and nothing of the bag."""
+    """A full disk is reported as such, not as a problem of the bag."""
     payload = {b"data/%d" % number: b"" for number in range(200)}
     archive = pack(Sketch(payload=payload, info=None).write(tmp_path / "bag"), tmp_path / "x.tar.gz")
     monkeypatch.setattr(table, "_TAG_FILES_IN_MEMORY", 1000)
@@ -690,7 +690,7 @@ def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_full_disk_of_the_table(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database says so in its own words."""
+    """A full disk reported by the database is an error of the system."""
     connect = table.sqlite3.connect
 
     def small(*args: Any, **options: Any) -> Any:
@@ -707,7 +707,7 @@ def test_a_full_disk_of_the_table(tmp_path: Path, bag: Path, monkeypatch: pytest
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """The system's refusal is an error, not a verdict; and so is what is no file."""
+    """A system error, or a path that is not a file, is an error, not a verdict."""
     with pytest.raises(BagError, match="No such file"):
         validate_archive(tmp_path / "missing.tar")
     with pytest.raises(BagError):
@@ -718,7 +718,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1000, 1_000_000])
 def test_an_archive_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """It is not said to be damaged."""
+    """An archive that changes during the read is not reported as damaged."""
     archive = pack(bag, tmp_path / "x.tar")
 
     def changing(name: bytes) -> tuple[bytes, str | None]:
@@ -730,7 +730,7 @@ def test_an_archive_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.
 
 
 def test_members_are_listed(tmp_path: Path, bag: Path) -> None:
-    """By name, kind and size, and their content is given once."""
+    """Members are listed by name, kind and size, and their content can be read once."""
     for ending in FORMATS:
         with open_archive(pack(bag, tmp_path / f"x.{ending}")) as archive:
             found = {
@@ -741,5 +741,5 @@ def test_members_are_listed(tmp_path: Path, bag: Path) -> None:
             content = (bag / "data" / "a.txt").read_bytes()
             assert found[b"bag/data/a.txt"] == ("file", len(content), content)
             assert archive.seekable == (ending in ("tar", "zip"))
-            # Again, from the first, and without the content.
+            # A second pass starts at the first member, without content.
             assert {member.name.rstrip(b"/") for member in archive.members()} == set(found)

@@ -24,11 +24,11 @@ REQUEST = {"command": "test", "number": 1}
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: nothing may catch it."""
+    """Stands for the death of the process: no code may catch it."""
 
 
 def folder(path: Path) -> bytes:
-    """Make a directory with names that hold everything a name can."""
+    """Make a directory with names of every kind."""
     path.mkdir()
     (path / "a").write_bytes(b"1")
     (path / os.fsdecode(b"b\xff\n")).write_bytes(b"2")
@@ -43,12 +43,12 @@ AFTER = {b"data/" + path: data for path, data in BEFORE.items()} | {b"m.txt": b"
 
 
 def contents(base: bytes) -> dict[bytes, bytes]:
-    """Return all files but those of the hidden directory."""
+    """Return all files except those of the hidden directory."""
     return {path: data for path, data in tree(base).items() if not path.startswith(STAGING)}
 
 
 def make_payload(base: bytes, between: Callable[[], None] | None = None) -> None:
-    """Do what making a bag in place does."""
+    """Change the directory as the creation of a bag in place does."""
     with BagTransaction(base) as change:
         new = Path(os.fsdecode(change.new))
         (new / "m.txt").write_bytes(b"m")
@@ -60,7 +60,7 @@ def make_payload(base: bytes, between: Callable[[], None] | None = None) -> None
 
 
 def replace(base: bytes) -> None:
-    """Do what an update does."""
+    """Change the directory as an update does."""
     with BagTransaction(base) as change:
         (Path(os.fsdecode(change.new)) / "bagit.txt").write_bytes(b"new")
         change.commit(REQUEST, [b"bagit.txt", b"a"], [b"bagit.txt"])
@@ -72,7 +72,7 @@ CHANGES = {"payload": (make_payload, AFTER), "replace": (replace, REPLACED)}
 
 @pytest.fixture(params=CHANGES)
 def change(request: pytest.FixtureRequest) -> tuple[Callable[[bytes], None], dict[bytes, bytes]]:
-    """A change, and what the directory holds afterwards."""
+    """A change, and the resulting directory."""
     return CHANGES[request.param]
 
 
@@ -90,7 +90,7 @@ def test_a_change(tmp_path: Path, change: Change) -> None:
 
 
 def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever access fails, no file counts as moved that was not: the change is refused, or made completely."""
+    """Whichever access fails, the change is refused or made completely."""
     make, after = change
     real, looks, failing = os.lstat, 0, 0
 
@@ -117,7 +117,7 @@ def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypa
 
 
 def test_nothing_committed(tmp_path: Path) -> None:
-    """Without a commit, with an exception or without, everything is as it was."""
+    """Without a commit, with or without an exception, nothing is changed."""
     base = folder(tmp_path / "b")
     with BagTransaction(base) as change:
         (Path(os.fsdecode(change.new)) / "x").write_bytes(b"x")
@@ -134,7 +134,7 @@ def test_nothing_committed(tmp_path: Path) -> None:
 
 
 def steps(monkeypatch: pytest.MonkeyPatch, stop: int, error: BaseException) -> Iterator[None]:
-    """Have the system call number ``stop`` of those that change a directory, and all after it, raise ``error``."""
+    """Make directory-changing call number ``stop`` and all later ones raise ``error``."""
     count = 0
     saved = {}
 
@@ -159,7 +159,7 @@ def steps(monkeypatch: pytest.MonkeyPatch, stop: int, error: BaseException) -> I
 
 @pytest.mark.usefixtures("_unlocked")
 def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever call is the last of the process: the next run finds no change or finishes it; no file is lost."""
+    """After a kill at any call, the next run finds no change or finishes it; no file is lost."""
     make, after = change
     finished = 0
     for stop in range(200):
@@ -178,7 +178,7 @@ def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytes
             assert contents(base) in (BEFORE, after)
         else:
             found = contents(base)
-            # Never anything that has a bagit.txt and is not whole.
+            # Never a directory with bagit.txt that is not complete.
             assert found in (BEFORE, after) or b"bagit.txt" not in found
         whole = contents(base) == after
         recovered = recover(base)
@@ -194,7 +194,7 @@ def test_killed_at_every_step(tmp_path: Path, change: Change, monkeypatch: pytes
 
 @pytest.fixture
 def _unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No locks: those of a process that is killed are lost, but this one only plays dead."""
+    """Disable locks: a killed process loses its own, but this one only simulates its death."""
     monkeypatch.setattr(locks, "lock_descriptor", lambda _descriptor, wait: None)
 
 
@@ -274,7 +274,7 @@ def test_what_comes_in_between(tmp_path: Path) -> None:
 
 
 def test_in_the_way(tmp_path: Path) -> None:
-    """A file that appears during the change is not overwritten, neither by this run nor by the next."""
+    """A file that appears during the change is not overwritten, by this run or by the next."""
     base = folder(tmp_path / "b")
 
     def intrude() -> None:
@@ -289,7 +289,7 @@ def test_in_the_way(tmp_path: Path) -> None:
         intrude()
         raise Killed
 
-    # Killed, and undoing is not done either.
+    # Killed, and not undone either.
     def killed(*_args: object) -> None:
         raise Killed
 

@@ -1,4 +1,4 @@
-"""Making bags: whole or not at all, in place and elsewhere."""
+"""Creating bags: complete or not at all, in place and elsewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ..bags import tree
 from ..naive import flaws
 
 DAY = datetime.date(2026, 11, 21)
-# Names that tools stumble over: line ends, percent signs, blanks at both ends, what looks like something else.
+# Difficult names: line ends, percent signs, blanks at both ends, and names of tag files.
 HOSTILE = (
     *(b"plain", b" leading", b"trailing ", b"two  blanks", b"tab\t", b"\tab", b"new\nline", b"\nnew", b"new\n"),
     *(b"car\rriage", b"return\r", b"crlf\r\n", b"%", b"100%", b"%0A", b"%0a", b"%25", b"%2525", b"%41", b"\n%0A"),
@@ -62,7 +62,7 @@ def payload(folder: Path) -> dict[bytes, bytes]:
 
 
 def refused(match: str, *args: Any, **options: Any) -> list[Event]:
-    """Have a call refused, and return its events."""
+    """Make a call that is refused, and return its events."""
     events: list[Event] = []
     with pytest.raises(BagError, match=match) as caught:
         create(*args, on_event=events.append, **options)
@@ -70,14 +70,14 @@ def refused(match: str, *args: Any, **options: Any) -> list[Event]:
     return events
 
 
-# --- both ways --------------------------------------------------------------------------------------------------------
+# --- in place and elsewhere -------------------------------------------------------------------------------------------
 
 WAYS = ("in place", "copy", "hardlink", "auto")
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
-    """Make a bag of a directory in one of the ways, and return where it is."""
+    """Create a bag in one of the ways, and return its path."""
 
     def run(source: Path, **options: Any) -> Path:
         if request.param == "in place":
@@ -93,7 +93,7 @@ def way(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_a_bag(implementation: Implementation, way: Callable[..., Path], tmp_path: Path) -> None:
-    """It has the payload as it was, and tag files that say so."""
+    """A new bag has the unchanged payload and correct tag files."""
     source = make(tmp_path / "s")
     before = tree(source)
     bag = way(source, algorithms=["sha512", "SHA3-256"], info=[("Contact-Name", "A"), ("Contact-Name", "B")])
@@ -120,7 +120,7 @@ def test_a_bag(implementation: Implementation, way: Callable[..., Path], tmp_pat
 
 
 def test_hostile_names(way: Callable[..., Path], tmp_path: Path) -> None:
-    """Every name that is UTF-8 comes through, in files and directories."""
+    """Every UTF-8 name of a file or directory is preserved."""
     source = make(tmp_path / "s", HOSTILE + tuple(b"dir/%b/f" % name for name in HOSTILE))
     before = tree(source)
     bag = way(source, nested=True)
@@ -131,7 +131,7 @@ def test_hostile_names(way: Callable[..., Path], tmp_path: Path) -> None:
 
 
 def test_deep_directories(way: Callable[..., Path], tmp_path: Path) -> None:
-    """Paths far longer than the system takes at once."""
+    """Paths far longer than a system call accepts are bagged."""
     source = make(tmp_path / "s")
     here = os.getcwd()
     try:
@@ -169,7 +169,7 @@ def test_an_empty_payload(way: Callable[..., Path], tmp_path: Path) -> None:
 
 
 def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
-    """They are kept, and each is a warning: no manifest can list it."""
+    """Empty directories are kept with a warning each: no manifest can list them."""
     source = make(tmp_path / "s")
     for name in ("empty", "sub/empty", "z/y/x"):
         (source / name).mkdir(parents=True)
@@ -185,7 +185,7 @@ def test_empty_directories(way: Callable[..., Path], tmp_path: Path) -> None:
 
 
 def test_events(implementation: Implementation, way: Callable[..., Path], tmp_path: Path) -> None:
-    """Stages with what there is to do, every file once, progress that ends with everything."""
+    """Events announce each stage with its totals, every file once, and complete progress."""
     events: list[Event] = []
     way(make(tmp_path / "s"), on_event=events.append)
     stages = [event for event in events if isinstance(event, Stage)]
@@ -196,7 +196,7 @@ def test_events(implementation: Implementation, way: Callable[..., Path], tmp_pa
 
 
 def test_tag_files(way: Callable[..., Path], tmp_path: Path) -> None:
-    """More tag files are copied to where they are wanted, and are in the tag manifests."""
+    """Additional tag files are copied to their paths and listed in the tag manifests."""
     source = make(tmp_path / "s")
     (tmp_path / "mets.xml").write_bytes(b"<mets/>")
     given = {"mets.xml": tmp_path / "mets.xml", "metadata/a/b%.xml": tmp_path / "mets.xml"}
@@ -238,7 +238,7 @@ def test_tag_files(way: Callable[..., Path], tmp_path: Path) -> None:
     ],
 )
 def test_tag_files_that_are_refused(tmp_path: Path, path: str, reason: str) -> None:
-    """No tag file comes to a place that is another's."""
+    """A tag file at a reserved or occupied path is refused."""
     source = make(tmp_path / "s")
     (tmp_path / "x").write_bytes(b"")
     before = tree(source)
@@ -247,7 +247,7 @@ def test_tag_files_that_are_refused(tmp_path: Path, path: str, reason: str) -> N
 
 
 def test_tag_files_of_one_name(tmp_path: Path) -> None:
-    """Two tag files cannot have one path, nor come from the payload, nor be no files."""
+    """Tag files with one path, from the payload, or that are not files are refused."""
     source = make(tmp_path / "s")
     (tmp_path / "x").mkdir()
     for path in (tmp_path / "y", tmp_path / "x" / "y"):
@@ -264,7 +264,7 @@ def test_tag_files_of_one_name(tmp_path: Path) -> None:
 
 
 def test_elements(tmp_path: Path) -> None:
-    """Given elements keep their order; what is given is not added again, whatever its case."""
+    """Given elements keep their order, and override computed ones in any case."""
     long = "É" * 60 + " b" * 40
     info = {"bagging-date": "2008-01-15", "X": ["1", "2"], "Bag-Software-Agent": "me", "Contact-Name": long}
     create(make(tmp_path / "s"), info=info, date=DAY)
@@ -280,7 +280,7 @@ def test_elements(tmp_path: Path) -> None:
     "element", [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", ""), ("Payload-Oxum", "1.1")]
 )
 def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> None:
-    """A label or value that cannot be written is an error of the caller, before anything is read."""
+    """An invalid label or value is an error of the caller, before any file is read."""
     source = make(tmp_path / "s")
     with pytest.raises(ValueError, match=r"label|value|Oxum|encoded"):
         create(source, info=[element])
@@ -289,22 +289,22 @@ def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("octets", "text"),
+    ("length", "text"),
     [
         *((0, "0 B"), (999, "999 B"), (1000, "1 KB"), (1050, "1.1 KB"), (999_949, "999.9 KB"), (999_950, "1 MB")),
         *((42_600_000_000, "42.6 GB"), (10**15, "1 PB"), (10**21, "1000 EB")),
     ],
 )
-def test_sizes(octets: int, text: str) -> None:
+def test_sizes(length: int, text: str) -> None:
     """A size is a number and a unit, rounded to a tenth."""
-    assert bag_size(octets) == text
+    assert bag_size(length) == text
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
-    """What no call may say."""
+    """Invalid arguments are refused."""
     source = make(tmp_path / "s")
     for options in ({"mode": "move"}, {"links": "keep"}, {"read": "x"}, {"threads": -1}):
         with pytest.raises(ValueError, match=next(iter(options))):
@@ -322,7 +322,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
 
 
 def test_no_directory(tmp_path: Path) -> None:
-    """A file, or nothing, becomes no bag where it is."""
+    """A file or a missing path cannot be bagged in place."""
     (tmp_path / "f").write_bytes(b"")
     refused("not a directory", tmp_path / "f")
     refused("No such file", tmp_path / "none")
@@ -331,7 +331,7 @@ def test_no_directory(tmp_path: Path) -> None:
 
 
 def test_a_bag_already(tmp_path: Path) -> None:
-    """A bag is not put into another without a word; with one it is."""
+    """A bag is put into another only with ``nested``."""
     source = make(tmp_path / "s")
     create(source, date=DAY)
     before = tree(source)
@@ -377,7 +377,7 @@ def _socket(tmp_path: Path) -> Any:
     ],
 )
 def test_what_is_no_payload(tmp_path: Path, what: str, kind: str, elsewhere: bool) -> None:
-    """Whatever cannot be in a bag is found before anything is read or moved; all of it is told, some in the error."""
+    """An unusable payload is refused before anything is read or moved; all reasons are reported."""
     source = make(tmp_path / "s")
     top = os.fsencode(source)
     match what:
@@ -422,8 +422,8 @@ def test_what_is_no_payload(tmp_path: Path, what: str, kind: str, elsewhere: boo
     assert not any(isinstance(event, Finished) for event in events)
 
 
-def test_all_reasons_are_told(tmp_path: Path) -> None:
-    """The error names three and counts the others; the events have all."""
+def test_all_reasons_are_reported(tmp_path: Path) -> None:
+    """The error names three reasons and counts the others; the events have all of them."""
     source = make(tmp_path / "s")
     for number in range(10):
         os.mkfifo(source / f"p{number}")
@@ -432,7 +432,7 @@ def test_all_reasons_are_told(tmp_path: Path) -> None:
 
 
 def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
-    """Names that differ only in case are a warning."""
+    """Names that differ only in case cause a warning."""
     source = make(tmp_path / "s", (b"a", b"A", b"\xc3\xa9", b"\xc3\x89"))
     events: list[Event] = []
     bag = way(source, on_event=events.append)
@@ -444,7 +444,7 @@ def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
 def test_permissions(tmp_path: Path) -> None:
-    """Files that cannot be read, directories that cannot be moved, and places that cannot be written to are refused."""
+    """Unreadable files, directories that cannot be moved, and read-only destinations are refused."""
     source = make(tmp_path / "s")
     os.chmod(source / "a", 0)
     refused("'a'", source)
@@ -465,7 +465,7 @@ def test_permissions(tmp_path: Path) -> None:
 
 
 def test_links_that_are_followed_in_place(tmp_path: Path) -> None:
-    """Those that stay inside stay links, and what they lead to is listed under their names too."""
+    """Links within the directory stay links, and their targets are listed under both names."""
     source = make(tmp_path / "s")
     (source / "l").symlink_to("sub/d%")
     (source / "sub" / "up").symlink_to("../a")
@@ -485,7 +485,7 @@ def test_links_that_are_followed_in_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["{tmp}/x", "../x", "{tmp}/s/a", "../s/a", "sub/../../s/a"])
 def test_links_that_would_lead_out(tmp_path: Path, target: str) -> None:
-    """In place, links that lead out, or would once everything is one level deeper, are refused."""
+    """In place, links that lead out of the bag, also after the move into ``data``, are refused."""
     source = make(tmp_path / "s")
     (tmp_path / "x").write_bytes(b"out")
     (source / "l").symlink_to(target.format(tmp=tmp_path))
@@ -495,7 +495,7 @@ def test_links_that_would_lead_out(tmp_path: Path, target: str) -> None:
 
 
 def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
-    """What they lead to is copied, also from outside; a loop is refused."""
+    """The targets of links are copied, also from outside; a loop is refused."""
     source = make(tmp_path / "s")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x").write_bytes(b"out")
@@ -512,7 +512,7 @@ def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [".", "deep", "near"])
 def test_links_that_lead_to_what_will_hold_the_bag(tmp_path: Path, place: str) -> None:
-    """Followed, they would copy the bag into itself: that is said before anything is written."""
+    """A followed link to a directory that contains the destination is refused before anything is written."""
     source = make(tmp_path / "s")
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / "near").symlink_to(tmp_path / "deep" / "er")
@@ -527,7 +527,7 @@ def test_links_that_lead_to_what_will_hold_the_bag(tmp_path: Path, place: str) -
 
 
 def test_several_sources(tmp_path: Path) -> None:
-    """Each comes under its own name, files and directories."""
+    """Each source is stored under its own name."""
     (tmp_path / "f").write_bytes(b"file")
     make(tmp_path / "s")
     (tmp_path / "e").mkdir()
@@ -542,7 +542,7 @@ def test_several_sources(tmp_path: Path) -> None:
 
 
 def test_sources_of_one_name(tmp_path: Path) -> None:
-    """Two sources of one name, as normalized, are refused."""
+    """Two sources with the same normalized name are refused."""
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         make(tmp_path / folder / "s")
@@ -555,14 +555,14 @@ def test_sources_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_destination_without_a_name(tmp_path: Path) -> None:
-    """An empty destination is not the working directory."""
+    """An empty destination is refused; it is not the working directory."""
     with pytest.raises(BagError, match=r"^'': destination is empty"):
         create(make(tmp_path / "s"), "")
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
-    """What the caller has named is named, not the hidden directory that could not be made."""
+    """The error names the destination, not the hidden directory."""
     source = make(tmp_path / "s")
 
     def mkdir(path: bytes, *_args: object, **_options: object) -> None:
@@ -575,7 +575,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_destinations_that_are_refused(tmp_path: Path) -> None:
-    """Nothing is overwritten, and nothing is contains the destination."""
+    """An existing destination is not overwritten, and one inside a source is refused."""
     source = make(tmp_path / "s")
     (tmp_path / "f").write_bytes(b"mine")
     (tmp_path / "empty").mkdir()
@@ -594,7 +594,7 @@ def test_destinations_that_are_refused(tmp_path: Path) -> None:
 
 
 def test_status_is_kept(tmp_path: Path) -> None:
-    """Copies have the permission bits and times of their originals, directories too; never their special bits."""
+    """Copies keep permission bits and times, also of directories; special bits are dropped."""
     source = make(tmp_path / "s")
     os.chmod(source / "a", 0o4750)
     os.chmod(source / "sub" / "d%", 0o400)
@@ -612,7 +612,7 @@ def test_status_is_kept(tmp_path: Path) -> None:
 
 
 def test_what_ran_is_said(tmp_path: Path) -> None:
-    """An event says how files were copied."""
+    """An event names the copy mode."""
     source = make(tmp_path / "s")
     for mode in ("copy", "hardlink", "auto"):
         events: list[Event] = []
@@ -623,7 +623,7 @@ def test_what_ran_is_said(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
-    """What a run left beside the destination is removed by the next, whatever its permissions."""
+    """Leftovers of a killed run are removed by the next, whatever their permissions."""
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
@@ -640,7 +640,7 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
 
 
 def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
-    """When only the cleaning was missing, another call says that the name is taken."""
+    """If only the cleaning was missing, another call reports the name as occupied."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
@@ -652,7 +652,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
 
 
 def test_the_same_call_after_its_end(tmp_path: Path) -> None:
-    """The same call finds the bag that it had made."""
+    """The same call finds the bag that it had created."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
@@ -664,7 +664,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
 
 
 def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the disk has no room for a copy nothing is begun."""
+    """Without enough disk space, no copy begins."""
     source = make(tmp_path / "s")
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=5999))
@@ -673,13 +673,13 @@ def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     create(source, tmp_path / "t", mode="hardlink")
 
 
-# --- what goes wrong meanwhile ----------------------------------------------------------------------------------------
+# --- changes and errors during a run ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("what", ["append", "rewrite", "add", "remove", "replace"])
 def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
-    """A file that is not what was read any more, when all was read, is noticed, and nothing was moved."""
+    """A file that changes after it was read is detected, and nothing is moved."""
     source = make(tmp_path / "s")
 
     def change(event: Event) -> None:
@@ -708,7 +708,7 @@ def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
 
 
 def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is made when everything else was moved already has all moved back."""
+    """A file that appears after the other files were moved makes all of them move back."""
     source = make(tmp_path / "s")
     before = tree(source)
     real = BagTransaction._move_out
@@ -736,7 +736,7 @@ def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pyt
 def test_files_that_fail(
     implementation: Implementation, faults: str, tmp_path: Path, name: str, reason: str, elsewhere: bool
 ) -> None:
-    """A file that cannot be read, or changes while it is, is named; nothing is changed; the others are read."""
+    """An unreadable or changing file is named, the others are read, and nothing is changed."""
     source = make(tmp_path / "s")
     (source / name).write_bytes(b"x" * 300_000)
     names = sorted(os.listdir(source))
@@ -764,7 +764,7 @@ def test_files_that_fail(
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
-    """No room for tag files: everything is as it was, and nothing is left behind."""
+    """If the disk is full, nothing is changed and nothing is left behind."""
     source = make(tmp_path / "s")
     before = tree(source)
     opened = builtins.open
@@ -783,7 +783,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere:
 
 
 def test_a_ledger(tmp_path: Path) -> None:
-    """What a ledger holds is not read again."""
+    """Files in the ledger are not read again."""
     source = make(tmp_path / "s")
     with Ledger(tmp_path / "l", ["sha512", "md5"], ["s"]) as ledger, pytest.raises(BagError):
         create(source, algorithms=["sha512", "md5"], ledger=ledger, on_event=_failing_at_the_end(source))
@@ -807,7 +807,7 @@ def _failing_at_the_end(source: Path) -> Callable[[Event], None]:
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_and_order(tmp_path: Path, read: str, threads: int) -> None:
-    """However files are read, the bag is the same."""
+    """The bag does not depend on the number of threads or the order of reading."""
     source = make(tmp_path / "s", tuple(b"%03d" % number for number in range(300)))
     create(source, tmp_path / "t", ["md5"], date=DAY, threads=threads, read=read)
     create(source, None, ["md5"], date=DAY, threads=threads, read=read)
@@ -817,7 +817,7 @@ def test_threads_and_order(tmp_path: Path, read: str, threads: int) -> None:
 
 
 def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
-    """A run that was interrupted is finished by the same call; by another it is too, and that call is refused."""
+    """Another call also finishes an interrupted run, but is then refused."""
     for number, options in enumerate(({}, {"algorithms": "md5"})):
         source = make(tmp_path / f"s{number}")
         interrupt(source)
@@ -832,7 +832,7 @@ def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_last_moment(tmp_path: Path) -> None:
-    """When all is moved and the hidden directory is still there, the same call removes it: the bag is valid then."""
+    """After a kill just before the end, the bag is valid, and the same call removes the hidden directory."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BagTransaction, "_clean", lambda _self: None)
@@ -845,7 +845,7 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
 
 
 def interrupt(source: Path) -> None:
-    """Stop a run in the middle of its moves, as kill -9 would."""
+    """Stop a run between its moves, as kill -9 does."""
 
     class Killed(BaseException):
         pass
@@ -865,7 +865,7 @@ def interrupt(source: Path) -> None:
 
 
 def test_an_interrupted_source_is_not_copied(tmp_path: Path) -> None:
-    """Half of a directory is no source."""
+    """A directory with an interrupted change is refused as a source."""
     source = make(tmp_path / "s")
     interrupt(source)
     refused("a change of this directory was interrupted; run that command again first", source, tmp_path / "t")
@@ -874,7 +874,7 @@ def test_an_interrupted_source_is_not_copied(tmp_path: Path) -> None:
 
 
 def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The directory may be named in any way."""
+    """The directory may be given by any path."""
     make(tmp_path / "s")
     (tmp_path / "l").symlink_to("s")
     monkeypatch.chdir(tmp_path)

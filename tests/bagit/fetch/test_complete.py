@@ -1,4 +1,4 @@
-"""Completing a bag: only what is right gets in, whatever fetch.txt, servers, links and the end of a run do."""
+"""Completing a bag: only correct files are added, whatever fetch.txt, servers and links contain."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def fetch_line(url: str, length: int | None, path: bytes) -> bytes:
 
 
 def holey(folder: Path, server: Server, files: dict[bytes, bytes] | None = None, **changes: Any) -> Path:
-    """Write a bag whose files are to be fetched, and let the server have them."""
+    """Write a bag with files to fetch, and serve them."""
     files = FILES if files is None else files
     for path, body in files.items():
         server.answer(f"/{path.decode('latin-1')}", ranged(body))
@@ -60,7 +60,7 @@ def holey(folder: Path, server: Server, files: dict[bytes, bytes] | None = None,
 
 
 def finish(bag: Path | Bag, **changes: Any) -> Report:
-    """Complete a bag from this machine's servers, with no patience."""
+    """Complete a bag from local servers, without waiting."""
     return complete(bag, **{"allow_http": True, "allow_private": True, "retries": 0, "timeout": 30.0} | changes)
 
 
@@ -73,11 +73,11 @@ def payload(bag: Path) -> dict[bytes, bytes]:
 
 
 def assert_clean(bag: Path) -> None:
-    """Nothing of a run is left in the bag."""
+    """Assert that a run left no files in the bag."""
     assert not [name for name in os.listdir(bag) if name.startswith(".")]
 
 
-# --- what goes well
+# --- success ------
 
 
 def test_what_is_missing_is_fetched(server: Server, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_what_is_missing_is_fetched(server: Server, tmp_path: Path) -> None:
 
 
 def test_a_bag_that_lacks_nothing_is_only_read(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is nothing to fetch, nothing is written, and urllib3 is not needed."""
+    """If nothing is missing, nothing is written, and urllib3 is not needed."""
     bag = holey(tmp_path / "bag", server)
     finish(bag)
     plain = Sketch().write(tmp_path / "plain")
@@ -108,7 +108,7 @@ def test_a_bag_that_lacks_nothing_is_only_read(server: Server, tmp_path: Path, m
 
 
 def test_without_urllib3_the_way_out_is_said(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing package is one line, and leaves nothing behind."""
+    """A missing urllib3 is reported in one line with the remedy, and leaves no files."""
     bag = holey(tmp_path / "bag", server)
     monkeypatch.setitem(sys.modules, "urllib3", None)
     with pytest.raises(BagError, match=r"pip install pressmark\[fetch\]"):
@@ -117,7 +117,7 @@ def test_without_urllib3_the_way_out_is_said(server: Server, tmp_path: Path, mon
 
 
 def test_names_of_all_kinds(server: Server, tmp_path: Path) -> None:
-    """Blanks, percent signs, line breaks and octets that are not UTF-8 reach the disk as they are."""
+    """Blanks, percent signs, line breaks and bytes that are not UTF-8 are preserved."""
     files = {b"data/a b\t ": b"1", b"data/50%25\r\n%": b"2", b"data/\xff": b"3", b"data/~$x.doc": b"4", b"data/x": b""}
     lines = []
     for number, (path, body) in enumerate(files.items()):
@@ -130,7 +130,7 @@ def test_names_of_all_kinds(server: Server, tmp_path: Path) -> None:
 
 
 def test_many_at_a_time(server: Server, tmp_path: Path) -> None:
-    """As many are fetched at a time as was said, and no more."""
+    """The number of parallel downloads is the given one."""
     together = threading.Barrier(3)
     under_way = set()
     most = 0
@@ -150,8 +150,8 @@ def test_many_at_a_time(server: Server, tmp_path: Path) -> None:
     assert most == 3
 
 
-def test_what_happens_is_told(server: Server, tmp_path: Path) -> None:
-    """The stage says how much there is, each file is told when it is done, and the last word is the sum."""
+def test_events(server: Server, tmp_path: Path) -> None:
+    """The stage announces the totals, each finished file is reported, and the last event is the sum."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data/0").mkdir()
     (bag / "data/0/file").write_bytes(FILES[b"data/0/file"])
@@ -168,7 +168,7 @@ def test_what_happens_is_told(server: Server, tmp_path: Path) -> None:
 
 
 def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:
-    """A file that has one of its checksums and not the other is not right."""
+    """A file must match all of its checksums."""
     path = b"data/0/file"
     wrong = b"%b  %b\n" % (digest(b"", "md5").encode(), path)
     files = {path: FILES[path]}
@@ -182,7 +182,7 @@ def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:
     assert_clean(bag)
 
 
-# --- what is not asked for
+# --- refusals ------------
 
 
 OUTSIDE = [
@@ -207,7 +207,7 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("path", OUTSIDE, ids=repr)
 def test_unsafe_targets_are_not_asked_for(server: Server, tmp_path: Path, path: bytes) -> None:
-    """Whatever a manifest says of it, a path that leads elsewhere makes no request and no file; others are fetched."""
+    """An unsafe path causes no request and no file; the others are fetched."""
     good = {b"data/good": b"good"}
     lines = fetch_line(server.answer("/evil", whole(b"evil")), 4, path)
     lines += fetch_line(server.url("/data/good"), 4, b"data/good")
@@ -223,7 +223,7 @@ def test_unsafe_targets_are_not_asked_for(server: Server, tmp_path: Path, path: 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "inside", "file", "fifo"])
 def test_what_is_in_the_way(server: Server, tmp_path: Path, kind: str) -> None:
-    """Links are not followed, not even inside the bag, neither on the way nor at the end; files stay as they are."""
+    """Links are never followed, and existing files are not changed."""
     bag = holey(tmp_path / "bag", server)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -252,7 +252,7 @@ def test_what_is_in_the_way(server: Server, tmp_path: Path, kind: str) -> None:
 
 
 def test_a_payload_directory_that_is_a_link(server: Server, tmp_path: Path) -> None:
-    """Where data/ itself leads elsewhere, nothing is asked for."""
+    """If data/ is a link, nothing is requested."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data").rmdir()
     (tmp_path / "outside").mkdir()
@@ -265,7 +265,7 @@ def test_a_payload_directory_that_is_a_link(server: Server, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("when", ["way", "name"])
 def test_what_comes_in_the_way_meanwhile(server: Server, tmp_path: Path, when: str) -> None:
-    """A name that is taken, or a directory exchanged for a link, while a file is fetched: nothing is overwritten."""
+    """A file or link that appears during a download is not overwritten or followed."""
     path = b"data/0/file"
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -287,7 +287,7 @@ def test_what_comes_in_the_way_meanwhile(server: Server, tmp_path: Path, when: s
 
 
 def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> None:
-    """Since 1.0 all payload manifests must list a file, before that one; others are not downloaded."""
+    """From version 1.0 on, all payload manifests must list a file, before that one; others are not downloaded."""
     bodies = {b"data/both": b"both", b"data/one": b"one", b"data/none": b"none"}
     md5 = b"".join(b"%b  %b\n" % (digest(bodies[path], "md5").encode(), path) for path in (b"data/both",))
     sha = b"".join(
@@ -306,7 +306,7 @@ def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> 
 
 
 def test_a_checksum_that_nobody_can_verify(server: Server, tmp_path: Path) -> None:
-    """A file of which no checksum can be computed here is not asked for; with one that can be, it is."""
+    """A file is downloaded only if at least one of its checksums can be computed."""
     path = b"data/0/file"
     files = {path: FILES[path]}
     manifests = {"manifest-whirlpool.txt": b"00  data/0/file\n"}
@@ -319,7 +319,7 @@ def test_a_checksum_that_nobody_can_verify(server: Server, tmp_path: Path) -> No
 
 
 def test_a_path_is_fetched_once(server: Server, tmp_path: Path) -> None:
-    """A second line for a file is a problem, and no request."""
+    """A second line for a file is a problem, and causes no request."""
     bag = holey(tmp_path / "bag", server)
     with open(bag / "fetch.txt", "ab") as file:
         file.write(fetch_line(server.answer("/other", whole(b"other")), 5, b"data/0/file"))
@@ -330,7 +330,7 @@ def test_a_path_is_fetched_once(server: Server, tmp_path: Path) -> None:
 
 
 def test_malformed_lines_stop_nobody(server: Server, tmp_path: Path) -> None:
-    """What cannot be read of fetch.txt is reported in its place, and the rest is fetched."""
+    """Malformed lines of fetch.txt are reported in place, and the rest is fetched."""
     bag = holey(tmp_path / "bag", server)
     lines = (bag / "fetch.txt").read_bytes().splitlines(keepends=True)
     lines[1:1] = [b"\n", b"nonsense\n", b"http:/x - data/1/file\n"]
@@ -347,7 +347,7 @@ def test_malformed_lines_stop_nobody(server: Server, tmp_path: Path) -> None:
 
 
 def test_other_spellings(server: Server, tmp_path: Path) -> None:
-    """A name in another Unicode normalization than the manifest's is fetched under the manifest's, with a warning."""
+    """A name in another Unicode normalization is fetched under the manifest's name, with a warning."""
     nfc, nfd = "data/é".encode(), "data/e\u0301".encode()
     line = fetch_line(server.answer("/x", whole(b"x")), 1, nfd)
     bag = holey(tmp_path / "bag", server, {nfc: b"x"}, fetch=line)
@@ -358,7 +358,7 @@ def test_other_spellings(server: Server, tmp_path: Path) -> None:
 
 
 def test_secure_by_default(server: Server, tmp_path: Path) -> None:
-    """Without a word of the caller, neither HTTP, nor files, nor this machine are asked."""
+    """By default, HTTP, file: URLs and local addresses are refused."""
     bag = holey(tmp_path / "bag", server)
     report = complete(bag)
     assert {problem.kind for problem in report.problems} == {"fetch-refused"}
@@ -369,7 +369,7 @@ def test_secure_by_default(server: Server, tmp_path: Path) -> None:
     assert complete(bag, allow_http=True, allow_hosts="127.0.0.1").ok
 
 
-# --- what is there
+# --- existing file
 
 
 def test_what_is_there_is_left_alone(server: Server, tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_what_is_there_is_left_alone(server: Server, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_read_where_that_is_asked_for(server: Server, tmp_path: Path) -> None:
-    """With ``verify``, files that are there are compared with their checksums, and still left alone."""
+    """With ``verify``, existing files are compared with their checksums, and never changed."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data/0").mkdir()
     (bag / "data/0/file").write_bytes(FILES[b"data/0/file"][::-1])
@@ -399,7 +399,7 @@ def test_what_is_there_is_read_where_that_is_asked_for(server: Server, tmp_path:
 
 
 def test_a_wrong_length_in_fetch_txt(server: Server, tmp_path: Path) -> None:
-    """A longer file is not taken; a shorter one with the right checksums is, with a warning."""
+    """A file longer than announced is refused; a shorter one with correct checksums gets a warning."""
     path, body = b"data/0/file", FILES[b"data/0/file"]
     url = server.url("/data/0/file")
     bag = holey(tmp_path / "one", server, {path: body}, fetch=fetch_line(url, len(body) - 1, path))
@@ -416,7 +416,7 @@ def test_a_wrong_length_in_fetch_txt(server: Server, tmp_path: Path) -> None:
 
 
 def test_one_failure_stops_nobody(server: Server, tmp_path: Path) -> None:
-    """Each file has its own outcome, problems come in the order of fetch.txt, and a later run gets what is missing."""
+    """Each file has its own outcome in the order of fetch.txt, and a later run fetches what is missing."""
     bag = holey(tmp_path / "bag", server)
     server.answer("/data/0/file", status(503))
     server.answer("/data/1/file", drip(1 << 16, 0))
@@ -442,7 +442,7 @@ def test_one_failure_stops_nobody(server: Server, tmp_path: Path) -> None:
 
 
 def test_a_part_waits_for_the_next_run(server: Server, tmp_path: Path) -> None:
-    """A large file whose connection drops is gone on with by the next run; until then its part is out of the way."""
+    """A partially downloaded large file is kept outside the bag, and the next run resumes it."""
     body = os.urandom(3 << 20)
     path = b"data/large"
     bag = holey(tmp_path / "bag", server, {path: body})
@@ -458,7 +458,7 @@ def test_a_part_waits_for_the_next_run(server: Server, tmp_path: Path) -> None:
 
 
 def test_parts_that_nobody_needs_are_removed(server: Server, tmp_path: Path) -> None:
-    """Where all files came in another way meanwhile, the parts of an earlier run go."""
+    """Partial files that are no longer needed are removed."""
     body = os.urandom(2 << 20)
     bag = holey(tmp_path / "bag", server, {b"data/large": body})
     server.answer("/data/large", dropped(body, 3 << 19))
@@ -471,7 +471,7 @@ def test_parts_that_nobody_needs_are_removed(server: Server, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/fetch"])
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_a_hidden_directory_that_is_none(server: Server, tmp_path: Path, name: str, kind: str) -> None:
-    """A bag that comes with links where a run would write is refused, and nothing outside is touched."""
+    """A bag with links in place of the hidden directory is refused, and nothing outside is changed."""
     bag = holey(tmp_path / "bag", server)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -487,7 +487,7 @@ def test_a_hidden_directory_that_is_none(server: Server, tmp_path: Path, name: s
 
 
 def test_one_run_at_a_time(server: Server, tmp_path: Path) -> None:
-    """A second run on the same bag is refused while the first is at work, and leaves it in peace."""
+    """A second run on the same bag is refused, and does not disturb the first."""
     bag = holey(tmp_path / "bag", server)
     asked, go_on = threading.Event(), threading.Event()
 
@@ -510,7 +510,7 @@ def test_one_run_at_a_time(server: Server, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_one_problem(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no space left the run ends, with one problem that says the way out."""
+    """A full disk ends the run with one problem that names the remedy."""
     bag = holey(tmp_path / "bag", server)
     real = os.write
 
@@ -530,7 +530,7 @@ def test_a_full_disk_is_one_problem(server: Server, tmp_path: Path, monkeypatch:
 
 
 def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that cannot be written is that file's problem; the others are fetched, and it is by the next run."""
+    """A write error is a problem of its file; the others are fetched, and the next run fetches it."""
     bag = holey(tmp_path / "bag", server)
     real, failed = os.write, []
 
@@ -554,7 +554,7 @@ def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.M
 def test_names_that_do_not_reach_the_disk(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int
 ) -> None:
-    """What was fetched stays, and that it may not is one problem; a directory that was moved away is none."""
+    """A failed flush keeps the fetched files and is one problem; a directory moved away is none."""
     monkeypatch.setattr(download_directory, "UNFLUSHED", unflushed)
     bag = holey(tmp_path / "bag", server)
 
@@ -576,7 +576,7 @@ def test_names_that_do_not_reach_the_disk(
 
 
 def test_file_systems_without_second_names(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a file cannot have two names, it is renamed, and still never over another one."""
+    """Without hard links, a file is renamed, and never replaces another one."""
 
     def link(*_arguments: Any, **_more: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
@@ -596,7 +596,7 @@ def test_file_systems_without_second_names(server: Server, tmp_path: Path, monke
 
 
 def test_without_descriptors_of_directories(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Systems that open nothing relative to a directory complete bags as well."""
+    """Bags are completed on systems without directory descriptors as well."""
     monkeypatch.setattr(ways, "HAS_DESCRIPTORS", False)
     bag = holey(tmp_path / "bag", server)
     (tmp_path / "outside").mkdir()
@@ -610,7 +610,7 @@ def test_without_descriptors_of_directories(server: Server, tmp_path: Path, monk
 
 @pytest.mark.parametrize("what", ["directory", "declaration", "fetch"])
 def test_what_is_no_bag(server: Server, tmp_path: Path, what: str) -> None:
-    """What cannot be opened is refused as a whole."""
+    """A directory that cannot be opened as a bag is refused."""
     bag = holey(tmp_path / "bag", server)
     if what == "declaration":
         (bag / "bagit.txt").unlink()
@@ -624,18 +624,18 @@ def test_what_is_no_bag(server: Server, tmp_path: Path, what: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"retries": -1}, {"timeout": 0}, {"maximum": -1}])
 def test_wrong_calls(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    """Arguments that make no sense are refused by name."""
+    """Invalid arguments are refused by name."""
     [(name, value)] = wrong.items()
     with pytest.raises(ValueError, match=f"^{name}={value}: expected"):
         complete(tmp_path, **wrong)
 
 
-# --- the end of a run
+# --- interruptions --
 
 
 @pytest.mark.parametrize("answer", [silence, drip(1 << 10, 0.001)], ids=["silent", "dripping"])
 def test_an_interrupted_run_ends_within_a_moment(server: Server, tmp_path: Path, answer: Any) -> None:
-    """Ctrl-C ends it, whatever it waits for, and leaves no thread behind."""
+    """Ctrl-C ends the run at once and leaves no thread behind."""
     bag = holey(tmp_path / "bag", server)
     for path in FILES:
         server.answer(f"/{path.decode()}", answer)
@@ -664,7 +664,7 @@ sys.exit(not report.ok)
 
 @pytest.mark.kill
 def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
-    """Killed at any moment, the bag has some of its files, each of them right, and in the end all of them."""
+    """After each kill, all fetched files are correct, and a later run completes the bag."""
     files = {b"data/%d/%d" % (number % 7, number): os.urandom(random.choice((0, 10, 5000))) for number in range(60)}
     files[b"data/large"] = os.urandom(8 << 20)
 
@@ -686,7 +686,7 @@ def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
         while True:
             child = subprocess.Popen([sys.executable, "-c", CHILD, str(bag)], env=environment)
             if kills < KILLS:
-                # It takes a moment to come to work.
+                # It needs a moment to start.
                 before = len(server.requests)
                 while len(server.requests) == before and child.poll() is None:
                     time.sleep(0.001)

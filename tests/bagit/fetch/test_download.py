@@ -1,4 +1,4 @@
-"""One URL to one file: what is allowed, what is refused before it is asked for, and what is made of bad connections."""
+"""Downloading one URL to one file: policy, redirects, and bad connections."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ..loopback import (
 pytest.importorskip("urllib3")
 
 BODY = bytes(range(256)) * 40
-LARGE = os.urandom(1 << 20) + BODY * 10  # more than is worth to be resumed in another run
+LARGE = os.urandom(1 << 20) + BODY * 10  # large enough to be resumed by another run
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def digests(body: bytes) -> dict[str, str]:
 
 
 def policy(**changes: Any) -> DownloadPolicy:
-    """DownloadPolicy under which this machine may be asked, and no test waits for long."""
+    """A policy that allows this machine and has short timeouts."""
     return DownloadPolicy(
         **{"allow_http": True, "allow_private": True, "pause": 0.001, "timeout": 30.0, "retries": 2} | changes
     )
 
 
 def fetch(folder: Path, url: str, body: bytes = BODY, *, length: int | None = -1, **changes: Any) -> Download:
-    """Download to ``folder/part`` and move what is whole to ``folder/whole``; of the length that ``body`` has."""
+    """Download to ``folder/part`` and move the complete file to ``folder/whole``; expect the length of ``body``."""
     downloader = Downloader(policy(**changes))
     try:
         given = len(body) if length == -1 else length
@@ -76,7 +76,7 @@ def left(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
 
-# --- what goes well
+# --- success ------
 
 
 @pytest.mark.parametrize("body", [b"", b"a", BODY, LARGE], ids=len)
@@ -96,7 +96,7 @@ def test_a_file_comes_whole(server: Server, tmp_path: Path, body: bytes, known: 
 
 
 def test_the_directory_may_be_a_descriptor(server: Server, tmp_path: Path) -> None:
-    """The part is made in an open directory, wherever that has been moved to meanwhile."""
+    """The partial file is created in an open directory, even if that has been moved meanwhile."""
     (tmp_path / "before").mkdir()
     descriptor = os.open(tmp_path / "before", os.O_RDONLY)
     (tmp_path / "before").rename(tmp_path / "after")
@@ -111,7 +111,7 @@ def test_the_directory_may_be_a_descriptor(server: Server, tmp_path: Path) -> No
 
 
 def test_bytes_are_counted(server: Server, tmp_path: Path) -> None:
-    """Whoever asks is told of every read."""
+    """Every read is reported to the listener."""
     url = server.answer("/file", whole(LARGE))
     downloader = Downloader(policy())
     sizes: list[int] = []
@@ -122,7 +122,7 @@ def test_bytes_are_counted(server: Server, tmp_path: Path) -> None:
 
 
 def test_the_target_is_sent_as_it_is(server: Server, tmp_path: Path) -> None:
-    """Path and query reach the server as they are, what no URL has in it encoded; fragments stay here."""
+    """Path and query are sent unchanged, invalid characters encoded; the fragment is not sent."""
     target = "/a%20b/%2E%2E/../c;d=1/@:+,'()*!$&/?q=a%2Fb&r=?/"
     assert fetch(tmp_path, server.answer(target, whole(BODY)) + "#part").kind is None
     assert fetch(tmp_path, server.answer("/caf%C3%A9", whole(BODY)).replace("%C3%A9", "é")).kind is None
@@ -130,7 +130,7 @@ def test_the_target_is_sent_as_it_is(server: Server, tmp_path: Path) -> None:
 
 
 def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
-    """Several files of one host come over one connection."""
+    """Several files of one host use one connection."""
     clients = set()
 
     def answer(handler: Handler) -> None:
@@ -183,7 +183,7 @@ def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
     ],
 )
 def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:
-    """A URL that is not allowed is refused by name, without a connection and without a secret in the message."""
+    """A URL outside the policy is refused by name, without a connection, and without its secrets."""
     monkeypatch.setattr(socket.socket, "connect", lambda *_arguments: pytest.fail("it connects"))
     found = fetch(tmp_path, url, allow_http=False, allow_private=False)
     assert found.kind == "refused"
@@ -237,12 +237,12 @@ def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ur
     ],
 )
 def test_addresses_are_known_for_what_they_are(address: str, fault: str | None) -> None:
-    """Every range that is not everybody's is named, also where it is written as one of the other version."""
+    """Every special address range is named, also if mapped to the other IP version."""
     assert why_not_public(address) == fault
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> list[str]:
-    """Let names of hosts stand for addresses, another list of them each time; return the names that were asked for."""
+    """Make host names resolve to lists of addresses in turn; return the requested names."""
     asked: list[str] = []
 
     def resolve(host: str, _port: int) -> list[str]:
@@ -258,7 +258,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, **answers: list[list[str]]) -> li
 def test_one_bad_address_is_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server, addresses: list[str]
 ) -> None:
-    """A name of which any address is not everybody's is not connected to at all."""
+    """A host with any disallowed address is not connected to."""
     resolving(monkeypatch, bag=[addresses])
     monkeypatch.setattr(socket.socket, "connect", lambda *_arguments: pytest.fail("it connects"))
     found = fetch(tmp_path, server.url(host="bag.example"), allow_private=False)
@@ -269,7 +269,7 @@ def test_one_bad_address_is_enough(
 def test_the_connection_goes_to_the_address_that_was_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
 ) -> None:
-    """A name is looked up once for a request, so that no second answer can lead elsewhere."""
+    """A host is resolved once per request, so that a second answer cannot redirect it."""
     server.answer("/file", whole(BODY))
     asked = resolving(monkeypatch, bag=[["127.0.0.1"], ["10.0.0.1"]])
     real = socket.getaddrinfo
@@ -293,7 +293,7 @@ def test_the_next_address_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_nobody_answers(tmp_path: Path, server: Server) -> None:
-    """No connection is a failure that names the address, after so many tries."""
+    """A failed connection names the address, after the given number of tries."""
     server.server_close()
     found = fetch(tmp_path, server.url())
     assert found.kind == "failed"
@@ -318,7 +318,7 @@ def test_an_unknown_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_redirections_are_followed(tmp_path: Path, server: Server) -> None:
-    """Every kind of redirection, relative or not, is followed to the file."""
+    """Every kind of redirect, relative or absolute, is followed."""
     first = server.answer("/a/1", redirect("2", 301))
     server.answer("/a/2", redirect("/b/3", 303))
     server.answer("/b/3", redirect(server.url("/b/4"), 307))
@@ -341,7 +341,7 @@ def test_redirections_are_followed(tmp_path: Path, server: Server) -> None:
     ],
 )
 def test_redirections_are_looked_at_like_urls(tmp_path: Path, server: Server, to: str, words: str) -> None:
-    """A redirection leads nowhere that the URL itself could not have led, and never to a file of this machine."""
+    """A redirect is subject to the policy of URLs, and never leads to a local file."""
     url = server.answer("/file", redirect(to))
     found = fetch(tmp_path, url, allow_private=False, allow_hosts=frozenset({"127.0.0.1"}), allow_file=True)
     assert found.kind == "refused"
@@ -349,7 +349,7 @@ def test_redirections_are_looked_at_like_urls(tmp_path: Path, server: Server, to
 
 
 def test_redirections_end(tmp_path: Path, server: Server) -> None:
-    """A circle, or a chain without end, is left after some steps."""
+    """Redirect loops and long chains end after a limited number of steps."""
     found = fetch(tmp_path, server.answer("/a", redirect("/a#1")))
     assert (found.kind, found.message) == ("failed", f"'{server.url('/a')}' redirects more than 10 times")
     for number in range(20):
@@ -363,7 +363,7 @@ def test_redirections_end(tmp_path: Path, server: Server) -> None:
 
 
 def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> None:
-    """User and password of a URL are sent to its origin only, and never shown."""
+    """Credentials of a URL are sent only to its origin, and never shown."""
     with serving("127.0.0.2") as other:
         server.answer("/a", redirect("/b"))
         server.answer("/b", redirect(other.url("/c")))
@@ -378,7 +378,7 @@ def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> N
 
 
 def test_urls_are_shown_without_secrets() -> None:
-    """What a URL says of users, and its query, is for the server alone."""
+    """User information and query of a URL are not shown in messages."""
     assert redacted_url("https://me:secret@example.org/a?key=secret#x") == "'https://example.org/a?…'"
     assert redacted_url("https://a:b@c@example.org") == "'https://example.org'"
     assert redacted_url("https:me:secret@example.org") == "'https:example.org'"
@@ -391,7 +391,7 @@ def test_urls_are_shown_without_secrets() -> None:
 
 @pytest.mark.parametrize("announced", [True, False])
 def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, announced: bool) -> None:
-    """What is longer than it may be is left as soon as that is known, and nothing of it stays."""
+    """A response longer than allowed is cancelled at once, and nothing of it is kept."""
     answer = whole(LARGE) if announced else drip(1 << 16, 0)
     taken: list[int] = []
     downloader = Downloader(policy())
@@ -415,13 +415,13 @@ def test_what_has_no_length_may_have_a_maximum(tmp_path: Path, server: Server) -
 
 
 def test_a_shorter_file_is_for_its_digests_to_judge(tmp_path: Path, server: Server) -> None:
-    """The length of a fetch file may be wrong; a file that has its digests is right."""
+    """The length in fetch.txt may be wrong; a file with the right digests is correct."""
     url = server.answer("/file", whole(BODY))
     assert fetch(tmp_path, url, length=len(BODY) + 1) == Download(None, "", len(BODY), digests(BODY))
 
 
 def test_another_file_is_a_mismatch(tmp_path: Path, server: Server) -> None:
-    """A file without its digests is not kept, and what it has instead is told."""
+    """A file with other digests is not kept, and its digests are reported."""
     url = server.answer("/file", whole(BODY[::-1]))
     found = fetch(tmp_path, url)
     assert (found.kind, found.size, found.digests) == ("mismatch", len(BODY), digests(BODY[::-1]))
@@ -456,7 +456,7 @@ def chunked(pieces: list[bytes], end: bool = True) -> Any:
 
 
 def test_chunks(tmp_path: Path, server: Server) -> None:
-    """An answer in chunks is put together; one that breaks off is gone on with."""
+    """A chunked response is assembled; an interrupted one is resumed."""
     url = server.answer("/file", chunked([BODY[:10], BODY[10:]]))
     assert fetch(tmp_path, url, length=None).kind is None
     url = server.answer("/file", chunked([BODY[:10], BODY[10:20]], end=False), ranged(BODY))
@@ -466,7 +466,7 @@ def test_chunks(tmp_path: Path, server: Server) -> None:
 
 
 def test_a_dropped_connection_is_gone_on_with(tmp_path: Path, server: Server) -> None:
-    """The rest is asked for, on condition that it is the same file."""
+    """An interrupted download is resumed only if the file is unchanged."""
     url = server.answer("/file", dropped(BODY, 1000), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
     assert server.ranges() == [None, "bytes=1000-"]
@@ -475,7 +475,7 @@ def test_a_dropped_connection_is_gone_on_with(tmp_path: Path, server: Server) ->
 
 
 def test_dates_serve_where_there_is_no_tag(tmp_path: Path, server: Server) -> None:
-    """A date of modification is as good as a strong ETag; a weak ETag is not."""
+    """Last-Modified is as good as a strong ETag for resuming; a weak ETag is not."""
     date = "Tue, 15 Nov 1994 12:45:26 GMT"
     first = dropped(BODY, 1000, etag='W/"weak"', Last_Modified=date)
     assert fetch(tmp_path, server.answer("/file", first, ranged(BODY, date))).kind is None
@@ -484,7 +484,7 @@ def test_dates_serve_where_there_is_no_tag(tmp_path: Path, server: Server) -> No
 
 
 def test_without_tag_and_date_it_begins_anew(tmp_path: Path, server: Server) -> None:
-    """Where nothing says that it is the same file, nothing is put together."""
+    """Without ETag and date, a download restarts."""
     url = server.answer("/file", dropped(BODY, 1000, etag=None), whole(BODY))
     assert fetch(tmp_path, url).kind is None
     assert server.ranges() == [None, None]
@@ -498,7 +498,7 @@ def test_without_tag_and_date_it_begins_anew(tmp_path: Path, server: Server) -> 
     ],
 )
 def test_a_whole_answer_begins_anew(tmp_path: Path, server: Server, answer: Any) -> None:
-    """A server that knows no ranges, or has another file now, sends all of it; what there was is thrown away."""
+    """If the server sends the whole file instead of a range, the download restarts."""
     url = server.answer("/file", dropped(BODY[::-1], 1000), answer)
     assert fetch(tmp_path, url).kind is None
     assert len(server.requests) == 2
@@ -516,7 +516,7 @@ def test_a_whole_answer_begins_anew(tmp_path: Path, server: Server, answer: Any)
     ids=str,
 )
 def test_a_wrong_part_is_not_used(tmp_path: Path, server: Server, headers: dict[str, str]) -> None:
-    """An answer that is not the part that was asked for is not put together with anything."""
+    """A response with another range than requested is discarded."""
     url = server.answer(
         "/file",
         dropped(BODY, 1000),
@@ -528,14 +528,14 @@ def test_a_wrong_part_is_not_used(tmp_path: Path, server: Server, headers: dict[
 
 
 def test_a_file_that_is_shorter_now_begins_anew(tmp_path: Path, server: Server) -> None:
-    """A part of which the server knows nothing any more is thrown away."""
+    """A partial file longer than the server's file is discarded."""
     url = server.answer("/file", dropped(BODY, 1000), status(416), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
     assert server.ranges() == [None, "bytes=1000-", None]
 
 
 def test_what_was_put_together_wrongly_is_fetched_once_more(tmp_path: Path, server: Server) -> None:
-    """Where a server lies about its file being the same, the digests tell, and the file is asked for as a whole."""
+    """If the resumed file has wrong digests, it is downloaded once more as a whole."""
     url = server.answer("/file", dropped(BODY[::-1], 1000), ranged(BODY), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
     assert server.ranges() == [None, "bytes=1000-", None]
@@ -545,7 +545,7 @@ def test_what_was_put_together_wrongly_is_fetched_once_more(tmp_path: Path, serv
 
 @pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 504])
 def test_a_server_in_trouble_is_asked_again(tmp_path: Path, server: Server, code: int) -> None:
-    """What may be over in a moment is tried again; as often as was said, and then it is a failure."""
+    """Temporary errors are retried up to the given number of tries."""
     assert fetch(tmp_path, server.answer("/file", status(code), status(code), whole(BODY))).kind is None
     found = fetch(tmp_path, server.answer("/file", status(code)))
     assert found.kind == "failed"
@@ -555,7 +555,7 @@ def test_a_server_in_trouble_is_asked_again(tmp_path: Path, server: Server, code
 
 @pytest.mark.parametrize("code", [204, 206, 304, 400, 401, 403, 404, 410, 501, 599])
 def test_a_clear_answer_is_not_asked_for_again(tmp_path: Path, server: Server, code: int) -> None:
-    """What will not change is a failure at once."""
+    """Permanent errors are not retried."""
     found = fetch(tmp_path, server.answer("/file", status(code)), retries=0 if code == 206 else 2)
     assert found.kind == "failed"
     assert found.size == 0
@@ -563,7 +563,7 @@ def test_a_clear_answer_is_not_asked_for_again(tmp_path: Path, server: Server, c
 
 
 def test_the_server_says_how_long_to_wait(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retry-After is heeded, in seconds or as a date by the server's own clock, up to a bound."""
+    """Retry-After is obeyed, in seconds or as a date by the server's clock, up to a limit."""
     waits: list[float | None] = []
     monkeypatch.setattr(threading.Event, "wait", lambda _event, timeout=None: waits.append(timeout))
     date = "Tue, 15 Nov 1994 12:00:00 GMT"
@@ -583,7 +583,7 @@ def test_the_server_says_how_long_to_wait(tmp_path: Path, server: Server, monkey
 
 
 def test_progress_renews_patience(tmp_path: Path, server: Server) -> None:
-    """A connection that drops again and again, but brings something each time, gets to the end."""
+    """Progress resets the number of tries."""
 
     def answer(handler: Handler) -> None:
         start = int((handler.headers["Range"] or "bytes=0-")[6:-1])
@@ -599,7 +599,7 @@ def test_progress_renews_patience(tmp_path: Path, server: Server) -> None:
 
 
 def test_silence_is_a_failure(tmp_path: Path, server: Server) -> None:
-    """A server that says nothing, or stops in the middle, is left after the time that was said."""
+    """A silent server is a failure after the timeout."""
 
     def stops(handler: Handler) -> None:
         handler.send(200, {"Content-Length": str(len(BODY))}, BODY[:10])
@@ -613,7 +613,7 @@ def test_silence_is_a_failure(tmp_path: Path, server: Server) -> None:
 
 
 def test_dripping_is_a_failure(tmp_path: Path, server: Server) -> None:
-    """A byte now and then is no answer either."""
+    """A server below the minimum speed is a failure."""
     found = fetch(tmp_path, server.answer("/file", drip(1, 0.01)), timeout=0.5, retries=0)
     assert found.kind == "failed"
     assert found.message.endswith("transfer too slow")
@@ -657,7 +657,7 @@ def test_what_never_ends_is_a_failure(tmp_path: Path, server: Server, begin: byt
     ids=lambda raw: repr(raw[:30]),
 )
 def test_nonsense_is_a_failure(tmp_path: Path, server: Server, raw: bytes) -> None:
-    """What is no HTTP is an outcome like others."""
+    """A response that is not HTTP is a failure."""
 
     def answer(handler: Handler) -> None:
         handler.wfile.write(raw)
@@ -672,7 +672,7 @@ def test_nonsense_is_a_failure(tmp_path: Path, server: Server, raw: bytes) -> No
 
 @pytest.mark.parametrize("answer", [silence, drip(1 << 10, 0.001), status(503, Retry_After="100")])
 def test_all_ends_within_a_moment(tmp_path: Path, server: Server, answer: Any) -> None:
-    """Whatever a download waits for, it ends when the run does; and what comes after has ended already."""
+    """A stopped run ends every download at once."""
     url = server.answer("/file", answer)
     downloader = Downloader(policy(timeout=60))
     found: list[Download] = []
@@ -693,11 +693,11 @@ def test_all_ends_within_a_moment(tmp_path: Path, server: Server, answer: Any) -
     downloader.close()
 
 
-# --- from one run to the next
+# --- resuming in another run
 
 
 def test_a_later_run_goes_on(tmp_path: Path, server: Server) -> None:
-    """A large part is gone on with by another run, after what there is was hashed."""
+    """A large partial file is hashed and resumed by another run."""
     half = len(LARGE) - 5
     url = server.answer("/file", dropped(LARGE, half), status(404))
     assert fetch(tmp_path, url, LARGE).kind == "failed"
@@ -709,7 +709,7 @@ def test_a_later_run_goes_on(tmp_path: Path, server: Server) -> None:
 
 
 def test_a_whole_part_is_not_asked_for(tmp_path: Path, server: Server) -> None:
-    """A part that has its length and its digests already needs no request."""
+    """A complete partial file with the right digests needs no request."""
     (tmp_path / "part").write_bytes(BODY)
     assert fetch(tmp_path, server.url()).kind is None
     assert server.requests == []
@@ -717,7 +717,7 @@ def test_a_whole_part_is_not_asked_for(tmp_path: Path, server: Server) -> None:
 
 @pytest.mark.parametrize("damage", ["body", "json", "url", "longer", "link", "fifo", "name", "header"])
 def test_a_damaged_part_is_thrown_away(tmp_path: Path, server: Server, damage: str) -> None:
-    """Whatever an earlier run, or somebody else, has left, the file comes out right, and nothing else is touched."""
+    """A damaged partial file is discarded, and the result is correct."""
     folder = tmp_path / "parts"
     folder.mkdir()
     (tmp_path / "other").write_bytes(b"precious")
@@ -752,7 +752,7 @@ def test_a_damaged_part_is_thrown_away(tmp_path: Path, server: Server, damage: s
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path, server: Server) -> None:
-    """A disk that refuses is an outcome."""
+    """A write error is an outcome."""
     (tmp_path / "part").mkdir()
     found = fetch(tmp_path, server.answer("/file", whole(BODY)))
     assert found.kind == "disk"
@@ -760,7 +760,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, server: Server) -> None:
 
 
 def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is no space left, what has no known end is removed, and what has one is kept."""
+    """On a full disk, a partial file is kept only if its length is known."""
     real = os.write
 
     def write(descriptor: int, data: Any) -> int:
@@ -776,7 +776,7 @@ def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest
         assert left(tmp_path) == kept
 
 
-# --- files of this machine
+# --- local files ---------
 
 
 def test_files_where_they_are_allowed(tmp_path: Path) -> None:
@@ -803,7 +803,7 @@ def test_files_where_they_are_allowed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(OPENSSL is None, reason="makes its certificates with openssl")
 def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host must have a certificate of its name by somebody who is trusted; the name, not the address, is sent."""
+    """A host needs a trusted certificate for its name; the name is sent, not the address."""
     resolving(monkeypatch, bag=[["127.0.0.1"]], other=[["127.0.0.1"]])
     certificates = Certificates(tmp_path, "DNS:bag.example,IP:127.0.0.1")
     folder = tmp_path / "parts"
@@ -819,7 +819,7 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         found = fetch(folder, server.url(host="other.example"), **trusting)
         assert "certificate not accepted: " in found.message
         assert "other.example" in found.message
-        # An encrypted way is not left for another one.
+        # HTTPS is not left for HTTP.
         server.answer("/file", redirect(plain.url()))
         found = fetch(folder, url, **trusting)
         assert found.kind == "refused"
@@ -832,7 +832,7 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.skipif(OPENSSL is None, reason="makes its certificates with openssl")
 @pytest.mark.parametrize("answer", [silence, drip(1, 0.01)], ids=["silent", "dripping"])
 def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
-    """TLS on a connection makes no difference to who waits too long, nor to who is called off."""
+    """Timeouts and cancellation work on TLS connections."""
     certificates = Certificates(tmp_path, "IP:127.0.0.1")
     trusting = {"certificates": str(certificates.authority)}
     folder = tmp_path / "parts"
@@ -851,7 +851,7 @@ def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
 
 
 def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
-    """A file that holds no certificates is refused before anything is asked for."""
+    """An invalid certificate file is refused before any request."""
     (tmp_path / "empty.pem").write_bytes(b"")
     for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "cannot read certificates")):
         with pytest.raises(BagError, match=words):
@@ -862,7 +862,7 @@ def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_urllib3_is_asked_for_in_one_line() -> None:
-    """Without urllib3 everything can be imported, and the way out is said."""
+    """Without urllib3 the package can be imported, and the error names the remedy."""
     run = run_python(
         "import sys; sys.modules['urllib3'] = None\n"
         "from pressmark.bagit.fetch import download as downloads\n"

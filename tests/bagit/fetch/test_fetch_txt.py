@@ -1,4 +1,4 @@
-"""The fetch file: lines, URLs by the grammar of RFC 3986, and paths that are refused."""
+"""fetch.txt: lines, URLs by the grammar of RFC 3986, and refused paths."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ names = st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"\0", 
     )
 )
 def test_entries_come_back(entries: list[tuple[str, int | None, bytes]]) -> None:
-    """What is written is read: any URL, any length, any name that is a path of a file."""
+    """Written entries are read back: any URL, any length, any path of a file."""
     from pressmark.bagit.paths import canonical, why_unsafe
 
     kept = [
@@ -81,13 +81,13 @@ def test_entries_come_back(entries: list[tuple[str, int | None, bytes]]) -> None
     ],
 )
 def test_lines(line: bytes, entry: tuple[str, int | None, bytes] | None, kinds: list[str]) -> None:
-    """Each has just its problems; a line whose path is unsafe, or no payload file's, gives no entry."""
+    """Each line has exactly its problems; an unsafe path, or one outside the payload, gives no entry."""
     expected = [] if entry is None else [FetchEntry(*entry, line=1)]
     assert read(line) == (expected, kinds)
 
 
 def test_versions_encodings_and_leniency() -> None:
-    """Before 1.0 a percent sign is one; other encodings are decoded; blank lines may be warned of only."""
+    """Before 1.0, percent signs are literal; other encodings are decoded; blank lines may be warnings."""
     assert read(b"u:x 1 data/%25%20\n", version=(0, 97)) == ([FetchEntry("u:x", 1, b"data/%25%20", 1)], [])
     entries, kinds = read("u:x 1 data/\u00e9\n".encode("utf-16"), "UTF-16")
     assert (entries, kinds) == ([FetchEntry("u:x", 1, "data/\u00e9".encode(), 1)], [])
@@ -100,7 +100,7 @@ def test_versions_encodings_and_leniency() -> None:
         fetch_line(FetchEntry("http://a b", 1, b"data/x"))
 
 
-# RFC 3986, sections 1.1.2, 3.2.2 and 5.4, and what is near to them.
+# RFC 3986, sections 1.1.2, 3.2.2 and 5.4, and similar ones.
 GOOD = [
     *("ftp://ftp.is.co.za/rfc/rfc1808.txt", "ldap://[2001:db8::7]/c=GB?objectClass?one", "mailto:John.Doe@example.com"),
     *("news:comp.infosystems.www.servers.unix", "tel:+1-816-555-1212", "telnet://192.0.2.16:80/"),
@@ -140,18 +140,18 @@ BAD = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_absolute_uris(url: str) -> None:
-    """The grammar allows them."""
+    """Absolute URIs of the RFC are accepted."""
     assert is_absolute_uri(url)
 
 
 @pytest.mark.parametrize("url", BAD, ids=ascii)
 def test_what_is_no_absolute_uri(url: str) -> None:
-    """Relative references, fragments, and what must be encoded."""
+    """Relative references, fragments, and unencoded characters are refused."""
     assert not is_absolute_uri(url)
 
 
 def test_a_long_url_takes_linear_time() -> None:
-    """A hundred thousand characters of any sort are matched, or not, at once."""
+    """Matching a long URL takes linear time."""
     for piece in ("a", "/", "%41", "@", ":", "a:", "[", "?", "a@", "::", "1."):
         for end in ("", "\n", "#"):
             assert isinstance(is_absolute_uri("http://" + piece * 100_000 + end), bool)
@@ -165,7 +165,7 @@ def test_a_long_url_takes_linear_time() -> None:
     )
 )
 def test_nothing_else_happens(data: bytes) -> None:
-    """Whatever is read, there are entries in the payload and problems of known kinds."""
+    """Any input gives entries in the payload and problems of known kinds."""
     for encoding in ("UTF-8", "UTF-16LE"):
         entries, kinds = read(data, encoding)
         assert set(kinds) <= set(KINDS)

@@ -1,4 +1,4 @@
-"""BagIt Profiles: what is a profile, and what a bag must be like for it."""
+"""BagIt Profiles: reading a profile, and checking a bag against it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ INFO = (
 
 
 def profile(**sections: Any) -> Profile:
-    """The smallest profile with more sections, whose names have underscores for hyphens and, at the end, ``_txt``."""
+    """The smallest profile with more sections; underscores become hyphens, and a final ``_txt`` .txt."""
     content = copy.deepcopy(SMALL)
     for name, value in sections.items():
         content[name.replace("_txt", ".txt").replace("_", "-")] = value
@@ -93,7 +93,7 @@ def test_a_profile_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [None, "1.1.0", "1.2", "1.3.0", "1.4.0"])
 def test_versions_of_the_specification(version: str | None) -> None:
-    """All versions are known; a profile that names none is of the first."""
+    """All versions of the specification are known; without a version, a profile is of the first."""
     about = {name: value for name, value in ABOUT.items() if name != "BagIt-Profile-Version"}
     if version is not None:
         about["BagIt-Profile-Version"] = version
@@ -113,7 +113,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:20])
 def test_what_is_no_json(text: str) -> None:
-    """What is not JSON, or not one that all readers understand alike, is refused in one line."""
+    """Invalid or ambiguous JSON is refused in one line."""
     with pytest.raises(ProfileError) as caught:
         Profile.from_json(text.encode(), "the source")
     assert str(caught.value).startswith("the source: ")
@@ -122,7 +122,7 @@ def test_what_is_no_json(text: str) -> None:
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """A file that is not there, or not text, is refused by its name."""
+    """A missing file, or one that is not text, is refused by name."""
     with pytest.raises(ProfileError, match=r"nothing\.json: No such file"):
         Profile.load(tmp_path / "nothing.json")
     (tmp_path / "latin").write_bytes(b'"\xff"')
@@ -177,7 +177,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "words"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_profile_must_be_right_itself(changes: dict[str, Any], words: str) -> None:
-    """A profile that has not what it must have, or contradicts itself, is refused by the section at fault."""
+    """An incomplete or contradictory profile is refused with the section at fault."""
     with pytest.raises(ProfileError) as caught:
         Profile.from_json(json.dumps(SMALL | changes).encode())
     assert words in str(caught.value)
@@ -187,7 +187,7 @@ def test_a_profile_must_be_right_itself(changes: dict[str, Any], words: str) -> 
 
 
 def test_a_bag_as_it_should_be(tmp_path: Path) -> None:
-    """A bag that is all that a profile wants has no problems."""
+    """A bag that satisfies a profile has no problems."""
     made = bag(
         tmp_path,
         algorithms=["sha512", "md5"],
@@ -258,14 +258,14 @@ CHECKS: list[tuple[dict[str, Any], dict[str, Any], str, bytes]] = [
 def test_each_section_is_checked(
     tmp_path: Path, sections: dict[str, Any], changes: dict[str, Any], kind: str, path: bytes
 ) -> None:
-    """A bag that breaks one section has just that problem."""
+    """A bag that violates one section has exactly that problem."""
     found = profile(**sections).check(bag(tmp_path, **changes))
     assert kinds(found) == [(kind, path)]
     assert all("\n" not in problem.message and problem.message for problem in found)
 
 
 def test_all_is_found_in_one_run(tmp_path: Path) -> None:
-    """No problem hides another, and a version that is not accepted is the first."""
+    """No problem hides another, and an unaccepted version comes first."""
     wanted = profile(
         Accept_BagIt_Version=["0.97"],
         Bag_Info={"X": {"required": True}, "Y": {"required": True}},
@@ -287,12 +287,12 @@ def test_all_is_found_in_one_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("payload", [{}, {b"data/.keep": b""}])
 def test_an_empty_payload(tmp_path: Path, payload: dict[bytes, bytes]) -> None:
-    """A payload is empty without a file, and with one that has no content."""
+    """A payload without files, or with one empty file, is empty."""
     assert profile(Data_Empty=True).check(bag(tmp_path, payload=payload)) == []
 
 
 def test_serialized_bags(tmp_path: Path) -> None:
-    """Who has unpacked a bag can say what it came in."""
+    """The serialization of an unpacked bag can be given."""
     made = bag(tmp_path)
     wanted = profile(Serialization="required", Accept_Serialization=["application/zip"])
     assert wanted.check(made, "application/zip") == []
@@ -303,13 +303,13 @@ def test_serialized_bags(tmp_path: Path) -> None:
 
 
 def test_several_profiles(tmp_path: Path) -> None:
-    """A bag may name several profiles, its label in any case."""
+    """A bag may name several profiles, with a label in any case."""
     info = b"BagIt-Profile-Identifier: https://other/\nbagit-profile-identifier: " + IDENTIFIER.encode() + b"\n"
     assert profile().check(bag(tmp_path, info=info)) == []
 
 
 def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After so many problems of a kind, the rest is a number."""
+    """Problems of a kind beyond the limit are counted."""
     monkeypatch.setattr("pressmark.bagit.profile.profile.PROBLEMS_LIMIT", 2)
     payload = {b"data/%d" % number: b"" for number in range(5)}
     found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
@@ -317,7 +317,7 @@ def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found[-1].message == "3 more of profile-payload-file-forbidden"
 
 
-# --- whatever comes
+# --- arbitrary inpu
 
 TEXTS = st.text(max_size=5) | st.sampled_from(
     ["md5", "sha512", "data/a.txt", "*", "a/[", "1.0", "application/zip", "a\0b"]
@@ -351,7 +351,7 @@ SECTIONS = st.dictionaries(
 def test_whatever_a_profile_says(
     tmp_path_factory: pytest.TempPathFactory, sections: dict[str, Any], elements: Any
 ) -> None:
-    """A profile is refused as such, or can be checked: nothing else is raised."""
+    """Any profile is refused as such, or can be checked: no other exception is raised."""
     folder = tmp_path_factory.getbasetemp() / "whatever"
     made = Bag.open(folder / "bag") if folder.exists() else bag(folder)
     try:
@@ -366,7 +366,7 @@ def test_whatever_a_profile_says(
 
 @given(st.binary(max_size=50) | TEXTS.map(str.encode))
 def test_whatever_bytes_come(data: bytes) -> None:
-    """No bytes at all raise anything but the one error."""
+    """Any bytes raise at most the one error."""
     with pytest.raises(ProfileError):
         Profile.from_json(data)
 
@@ -377,8 +377,8 @@ def test_whatever_bytes_come(data: bytes) -> None:
 AGREED = [
     (sections, changes)
     for sections, changes, kind, _path in CHECKS
-    # It knows the sections of version 1.3; calls repeated elements with allowed values wrong whatever they are; checks
-    # serialization by the name of a file; recommends nothing; and stops at a directory where a file is wanted.
+    # It knows version 1.3; reports repeated elements with allowed values as wrong in any case; checks
+    # serialization by file name; recommends nothing; and stops at a directory in place of a file.
     if kind
     not in (
         "profile-serialization",
@@ -393,7 +393,7 @@ AGREED = [
 ]
 
 
-# In a process of its own, where bagit is that library and not these tests.
+# In its own process, where bagit is that library and not these tests.
 PEER = """
 import json, logging, sys
 import bagit, bagit_profile
@@ -406,7 +406,7 @@ for path, content in json.load(sys.stdin):
 
 @pytest.mark.peers
 def test_the_peer_agrees(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """The specification's own validator says the same of the bags that it can judge."""
+    """The specification's own validator agrees on the bags that it can check."""
     ours = []
     tasks = []
     for number, (sections, changes) in enumerate([({}, {}), *AGREED]):

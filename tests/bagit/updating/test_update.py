@@ -35,7 +35,7 @@ def sketched(folder: Path, **parts: Any) -> Path:
 
 
 def refused(match: str, bag: Path, **options: Any) -> BagError:
-    """Have an update refused that changes nothing, and return its error."""
+    """Make an update that is refused and changes nothing, and return its error."""
     before = tree(bag)
     with pytest.raises(BagError, match=match) as caught:
         update(bag, **options)
@@ -54,7 +54,7 @@ def kinds(error: BagError) -> list[tuple[str, bytes]]:
 
 
 def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
-    """Its content is unknown: no file is reported as added, and no advice to accept is given."""
+    """The content of an unreadable manifest is unknown: no file is reported as added, and no acceptance is advised."""
     bag = sketched(tmp_path / "b")
     (bag / "manifest-sha512.txt").unlink()
     (bag / "manifest-sha512.txt").mkdir()
@@ -65,7 +65,7 @@ def test_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_nothing_to_do(implementation: Implementation, tmp_path: Path) -> None:
-    """A bag that is as it should be is not written to."""
+    """An update without changes does not write to the bag."""
     bag = sketched(tmp_path / "b")
     before = {path: path.stat().st_mtime_ns for path in bag.rglob("*")}
     assert update(bag).algorithms == ("sha512",)
@@ -74,7 +74,7 @@ def test_nothing_to_do(implementation: Implementation, tmp_path: Path) -> None:
 
 
 def test_metadata_of_an_older_bag(tmp_path: Path) -> None:
-    """What leaves the version alone writes tag manifests as that version has them: a percent sign for itself."""
+    """An update that keeps the version writes tag manifests as in that version: percent signs are literal."""
     path = b"notes/100%.txt"
     plain = f"{digest(b'x', 'sha512')}  notes/100%.txt".encode()
     bag = sketched(tmp_path / "b", version="0.97", tag_files={path: b"x"})
@@ -104,7 +104,7 @@ def test_tag_files_under_another_spelling(tmp_path: Path, name: str, listed: str
 
 
 def test_adding_an_algorithm(implementation: Implementation, tmp_path: Path) -> None:
-    """A new manifest in the order of the old one; the old one is the same file; one read for both."""
+    """A new manifest keeps the old one's order and the old file, and takes one read of the payload."""
     bag = sketched(tmp_path / "b")
     manifest = bag / "manifest-sha512.txt"
     lines = manifest.read_bytes().splitlines(keepends=True)
@@ -131,7 +131,7 @@ def rewrite_tag_manifest(bag: Path, *algorithms: str) -> None:
 
 
 def test_dropping_an_algorithm(tmp_path: Path) -> None:
-    """Its manifests go; what they said is verified before."""
+    """The manifests of a dropped algorithm are verified and removed."""
     bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"], tag_algorithms=["md5", "sha512"])
     (bag / "data" / "a.txt").write_bytes(b"ALPHA\n")
     error = refused("accept changed", bag, drop="md5")
@@ -149,7 +149,7 @@ def test_dropping_an_algorithm(tmp_path: Path) -> None:
 
 
 def test_algorithms_that_are_not_known(tmp_path: Path) -> None:
-    """A manifest that cannot be verified is not rewritten; it can be dropped."""
+    """A manifest that cannot be verified is not rewritten, but can be dropped."""
     bag = sketched(tmp_path / "b")
     (bag / "manifest-k12.txt").write_bytes(b"00  data/a.txt\n00  data/b/c.txt\n")
     rewrite_tag_manifest(bag)
@@ -170,7 +170,7 @@ def test_which_algorithms_are_read(tmp_path: Path) -> None:
 
 
 def test_a_ledger(tmp_path: Path) -> None:
-    """What a ledger holds is not read again."""
+    """Files in the ledger are not read again."""
     bag = sketched(tmp_path / "b")
     names = algorithms_to_read(Bag.open(bag), add="md5")
     for _ in range(2):
@@ -187,7 +187,7 @@ def test_a_ledger(tmp_path: Path) -> None:
 
 
 def changed_bag(folder: Path) -> Path:
-    """Make a bag whose payload somebody has changed: a file more, a file less, another content."""
+    """Make a bag with a changed payload: a file added, one removed, one modified."""
     payload = {b"data/%d" % number: b"%d" % number * number for number in range(6)}
     bag = sketched(folder, payload=payload, info=b"Bag-Size: 1 TB\nPayload-Oxum: 15.6\n", algorithms=["sha512", "md5"])
     (bag / "data" / "1").unlink()
@@ -197,7 +197,7 @@ def changed_bag(folder: Path) -> Path:
 
 
 def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path) -> None:
-    """Each way to differ is refused unless that one is accepted, and all are told at once."""
+    """Each kind of difference is refused unless accepted, and all are reported at once."""
     bag = changed_bag(tmp_path / "b")
     error = refused("if this is intended, accept added and removed$", bag)
     assert kinds(error) == [("file-unlisted", b"data/new %\n"), ("file-missing", b"data/1")]
@@ -223,7 +223,7 @@ def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path
 
 
 def test_payload_that_cannot_be_taken_over(tmp_path: Path) -> None:
-    """New files must be allowed in a bag."""
+    """New files that a bag cannot hold are refused even if accepted."""
     bag = sketched(tmp_path / "b")
     path = os.path.join(os.fsencode(bag), b"data/\xff")
     with open(path, "wb"):
@@ -239,7 +239,7 @@ def test_payload_that_cannot_be_taken_over(tmp_path: Path) -> None:
 
 
 def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
-    """It is verified by that one, and comes into the other."""
+    """A file in one manifest is verified by it, and added to the other."""
     for version in ("0.97", "1.0"):
         bag = sketched(tmp_path / version, version=version, algorithms=["md5", "sha512"])
         manifest = bag / "manifest-sha512.txt"
@@ -252,7 +252,7 @@ def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
 
 
 def test_malformed_manifests(tmp_path: Path) -> None:
-    """What a manifest does not say clearly is not made up."""
+    """Ambiguous lines of a manifest are not guessed."""
     bag = sketched(tmp_path / "b")
     manifest = bag / "manifest-sha512.txt"
     good = manifest.read_bytes()
@@ -273,7 +273,7 @@ def test_malformed_manifests(tmp_path: Path) -> None:
 
 
 def test_raising_the_version(tmp_path: Path) -> None:
-    """From 0.97, percent signs are encoded, blanks around labels go, fetch.txt follows, bagit.txt says 1.0."""
+    """From 0.97, percent signs are encoded, blanks around labels removed, and fetch.txt and bagit.txt updated."""
     payload = {b"data/100%": b"1", b"data/%0A": b"2", b"data/%25": b"3"}
     bag = sketched(tmp_path / "b", version="0.97", payload=payload, info=b"Contact-Name :  Me\nX: y\n")
     manifest = b"".join(
@@ -295,20 +295,20 @@ def test_raising_the_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["0.93", "0.94", "0.95", "0.96", "0.97"])
 def test_every_version(tmp_path: Path, version: str) -> None:
-    """Every old version becomes 1.0."""
+    """Every old version is raised to 1.0."""
     bag = sketched(tmp_path / "b", version=version, tag_algorithms=[])
     update(bag)
     assert flaws(bag) == []
 
 
 def test_an_unknown_version(tmp_path: Path) -> None:
-    """A version from the future is left alone."""
+    """A bag of a future version is refused."""
     bag = sketched(tmp_path / "b", version="2.0")
     assert kinds(refused("version", bag)) == [("version-unknown", b"bagit.txt")]
 
 
 def test_manifests_of_md5sum(tmp_path: Path) -> None:
-    """Marks, raw percent signs, blank lines, needless segments and doubled lines are gone; the order is kept."""
+    """Asterisks, raw percent signs, blank lines, needless segments and duplicates are removed; order is kept."""
     payload = {b"data/a": b"1", b"data/50%": b"2", b"data/c": b"3", b"data/d": b"4"}
     bag = sketched(tmp_path / "b", payload=payload, info=None)
     sums = [digest(data, "sha512") for data in payload.values()]
@@ -324,7 +324,7 @@ def test_manifests_of_md5sum(tmp_path: Path) -> None:
 
 
 def test_manifests_that_are_fine_are_left_alone(tmp_path: Path) -> None:
-    """Another spacing, upper case or CRLF is allowed; only ``rewrite`` changes it."""
+    """Other spacing, upper case or CRLF is allowed; only ``rewrite`` changes it."""
     bag = sketched(tmp_path / "b")
     manifest = bag / "manifest-sha512.txt"
     data = manifest.read_bytes().upper().replace(b"DATA/A.TXT", b"data/a.txt").replace(b"DATA/B/C.TXT", b"data/b/c.txt")
@@ -352,7 +352,7 @@ def test_names_in_another_normalization(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "UTF-16LE", "windows-1252"])
 def test_other_encodings(tmp_path: Path, encoding: str) -> None:
-    """New tag files are in the bag's encoding, which is kept; what it has no letter for is refused."""
+    """New tag files use the bag's encoding; characters outside it are refused."""
     payload = {"data/é".encode(): b"1", b"data/x": b"2"}
     bag = sketched(
         tmp_path / "b", encoding=encoding, payload=payload, info="Contact-Name: É\nPayload-Oxum: 2.2\n".encode()
@@ -369,7 +369,7 @@ def test_other_encodings(tmp_path: Path, encoding: str) -> None:
 
 
 def test_links_inside(tmp_path: Path) -> None:
-    """Files behind links that stay in the bag are verified like others."""
+    """Files behind links inside the bag are verified like others."""
     bag = sketched(tmp_path / "b", payload={b"data/a": b"1", b"data/l": b"1", b"data/d/x": b"1"}, info=None)
     (bag / "data" / "l").unlink()
     (bag / "data" / "l").symlink_to("a")
@@ -386,7 +386,7 @@ def test_links_inside(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("link", ["data/l", "tags/l", "l"])
 def test_links_to_what_is_written_anew(tmp_path: Path, link: str) -> None:
-    """Their checksums would be wrong afterwards: the link is named; what leaves that file alone is done."""
+    """Links to rewritten files are refused by name, as their checksums would change; other updates succeed."""
     info = b"Title: x\n"
     listed = {os.fsencode(link): info}
     payload = {**PAYLOAD, **listed} if link.startswith("data/") else PAYLOAD
@@ -406,7 +406,7 @@ def test_links_to_what_is_written_anew(tmp_path: Path, link: str) -> None:
 
 
 def test_links_to_a_manifest_that_goes(tmp_path: Path) -> None:
-    """It would lead nowhere; the manifest itself may be a link."""
+    """A link to a removed manifest is refused; the manifest itself may be a link."""
     bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"])
     (bag / "tags").mkdir()
     (bag / "tags" / "l").symlink_to("../manifest-md5.txt")
@@ -420,7 +420,7 @@ def test_links_to_a_manifest_that_goes(tmp_path: Path) -> None:
 
 
 def test_names_of_manifests(tmp_path: Path) -> None:
-    """A manifest whose name is not normalized gets its right name; two of one algorithm are refused."""
+    """A manifest with a name that is not normalized is renamed; two of one algorithm are refused."""
     bag = sketched(tmp_path / "b", algorithms=["sha3-256"], tag_algorithms=["sha3-256"])
     assert (bag / "manifest-sha3-256.txt").exists()
     shutil.copy(bag / "manifest-sha3-256.txt", tmp_path / "manifest")
@@ -435,7 +435,7 @@ def test_names_of_manifests(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
-    """They keep their lines; what cannot be known of them is refused with the way out."""
+    """Files not fetched yet keep their lines; updates that need their content are refused with the remedy."""
     payload = {b"data/a": b"1", b"data/hole": b"22", b"data/z": b"333"}
     bag = sketched(
         tmp_path / "b",
@@ -478,7 +478,7 @@ def test_elements(tmp_path: Path) -> None:
 
 
 def test_no_info_at_all(tmp_path: Path) -> None:
-    """A bag without bag-info.txt gets one only when there is something for it."""
+    """A bag without bag-info.txt gets one only if it has content."""
     bag = sketched(tmp_path / "b", info=None)
     update(bag, add="md5")
     assert not (bag / "bag-info.txt").exists()
@@ -488,7 +488,7 @@ def test_no_info_at_all(tmp_path: Path) -> None:
 
 
 def test_payload_alone(tmp_path: Path) -> None:
-    """``payload=False`` reads no payload: it may be missing altogether."""
+    """``payload=False`` reads no payload: it may even be missing."""
     bag = sketched(tmp_path / "b", version="0.97", algorithms=["md5", "sha512"])
     shutil.rmtree(bag / "data")
     (bag / "data").mkdir()
@@ -505,7 +505,7 @@ def test_payload_alone(tmp_path: Path) -> None:
 def test_tag_files_that_cannot_be_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, call: str
 ) -> None:
-    """A file server that fails for a moment does not make a bag one without them: nothing is changed."""
+    """A tag file that is temporarily inaccessible does not count as missing: nothing is changed."""
     bag = sketched(tmp_path / "b")
     whole = {"status": BagDirectory.status, "readlink": base_module._ByDescriptor.readlink}[call]
 
@@ -520,7 +520,7 @@ def test_tag_files_that_cannot_be_looked_at(
 
 
 def test_tag_files_that_were_changed(tmp_path: Path) -> None:
-    """Their checksums are verified too; edited by hand, they are taken over when that is accepted."""
+    """Checksums of tag files are verified; edited tag files can be accepted."""
     bag = sketched(tmp_path / "b", tag_files={b"mets.xml": b"<mets/>", b"more/x": b"x"})
     (bag / "mets.xml").write_bytes(b"<METS/>")
     (bag / "more" / "x").unlink()
@@ -534,7 +534,7 @@ def test_tag_files_that_were_changed(tmp_path: Path) -> None:
 
 
 def test_tag_manifests_are_made(tmp_path: Path) -> None:
-    """A bag without tag manifests has them afterwards, for all algorithms and all tag files."""
+    """A bag without tag manifests gets them for all algorithms and all tag files."""
     bag = sketched(tmp_path / "b", tag_algorithms=[], tag_files={b"more/x%": b"x"}, algorithms=["md5", "sha512"])
     update(bag)
     assert flaws(bag) == []
@@ -545,7 +545,7 @@ def test_tag_manifests_are_made(tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path) -> None:
-    """What is no bag stays none, and is not written to."""
+    """A directory that is not a bag is refused and not changed."""
     (tmp_path / "d").mkdir()
     (tmp_path / "f").write_bytes(b"")
     with pytest.raises(BagError, match=r"bagit.txt not found"):
@@ -558,7 +558,7 @@ def test_wrong_calls(tmp_path: Path) -> None:
 
 
 def test_two_runs(tmp_path: Path) -> None:
-    """While one changes the bag, another is refused."""
+    """A second run is refused during a change."""
     bag = sketched(tmp_path / "b")
     with BagTransaction(os.fsencode(bag)), pytest.raises(BagError, match="in use by another run"):
         update(bag)
@@ -566,7 +566,7 @@ def test_two_runs(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted update leaves no bag; the same call finishes it, another call finishes it first."""
+    """After an interrupted update, the directory is not a bag; the same call finishes it, another finishes it first."""
 
     class Killed(BaseException):
         pass

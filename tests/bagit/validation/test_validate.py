@@ -32,7 +32,7 @@ FETCH = b"https://example.org/a 6 data/a.txt\n"
 
 
 def python(code: str, *args: object, **variables: str) -> list[str]:
-    """Run ``code`` in a process of its own and return the lines that it prints."""
+    """Run ``code`` in a child process and return the lines that it prints."""
     command = [sys.executable, "-c", code, *map(str, args)]
     done = subprocess.run(
         command, env=environment(**variables), capture_output=True, text=True, timeout=300, check=False
@@ -55,7 +55,7 @@ def where(report: BagReport) -> set[tuple[str, str]]:
 
 
 def test_a_file_that_is_to_be_fetched_twice(tmp_path: Path) -> None:
-    """No rule forbids it, but one of the two lines counts for nothing."""
+    """A file listed twice in fetch.txt is allowed, with a warning: one of the lines is ignored."""
     bag = Sketch(fetch=FETCH + b"https://example.org/b 7 data/a.txt\n").write(tmp_path / "bag")
     report = validate(bag)
     again = [found for found in report.problems if found.kind == "path-duplicate"]
@@ -64,11 +64,11 @@ def test_a_file_that_is_to_be_fetched_twice(tmp_path: Path) -> None:
     ]
 
 
-# --- what a validation is -----------------------------------------------------------------------------------------
+# --- levels, options and versions ---------------------------------------------------------------------------------
 
 
 def test_names_of_which_a_disk_holds_one(implementation: Implementation, tmp_path: Path) -> None:
-    """Where one of two names that differ only in case is missing, a warning says that this may be why."""
+    """If one of two names that differ only in case is missing, a warning names the likely reason."""
     folder = Sketch(payload={b"data/a.txt": b"one", b"data/A.TXT": b"two", b"data/b": b""}).write(tmp_path / "bag")
     (folder / "data" / "a.txt").unlink()
     report = validate(folder)
@@ -79,7 +79,7 @@ def test_names_of_which_a_disk_holds_one(implementation: Implementation, tmp_pat
 
 
 def test_valid(implementation: Implementation, tmp_path: Path) -> None:
-    """A valid bag has no problem; the report counts what was looked at."""
+    """A valid bag has no problem; the report has the counts."""
     report = validate(good(tmp_path))
     assert report.problems == []
     assert report.ok
@@ -100,7 +100,7 @@ def test_valid(implementation: Implementation, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
 def test_everything_in_one_run(implementation: Implementation, tmp_path: Path, read: str) -> None:
-    """No stage hides another: one report contains all problems of a bag, and each is reported when it is found."""
+    """No stage hides another: one report contains all problems, and each is reported when it is found."""
     bag = Sketch(
         declaration=b"",
         info=b"Payload-Oxum: 1.1\nnonsense\n",
@@ -159,7 +159,7 @@ def test_levels(tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path) -> None:
-    """What is no directory, and arguments that mean nothing, are exceptions; nothing else is."""
+    """A path that is not a directory, and invalid arguments, are the only exceptions."""
     for path in ("missing", "file"):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(BagError, match=path):
@@ -177,14 +177,14 @@ def test_wrong_calls(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tagmanifest-sha512.txt", "manifest-", "data", "b g\n", "%0A", "..."])
 def test_base_directory_has_any_name(tmp_path: Path, name: str) -> None:
-    """What the base directory and those above it are called means nothing."""
+    """The name of the base directory, and of those above it, has no meaning."""
     (tmp_path / name).mkdir()
     assert validate(Sketch().write(tmp_path / name / name)).problems == []
 
 
 @posix
 def test_the_bag_by_a_link(tmp_path: Path) -> None:
-    """A bag may be named by a link, also one whose links are absolute."""
+    """A bag may be opened through a link, also one with absolute links."""
     bag = good(tmp_path)
     (tmp_path / "alias").symlink_to("bag")
     assert validate(tmp_path / "alias").ok
@@ -193,7 +193,7 @@ def test_the_bag_by_a_link(tmp_path: Path) -> None:
 
 
 def test_lenient(tmp_path: Path) -> None:
-    """Blank lines are errors, or warnings where the caller is lenient."""
+    """Blank lines are errors, or warnings with ``lenient``."""
     sketch = Sketch(fetch=FETCH + b"\n")
     sketch.manifests = {"manifest-sha512.txt": sketch.manifest() + b"\n"}
     bag = sketch.write(tmp_path / "bag")
@@ -221,13 +221,13 @@ def test_unknown_algorithm(tmp_path: Path) -> None:
 
 
 def test_an_algorithm_twice(tmp_path: Path) -> None:
-    """Two manifests for one algorithm are told: names are normalized, and an algorithm may have several."""
+    """Two manifests for one algorithm are reported, also under other spellings of its name."""
     bag = Sketch(algorithms=["blake2b", "blake2b512"], tag_algorithms=[]).write(tmp_path / "bag")
     assert where(validate(bag)) == {("algorithm-repeated", "manifest-blake2b512.txt")}
 
 
 def test_before_1_0(tmp_path: Path) -> None:
-    """Before 1.0 needless dots and slashes are accepted, and percent signs stand for themselves."""
+    """Before 1.0 needless dots and slashes are accepted, and percent signs are literal."""
     sketch = Sketch(version="0.97", payload={A: b"x", b"data/100%": b"y", b"data/25%25": b"z"}, info=None)
     sketch.manifests = {
         "manifest-sha512.txt": b"".join(
@@ -242,7 +242,7 @@ def test_before_1_0(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["0.93", "0.95", "0.96", "1.0"])
 def test_package_info(tmp_path: Path, version: str) -> None:
-    """Up to 0.95 bag-info.txt was called package-info.txt; a file of the newer name is read where there is none."""
+    """Up to 0.95 bag-info.txt was named package-info.txt; the newer name is read if that is missing."""
     old = version < "0.96"
     bag = Sketch(version=version, info=None, tag_files={b"package-info.txt": b"Payload-Oxum: 1.1\n"}).write(
         tmp_path / "bag"
@@ -255,7 +255,7 @@ def test_package_info(tmp_path: Path, version: str) -> None:
 
 @posix
 def test_a_percent_sign_that_means_two_files(tmp_path: Path) -> None:
-    """The file that a line means when it is decoded has it; only where there is none may another one have it."""
+    """A line means the file of its decoded name; only if that is missing, the one of its raw name."""
     sketch = Sketch(payload={b"data/a%": b"x", b"data/a%25": b"x"}, info=None, unlisted={b"data/a%25"})
     bag = sketch.write(tmp_path / "bag")
     assert where(validate(bag)) == {("file-unlisted", "data/a%25")}
@@ -265,7 +265,7 @@ def test_a_percent_sign_that_means_two_files(tmp_path: Path) -> None:
 
 @posix
 def test_two_spellings_on_the_disk(tmp_path: Path) -> None:
-    """Of two names with one normalization, a line means the one that it has; the other is in no manifest."""
+    """Of two names with one normalization, a line means the exact one; the other is not in any manifest."""
     composed, decomposed = ("data/\u00e9".encode(), "data/e\u0301".encode())
     bag = Sketch(payload={composed: b"x", decomposed: b"x"}, info=None, unlisted={decomposed}).write(tmp_path / "bag")
     assert where(validate(bag)) == {
@@ -275,7 +275,7 @@ def test_two_spellings_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_manifests_in_many_normalizations(tmp_path: Path) -> None:
-    """A bag that a Mac has renamed from end to end is valid, with a warning a file, and corruption is still found."""
+    """A bag renamed by macOS is valid, with a warning per file, and corruption is still found."""
     payload = {f"data/\u00e9{number}".encode(): b"%d" % number for number in range(50)}
     bag = Sketch(payload=payload, info=None).write(tmp_path / "bag")
     for number in range(50):
@@ -287,7 +287,7 @@ def test_manifests_in_many_normalizations(tmp_path: Path) -> None:
 
 
 def test_bounded_report(tmp_path: Path) -> None:
-    """A report keeps as many problems as it may; all are counted, and given as they are found."""
+    """A report keeps a limited number of problems; all are counted, and passed to the listener."""
     bag = good(tmp_path)
     for number in range(30):
         (bag / "data" / f"x{number:02}").write_bytes(b"")
@@ -301,7 +301,7 @@ def test_bounded_report(tmp_path: Path) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Events add up over the runs for payload and tag files, and there are some where nothing is read."""
+    """Progress adds up over payload and tag files, and is also reported if nothing is read."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
     events: list[Event] = []
     validate(bag, on_event=events.append)
@@ -322,7 +322,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @posix
 @pytest.mark.parametrize("level", LEVELS)
 def test_nothing_outside_is_touched(implementation: Implementation, tmp_path: Path, level: str) -> None:
-    """Whatever manifests, fetch.txt and links say, nothing outside of the bag is opened or looked at."""
+    """Whatever manifests, fetch.txt and links contain, nothing outside of the bag is accessed."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "x").write_bytes(b"secret")
@@ -360,7 +360,7 @@ def test_nothing_outside_is_touched(implementation: Implementation, tmp_path: Pa
 @posix
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_tag_files_that_lead_outside(tmp_path: Path, name: str) -> None:
-    """A tag file that is a link out of the bag is not read; what it should say is missing, and the rest is checked."""
+    """A tag file that links out of the bag is not read; its content is missing, and the rest is checked."""
     bag = Sketch(fetch=FETCH, tag_files={b"notes": b""}).write(tmp_path / "bag")
     (bag / name).rename(tmp_path / "elsewhere")
     (bag / name).symlink_to("../elsewhere")
@@ -377,7 +377,7 @@ def test_tag_files_that_lead_outside(tmp_path: Path, name: str) -> None:
 @posix
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_tag_files_behind_links_inside(tmp_path: Path, name: str) -> None:
-    """A tag file that is a link to another file of the bag is read, with a warning."""
+    """A tag file that links to another file of the bag is read, with a warning."""
     bag = Sketch(fetch=FETCH, tag_files={b"tags/notes": b""}).write(tmp_path / "bag")
     (bag / name).rename(bag / "tags" / "moved")
     (bag / name).symlink_to("tags/moved")
@@ -388,7 +388,7 @@ def test_tag_files_behind_links_inside(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", [*TAG_FILES, "data/a.txt", "data", "other", "data/b/more"])
 def test_named_pipes(implementation: Implementation, tmp_path: Path, name: str, level: str) -> None:
-    """A named pipe in the place of any file is told, and nothing waits for a writer."""
+    """A named pipe in place of any file is reported, without waiting for a writer."""
     bag = Sketch(fetch=FETCH).write(tmp_path / "bag")
     if name == "data":
         (bag / "data").rename(tmp_path / "data")
@@ -403,7 +403,7 @@ def test_named_pipes(implementation: Implementation, tmp_path: Path, name: str, 
 
 @posix
 def test_sockets_and_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sockets and devices are told and not opened."""
+    """Sockets and devices are reported and not opened."""
     bag = good(tmp_path)
     (bag / "data" / "a.txt").unlink()
     monkeypatch.chdir(bag / "data")
@@ -414,14 +414,14 @@ def test_sockets_and_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             os.mknod("tty", stat.S_IFCHR | 0o600, os.makedev(5, 0))
             expected.add(("file-special", "data/tty"))
         except PermissionError:
-            pass  # only root makes devices
+            pass  # only root creates devices
         assert where(validate(bag)) == expected
 
 
 @posix
 @pytest.mark.parametrize("links", ["inside", "trusted"])
 def test_links(implementation: Implementation, tmp_path: Path, links: str) -> None:
-    """Files behind links are verified as what they lead to; links out of the bag only where they are trusted."""
+    """Files behind links are verified; links out of the bag are followed only if trusted."""
     payload = {**PAYLOAD, b"data/l": PAYLOAD[A], b"data/d/c.txt": PAYLOAD[b"data/b/c.txt"], b"data/out": b"out"}
     bag = Sketch(payload=payload, info=b"Payload-Oxum: 43.5\n").write(tmp_path / "bag")
     for name in ("l", "d/c.txt", "out"):
@@ -460,7 +460,7 @@ def test_a_directory_in_the_place_of_a_tag_file(tmp_path: Path, name: str) -> No
 @posix
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_a_trusted_link_in_the_place_of_a_tag_file(tmp_path: Path, name: str) -> None:
-    """Trust is for the payload: what says how a bag is to be read is in it, or the bag is not valid."""
+    """Trust applies to the payload only: tag files must be in the bag."""
     bag = good(tmp_path)
     (bag / name).unlink(missing_ok=True)
     (tmp_path / name).write_bytes(b"")
@@ -471,7 +471,7 @@ def test_a_trusted_link_in_the_place_of_a_tag_file(tmp_path: Path, name: str) ->
 
 @posix
 def test_payload_directory_behind_a_link(tmp_path: Path) -> None:
-    """``data`` may lead to another directory of the bag, and nowhere else."""
+    """``data`` may link to another directory of the bag, and nowhere else."""
     bag = good(tmp_path)
     (bag / "data").rename(bag / "real")
     (bag / "data").symlink_to("real")
@@ -505,7 +505,7 @@ for one in reports[0].problems + reports[1].problems:
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_huge_tag_files(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """A tag file of one line that has no end takes no more memory than a small one."""
+    """A tag file of one endless line takes no more memory than a small one."""
     bag = Sketch(fetch=FETCH).write(tmp_path / "bag")
     with open(bag / name, "ab") as file:
         file.truncate(1 << 27)
@@ -525,7 +525,7 @@ for one in validate(sys.argv[1]).problems:
 
 @posix
 def test_faults_of_the_disk(implementation: Implementation, faults: str, tmp_path: Path) -> None:
-    """Files that fail or change while they are read are told, each as what it is, and the others are verified."""
+    """Files that fail or change during the read are each reported, and the others are verified."""
     names = ("eio-1", "truncate-1", "append-1", "rewrite-1", "delete-1", "replace-1", "plain-1")
     size = {"delete-1": 600_000, "replace-1": 600_000}
     payload = {b"data/" + name.encode(): b"x" * size.get(name, 5000) for name in names}
@@ -567,7 +567,7 @@ for one in validate(sys.argv[1], "complete").problems:
 
 @pytest.mark.parametrize("name", TAG_FILES)
 def test_tag_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    """A tag file that the disk does not give is told once, and everything else is checked."""
+    """An unreadable tag file is reported once, and everything else is checked."""
     bag = Sketch(fetch=FETCH, tag_algorithms=["sha512"]).write(tmp_path / "bag")
     (bag / "data" / "more").write_bytes(b"")
     said = python(BROKEN, bag, name)
@@ -577,7 +577,7 @@ def test_tag_files_that_cannot_be_read(tmp_path: Path, name: str) -> None:
 
 
 def test_a_manifest_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A manifest that somebody writes to during the run ends the comparison with it, and not the run."""
+    """A manifest written to during the run ends the comparison with it, not the run."""
     monkeypatch.setattr("pressmark.bagit.manifest_index.BLOCKS", 1)
     payload = {b"data/%04d" % number: b"" for number in range(300)}
     bag = Sketch(payload=payload, info=b"Payload-Oxum: 1.1\n", tag_files={b"a": b"", b"A": b""}).write(tmp_path / "bag")
@@ -596,7 +596,7 @@ def test_a_manifest_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may read everything")
 @pytest.mark.parametrize("name", [*TAG_FILES, "data/a.txt"])
 def test_files_without_permission(tmp_path: Path, name: str) -> None:
-    """A file that we may not read is told once, and the others are checked."""
+    """An unreadable file is reported once, and the others are checked."""
     bag = Sketch(fetch=FETCH).write(tmp_path / "bag")
     (bag / name).chmod(0)
     report = validate(bag)
@@ -604,7 +604,7 @@ def test_files_without_permission(tmp_path: Path, name: str) -> None:
 
 
 def test_unfinished_change(tmp_path: Path) -> None:
-    """What an interrupted change has left behind is an error, and what is in there is not the bag's."""
+    """Leftovers of an interrupted change are an error, and are not part of the bag."""
     bag = good(tmp_path)
     (bag / ".pressmark-bag").mkdir()
     (bag / ".pressmark-bag" / "journal").write_bytes(b"")
@@ -615,15 +615,15 @@ def test_unfinished_change(tmp_path: Path) -> None:
 
 
 def corrupt(path: Path) -> None:
-    """Change a file so that only who reads it can tell."""
+    """Change a file without changing its size or times."""
     status = path.stat()
-    path.write_bytes(bytes(octet ^ 1 for octet in path.read_bytes()))
+    path.write_bytes(bytes(byte ^ 1 for byte in path.read_bytes()))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 @pytest.mark.parametrize("tag_algorithms", [["sha512"], ["sha256"], ["sha512", "sha256"]])
 def test_ledger(implementation: Implementation, tmp_path: Path, tag_algorithms: list[str]) -> None:
-    """Payload files that the ledger holds are not read again; tag files have one only with the same algorithms."""
+    """Payload files in the ledger are not read again; tag files only with the same algorithms."""
     bag = Sketch(tag_algorithms=tag_algorithms).write(tmp_path / "bag")
     ledger = tmp_path / "ledger"
     first = kinds(validate(bag, ledger=str(ledger)))
@@ -656,7 +656,7 @@ def test_ledger_with_two_manifests(tmp_path: Path) -> None:
 
 
 def test_interrupted_run_goes_on(implementation: Implementation, tmp_path: Path) -> None:
-    """What was verified before an interruption is not read again, and the run ends as if there had been none."""
+    """After an interruption, verified files are not read again, and the result is the same."""
     payload = {b"data/%03d" % number: os.urandom(300_000) for number in range(60)}
     bag = Sketch(payload=payload, info=None).write(tmp_path / "bag")
     (bag / "data" / "050").write_bytes(b"wrong")
@@ -672,7 +672,7 @@ def test_interrupted_run_goes_on(implementation: Implementation, tmp_path: Path)
     with pytest.raises(KeyboardInterrupt):
         validate(bag, ledger=ledger, on_event=interrupt)
     with Ledger(ledger, ["sha512"], [os.fsencode(bag)]) as opened:
-        assert opened.records >= seen  # what is told to be finished is in the ledger, whoever ends the run then
+        assert opened.records >= seen  # files reported as finished are in the ledger, however the run ends
     assert where(validate(bag, ledger=ledger)) == {("checksum-mismatch", "data/050")}
 
 
@@ -692,14 +692,14 @@ def test_a_ledger_for_something_else(tmp_path: Path) -> None:
 
 
 class _Strict:
-    """A profile that likes nothing."""
+    """A profile that refuses everything."""
 
     def check(self, bag: object) -> list[Problem]:
         return [Problem("profile-made-up", "error", "", b"bag-info.txt", message="not as it should be")]
 
 
 def test_profile(tmp_path: Path) -> None:
-    """What a profile finds is in the report."""
+    """Problems found by a profile are in the report."""
     report = validate(good(tmp_path), profile=_Strict())  # type: ignore[arg-type]
     assert [found.kind for found in report.problems] == ["profile-made-up"]
     assert not report.ok

@@ -31,7 +31,7 @@ def written(path: Path, content: bytes) -> Path:
 
 
 def test_foreign_files(source: Path, tmp_path: Path) -> None:
-    """They are refused before a work folder is made."""
+    """Unsupported files are refused before a work folder is created."""
     made(source, IDS)
     for what, name in (("ids", "ids.xlsx"), ("new_ids", "map.xlsx"), ("new_ids", "map.jsonl"), ("ids", "ids")):
         path = written(tmp_path / name, b"PK\x03\x04")
@@ -42,7 +42,7 @@ def test_foreign_files(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["ids", "new_ids"])
 def test_a_list_that_is_not_there(source: Path, tmp_path: Path, what: str) -> None:
-    """It leaves no work folder, which would be the next run's."""
+    """A missing list leaves no work folder."""
     made(source, IDS)
     with pytest.raises(MigrationError, match=r"no-list: No such file or directory; use a readable file"):
         migrate.plan(source, tmp_path / "root", to="bags", work=tmp_path / "work", **{what: tmp_path / "no-list"})
@@ -164,7 +164,7 @@ def test_maps_of_what_is_not_there(source: Path, tmp_path: Path) -> None:
     error, items = refused(source, tmp_path / "root", to="pairtree", new_ids=mapped)
     assert [(item["kind"], item["objects"][0]["source_id"]) for item in items] == [("map-unknown", "mdp.3901501376478")]
     assert "mdp.3901501376478" in str(error)
-    # The map of the whole collection is one for a part of it.
+    # A map of the whole collection serves for a part of it.
     plan = migrate.plan(source, tmp_path / "root", to="pairtree", new_ids=mapped, ids=IDS[:2])
     assert plan.warnings == {"map-unknown": 1}
     assert [item["kind"] for item in warnings(plan)] == ["map-unknown"]
@@ -177,14 +177,14 @@ def test_two_objects_that_would_become_one(source: Path, tmp_path: Path) -> None
     assert {one["source_id"] for one in items[0]["objects"]} == set(IDS[:2])
     _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0003", new_ids={IDS[0]: IDS[1]})
     assert {one["source_id"] for one in items[0]["objects"]} == set(IDS[:2])
-    # They may change places.
+    # Identifiers may be swapped.
     swapped = {IDS[0]: IDS[1], IDS[1]: IDS[0]}
     assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0003", new_ids=swapped).objects == 4
 
 
 # --- the index --------------------------------------------------------------------------------------------------------
 
-identifiers = st.binary(min_size=1, max_size=6).map(lambda octets: octets.decode("utf-8", "surrogateescape"))
+identifiers = st.binary(min_size=1, max_size=6).map(lambda name: name.decode("utf-8", "surrogateescape"))
 
 
 @pytest.fixture
@@ -213,7 +213,7 @@ def test_an_index_is_a_dictionary(folder: str, pairs: list[tuple[str, str]], ask
         assert sum(map(len, again.values())) == len(pairs) - len(first)
 
 
-def test_octets_survive_in_entries(source: Path, tmp_path: Path) -> None:
+def test_bytes_survive_in_entries(source: Path, tmp_path: Path) -> None:
     made(source, ["\udcff", "a\x00b".replace("\x00", "\x01")])
     plan = migrate.plan(source, tmp_path / "root", to="pairtree")
     assert {entry.id for entry in plan.entries()} == {"\udcff", "a\x01b"}

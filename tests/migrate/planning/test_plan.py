@@ -1,4 +1,4 @@
-"""Plans: what is in them, what is refused before anything is written, and what is only worth a warning."""
+"""Plans: their entries, refusals before anything is written, and warnings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pressmark.migrate.planning.planner import make_plan
 from ..stores_to_migrate import QUICK, known_rows, layout_or_none, listed, made, refused, targets, warnings
 
 HATHI = ["miun.aje1563.0001.001", "miun.aje1563.0002.001", "mdp.39015013764785", "uc1.$b793221", "coo.31924003873721"]
-# Characters that layouts escape, octets that look like them escaped, digits, several scripts, controls, length.
+# Characters that layouts escape, bytes that look escaped, digits, several scripts, controls, length.
 HOSTILE = [
     *(
         "ark:/13030/xt12t3",
@@ -46,7 +46,7 @@ HOSTILE = [
 ]
 
 
-# --- what is in a plan ------------------------------------------------------------------------------------------------
+# --- entries ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_says_where_every_object_is_and_goes(source: Path, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_hostile_identifiers_have_their_places(source: Path, tmp_path: Path) -> 
         assert found.keys() == set(ids)
         store = stores.create(kind, tmp_path / f"{kind}-{layout}", layout_or_none(layout), **QUICK[kind])
         for identifier in ids:
-            # The store itself puts it there.
+            # The store itself adds it.
             placed = store.put(identifier, {"data.txt": tmp_path / "file-source-0"})
             assert placed.path == found[identifier]
 
@@ -153,7 +153,7 @@ def test_0011_for_a_root_is_a_warning(source: Path, tmp_path: Path) -> None:
     assert targets(plan)["mdp.39015013764785"] == "mdp.39015013764785"
 
 
-# --- clashes ----------------------------------------------------------------------------------------------------------
+# --- collisions -------------------------------------------------------------------------------------------------------
 
 
 def test_equal_places_are_refused_with_all_that_have_them(source: Path, tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def test_equal_places_are_refused_with_all_that_have_them(source: Path, tmp_path
     assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
     assert {one["source_id"] for one in items[0]["objects"]} == set(HATHI[:2])
     assert all(one["source"].startswith("pairtree_root/") for one in items[0]["objects"])
-    # Its digest is taken of what is left of the identifier, so that hashing does not help.
+    # Its digest covers only what remains of the identifier, so hashing does not help.
     error, items = refused(source, tmp_path / "root", to="ocfl", layout=layout)
     assert [(item["kind"], item["count"]) for item in items] == [("equal", 2)]
     with pytest.raises(MigrationError, match="refused"):
         migrate.run(tmp_path / "root.migration")
-    # Another layout, and the same work folder, will do.
+    # Another layout with the same work folder works.
     assert migrate.plan(source, tmp_path / "root", to="ocfl", layout={**layout, "delimiters": [":"]}).objects == 5
 
 
@@ -179,7 +179,7 @@ def test_an_object_inside_of_another_is_refused(source: Path, tmp_path: Path) ->
     assert [(item["kind"], item["count"]) for item in items] == [("inside", 2)]
     assert [one["source_id"] for one in items[0]["objects"]] == ["abcdef", "abcdef/ghi"]
     assert "inside" in str(error)
-    # Ppaths lie in one another, and so do the directories of a Vitro store.
+    # Ppaths may contain each other, and so may directories of a Vitro store.
     assert migrate.plan(source, tmp_path / "root", to="pairtree").objects == 3
     assert migrate.plan(source, tmp_path / "root", to="vitro").objects == 3
 
@@ -263,7 +263,7 @@ def test_names_of_files(source: Path, tmp_path: Path) -> None:
         assert [item["kind"] for item in items] == ["refused-name", "refused-name"]
         assert all(item["objects"][0]["target"].endswith(inside) for item in items)
         assert "'?'" in str(error)
-    # Content paths that are cleaned have other names.
+    # Cleaned content paths have other names.
     plan = migrate.plan(
         *(source, tmp_path / "root"),
         to="ocfl",
@@ -291,7 +291,7 @@ def test_names_of_files(source: Path, tmp_path: Path) -> None:
 def test_names_that_the_kind_of_store_does_not_take(
     source: Path, tmp_path: Path, names: list[bytes], to: str, kind: str | None
 ) -> None:
-    """They are right in the source, and are refused before anything is written."""
+    """Names that the destination's kind does not allow are refused before anything is written."""
     made(source, ["good", "name"])
     place = os.fsencode(source) + b"/pairtree_root/na/me/name/"
     for name in names:
@@ -308,7 +308,7 @@ def test_names_that_the_kind_of_store_does_not_take(
 
 
 def test_a_bag_may_have_such_names(source: Path, tmp_path: Path) -> None:
-    """An object that is a bag, and valid, goes as it is."""
+    """A valid bag with such names is migrated unchanged."""
     stores.create("bags", tmp_path / "bags")
     made(source, ["good"])
     stores.open(tmp_path / "bags").put("name", tmp_path / "file-source-0")
@@ -357,7 +357,7 @@ def test_identifiers_that_a_bag_cannot_say(source: Path, tmp_path: Path) -> None
     made(source, ["a\nb", "good"])
     _error, items = refused(source, tmp_path / "root", to="bags", layout="0004")
     assert [(item["kind"], item["objects"][0]["source_id"]) for item in items] == [("unmapped", "a\nb")]
-    # Its path may say it instead.
+    # The path may encode the identifier instead.
     assert migrate.plan(source, tmp_path / "root", to="bags", layout="pairtree").objects == 2
 
 
@@ -371,7 +371,7 @@ def test_vitro_takes_objects_of_one_file(source: Path, tmp_path: Path) -> None:
 
 
 class _Status:
-    """What a file system says of itself."""
+    """The capacity that a file system reports."""
 
     f_frsize = 4096
 
@@ -385,14 +385,14 @@ def test_too_little_space(source: Path, tmp_path: Path, monkeypatch: pytest.Monk
     error, items = refused(source, tmp_path / "root", to="pairtree", copy_mode="copy")
     assert [item["kind"] for item in items] == ["space"]
     assert "at least 40960 bytes needed" in str(error)
-    # An object of OCFL has files of its own.
+    # An OCFL object adds files of its own.
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10, 10_000))
     assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="copy").objects == 5
     _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy")
     assert [item["kind"] for item in items] == ["space"]
     plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy", check_space=False)
     assert plan.warnings == {"space": 1}
-    # What is renamed or has two names needs none.
+    # Renamed files and hard links need none.
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(0, 10_000))
     assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="hardlink").objects == 5
     assert migrate.plan(source, tmp_path / "root", to="pairtree", copy_mode="rename", move=True).objects == 5
@@ -403,12 +403,12 @@ def test_too_few_inodes(source: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10_000, 9))
     _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy")
     assert [item["kind"] for item in items] == ["inodes"]
-    # Some file systems do not count them.
+    # Some file systems do not count inodes.
     monkeypatch.setattr(os, "statvfs", lambda _path: _Status(10_000, 0, 0))
     assert migrate.plan(source, tmp_path / "root", to="ocfl", layout="0002", copy_mode="copy").objects == 5
 
 
-# --- what does not go together ----------------------------------------------------------------------------------------
+# --- conflicting options ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_work_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> 
     with pytest.raises(MigrationError, match=r"contains 'thesis\.txt'"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
     assert os.listdir(tmp_path / "work") == ["thesis.txt"]
-    # Names that a plan has, too, do not make it one; and what is in a directory stays there.
+    # Names that a plan also has do not make a directory a plan, and its files stay.
     (tmp_path / "work" / "thesis.txt").rename(tmp_path / "work" / "plan.json")
     with pytest.raises(MigrationError, match=r"contains 'plan\.json'"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "work")
@@ -520,7 +520,7 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
             patch.setattr(os, "listdir", lambda path: sorted(listdir(path), reverse=True))
             migrate.plan(source, tmp_path / "root", to="pairtree", work=half)
         assert migrate.plan(source, tmp_path / "root", to="pairtree", work=half).objects == 1
-    # Without a plan beside it, it is somebody else's.
+    # Without a plan beside it, the file is foreign.
     (tmp_path / "other").mkdir()
     Path(temporary(str(tmp_path / "other" / "run.json"))).write_text("mine")
     with pytest.raises(MigrationError, match="belongs to no plan"):
@@ -544,7 +544,7 @@ migrate.plan(sys.argv[1], sys.argv[2], to="pairtree", work=sys.argv[3], on_event
 
 
 def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
-    """A second plan is refused while the first one is made, and not when that is gone, even by force."""
+    """A second plan is refused during the first one, even with force, and accepted after it."""
     made(source, ["one"])
     work, root = tmp_path / "work", tmp_path / "root"
     packages = os.pathsep.join(
@@ -574,7 +574,7 @@ def test_one_plan_at_a_time(source: Path, tmp_path: Path) -> None:
 
 
 def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
-    """What it is about to do is not taken from under it."""
+    """A plan is not replaced while a run starts."""
     made(source, ["one"])
     plan = migrate.plan(source, tmp_path / "root", to="pairtree")
     with WorkFolder.open(plan.work).held(), pytest.raises(JobError, match="in use by process"):
@@ -584,7 +584,7 @@ def test_no_plan_beside_a_run_that_begins(source: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("holder", ["", '["elsewhere", 12]', "mine"])
 def test_a_lock_alone(source: Path, tmp_path: Path, holder: str) -> None:
-    """A plan that was killed may have left no more; what others call like that is theirs."""
+    """A lock without a plan is left by a killed plan; foreign files of that name stay."""
     made(source, ["one"])
     work = tmp_path / "work"
     work.mkdir()
@@ -605,7 +605,7 @@ def there(tmp_path: Path) -> Path:
 
 def test_a_destination_that_is_there(source: Path, there: Path) -> None:
     made(source, ["one"])
-    # Its layout is taken, or must be the same.
+    # Its layout is used, or must be equal.
     for layout in (None, "0003"):
         plan = migrate.plan(source, there, to="ocfl", layout=layout)
         assert plan.options.layout is not None
@@ -635,7 +635,7 @@ def test_other_prefixes_of_pairtrees(source: Path, tmp_path: Path) -> None:
         migrate.plan(source, tmp_path / "root", to="pairtree", destination_options={"prefix": "x"})
 
 
-# --- sources that are not as they should be ---------------------------------------------------------------------------
+# --- damaged sources --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -706,7 +706,7 @@ def test_a_directory_that_cannot_be_read_is_not_passed_over(
 
 
 def test_a_destination_that_is_only_read(there: Path, tmp_path: Path) -> None:
-    """A Vitro store whose namespaces are in doubt is refused before anything is planned."""
+    """A Vitro store with ambiguous namespaces is refused as a destination before planning."""
     store = stores.create("vitro", tmp_path / "uploads", namespaces=["urn:"])
     Path(store.root, "file_storage_namespaces.properties").write_bytes(b"a = urn:\nb =\n")
     with pytest.raises(StoreError, match="the store is read-only: the namespace of 'b' is empty"):

@@ -1,4 +1,4 @@
-"""The jobs over chunks: rows and receipts, verification, and the removal of sources."""
+"""Jobs over chunks: rows and receipts, verification, and removal of sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIVEN = {name: {"one": name.encode(), "two/three": b"23"} for name in ("aa1", "b
 
 
 def run(job: Any, folder: Path, lines: list[bytes]) -> list[Row]:
-    """Run a job over lines, in two chunks, and return its rows."""
+    """Run a job over lines in two chunks, and return its rows."""
     folder.mkdir()
     (folder / "lines.jsonl").write_bytes(b"".join(lines))
     half, whole = sum(map(len, lines[:2])), sum(map(len, lines))
@@ -60,14 +60,14 @@ def source(tmp_path: Path) -> Store:
 
 
 def test_keys(source: Store, tmp_path: Path) -> None:
-    """A job with other options, or of another sort, is another job."""
+    """The key of a job depends on its options and its kind."""
     one, two = (options(source, "ocfl", tmp_path / "to", verify=verify) for verify in ("copy", "reread"))
     assert len({Migrate(one).key, Migrate(two).key, Verify(one).key, Remove(one).key}) == 4
 
 
 @pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
 def test_verification_reads_the_destination_again(tmp_path: Path, source: Store, to: str) -> None:
-    """What is as it was is ok, also what was not verified before; what is not is told apart."""
+    """An unchanged object is ok, even if never verified; others have distinct statuses."""
     chosen, rows = migrated(tmp_path, source, to, verify="none")
     folder = {"ocfl": "v1/content", "pairtree": None, "bags": "data"}[to]
     place = {row.id: tmp_path / "destination" / row.target / (folder or row.id) for row in rows}
@@ -84,7 +84,7 @@ def test_verification_reads_the_destination_again(tmp_path: Path, source: Store,
 
 
 def test_what_was_moved_unread_is_read_then(tmp_path: Path) -> None:
-    """An OCFL object is compared with its inventory."""
+    """An OCFL object moved unread is compared with its inventory."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     chosen, rows = migrated(tmp_path, source, "ocfl", move=True)
     assert {(row.digest, row.verify) for row in rows} == {(None, "moved")}
@@ -95,7 +95,7 @@ def test_what_was_moved_unread_is_read_then(tmp_path: Path) -> None:
 
 
 def test_older_versions_are_read_again(tmp_path: Path) -> None:
-    """An object that went with all its versions is damaged where one of them is."""
+    """An object migrated with all versions is damaged if one of them is."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     for name in ("aa1", "bb2"):
         source.put(name, write(tmp_path / f"new-{name}", {"one": b"new"}), replace=True)
@@ -115,7 +115,7 @@ def test_older_versions_are_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags", "vitro"])
 def test_sources_are_removed(tmp_path: Path, kind: str) -> None:
-    """All of them, with the directories that are empty then; and it can be done again."""
+    """All sources and their empty parents are removed; a second run finds nothing."""
     given = {name: {"one": files["one"]} for name, files in GIVEN.items()}
     source = make(kind, tmp_path / "source", given, tmp_path / "given")
     chosen, rows = migrated(tmp_path, source, "ocfl" if kind != "ocfl" else "pairtree", move=True)
@@ -129,7 +129,7 @@ def test_sources_are_removed(tmp_path: Path, kind: str) -> None:
 
 
 def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
-    """An object that lies deeper than it belongs is not the one that its identifier leads to."""
+    """An object deeper than its proper place is not removed: its identifier leads to another object."""
     source = make("ocfl", tmp_path / "source", GIVEN, tmp_path / "given")
     chosen, rows = migrated(tmp_path, source, "pairtree", move=True)
     place = tmp_path / "source" / rows[0].source
@@ -146,7 +146,7 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
-    """Where a layout says what that is; another one of its identifier may lie beside it."""
+    """A serialised bag is removed by its layout path; another one with its identifier may lie beside it."""
     source = stores.create("bags", tmp_path / "source", layout=pressmark.layout("0003"))
     source.put("aa1", write(tmp_path / "given", GIVEN["aa1"]))
     [bag] = (tmp_path / "source").glob("*/*/*/aa1")
@@ -169,7 +169,7 @@ def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
 
 
 def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> None:
-    """What was changed since, is not in the destination any more, failed or was not verified keeps its source."""
+    """A source that changed, or that is missing in the destination, failed or unverified, is kept."""
     chosen, rows = migrated(tmp_path, source, "ocfl", move=True)
     write(tmp_path / "source" / "pairtree_root" / "aa" / "1" / "aa1", {"new": b"since"})
     path = tmp_path / "source" / "pairtree_root" / "bb" / "2" / "bb2" / "one"
@@ -190,7 +190,7 @@ def test_sources_are_kept_where_they_must_be(tmp_path: Path, source: Store) -> N
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
 def test_a_source_that_went_was_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """An error after an object has gone is none of its row; one before is."""
+    """An error after the removal is not an error of the row; one before it is."""
     source = make(kind, tmp_path / "source", {name: {"one": name.encode()} for name in GIVEN}, tmp_path / "given")
     chosen, rows = migrated(tmp_path, source, "pairtree", move=True, copy_mode="copy")
     delete = type(source).delete

@@ -1,4 +1,4 @@
-"""Objects in every direction: the same identifiers, names, bytes and digests, in a store that a check accepts."""
+"""Objects in every direction keep identifiers, names, bytes and digests, in a store that passes a check."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def given() -> dict[str, Files]:
 @pytest.mark.parametrize("to", [*TO, "vitro"])
 @pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl", "bags"])
 def test_every_direction(tmp_path: Path, kind: str, to: str, given: dict[str, Files]) -> None:
-    """Whatever goes comes back under the same names with the same bytes, and each row has the object's digest."""
+    """Objects keep their names and bytes, and each row has the object's digest."""
     if "vitro" in (kind, to):
         given = one_file(given)
     if kind == "bags" and to == "vitro":
@@ -85,7 +85,7 @@ def write_all(folder: Path, files: Files) -> list[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("over", ["ocfl", "bags", "pairtree"])
 def test_there_and_back_again(tmp_path: Path, over: str, given: dict[str, Files]) -> None:
-    """A Pairtree that went to another kind of store and came back is the first one, byte by byte."""
+    """A Pairtree migrated to another kind of store and back is identical, byte for byte."""
     source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
     there, middle = migrate(source, over, tmp_path / "there")
     back, _ = migrate(middle, "pairtree", tmp_path / "back")
@@ -96,7 +96,7 @@ def test_there_and_back_again(tmp_path: Path, over: str, given: dict[str, Files]
 
 @pytest.mark.parametrize("over", ["ocfl", "bags", "pairtree"])
 def test_encapsulating_directories_with_names_of_their_own(tmp_path: Path, over: str) -> None:
-    """Pairtrees and bags keep the name of an encapsulating directory; OCFL has none, so it is given again."""
+    """Pairtrees and bags keep the name of an encapsulating directory; for OCFL it is derived again."""
     store = stores.create("pairtree", tmp_path / "source", encapsulation="fixed:obj")
     store.put("abc", write(tmp_path / "in", {"one": b"1", "two/three": b"23"}))
     _, middle = migrate(store, over, tmp_path / "there")
@@ -106,7 +106,7 @@ def test_encapsulating_directories_with_names_of_their_own(tmp_path: Path, over:
 
 
 def test_empty_directories(tmp_path: Path) -> None:
-    """A Pairtree keeps them; OCFL has none, and the row says that they were left out."""
+    """A Pairtree keeps empty directories; OCFL cannot, and the row lists them."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
     place = tmp_path / "source" / "pairtree_root" / "ab" / "c" / "abc"
     (place / "empty" / "er").mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_empty_directories(tmp_path: Path) -> None:
 
 
 def test_bags_into_ocfl_carry_their_checksums(tmp_path: Path) -> None:
-    """Payload and tag files; what the manifests say is compared on the way, and noted in fixity blocks."""
+    """Checksums of payload and tag files are compared during the copy, and recorded in fixity blocks."""
     bags = BagFolder.create(tmp_path / "bags")
     BagFolder(tmp_path / "bags", algorithms=("md5", "sha256")).put(
         "x:1", write(tmp_path / "in", objects(1)["ark:/13030/xt12t3"])
@@ -132,14 +132,14 @@ def test_bags_into_ocfl_carry_their_checksums(tmp_path: Path) -> None:
     assert set(inventory["fixity"]) == {"md5", "sha256"}
     contents = {path for paths in inventory["manifest"].values() for path in paths}
     noted = {path for paths in inventory["fixity"]["md5"].values() for path in paths}
-    # Tag manifests are in none themselves.
+    # Tag manifests are not listed in any manifest.
     assert {path.rpartition("/")[2] for path in contents - noted} == {"tagmanifest-md5.txt", "tagmanifest-sha256.txt"}
     assert errors(root) == []
 
 
 @pytest.mark.parametrize("over", ["ocfl", "pairtree"])
 def test_bags_arrive_as_the_same_bags(tmp_path: Path, over: str) -> None:
-    """A bag that was an object of another store is the same bag again, whatever is in it."""
+    """A bag that was an object of another store arrives as the same bag."""
     bags = BagFolder.create(tmp_path / "bags")
     for number, files in enumerate(objects(14).values()):
         bags.put(f"bag:{number}", write(tmp_path / "in" / str(number), files))
@@ -155,7 +155,7 @@ def test_bags_arrive_as_the_same_bags(tmp_path: Path, over: str) -> None:
 
 
 def test_bags_by_another_identifier_are_wrapped(tmp_path: Path) -> None:
-    """A folder of bags that would not find a bag by its object's identifier gets a bag around it."""
+    """A bag whose identifier differs from its object's is wrapped in another bag."""
     bags = BagFolder.create(tmp_path / "bags")
     bags.put("inner", write(tmp_path / "in", {"one": b"1"}))
     root = OcflRoot.create(tmp_path / "root", layout("0003"))
@@ -168,7 +168,7 @@ def test_bags_by_another_identifier_are_wrapped(tmp_path: Path) -> None:
 
 
 def test_wrapped_bags_that_were_added_to_stay_bags(tmp_path: Path) -> None:
-    """What somebody has added to a bag that a migration made is not left behind."""
+    """Files added to a wrapped bag are migrated with it."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}, "def": {"one": b"1"}}, tmp_path / "given")
     _, folder = migrate(source, "bags", tmp_path / "bags")
     Bag.open(tmp_path / "bags" / "abc").update(info=[("Contact-Name", "A Curator")])
@@ -181,7 +181,7 @@ def test_wrapped_bags_that_were_added_to_stay_bags(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["copy", "auto"])
 @pytest.mark.parametrize("move", [False, True])
 def test_relayout_keeps_all_versions(tmp_path: Path, mode: str, move: bool) -> None:
-    """Objects of an OCFL root come into another layout as they are, moved where that was asked for."""
+    """OCFL objects keep all versions under another layout, and are moved on request."""
     source = make("ocfl", tmp_path / "source", objects(20), tmp_path / "given")
     source.put("a", write(tmp_path / "new", {"one": b"new"}), replace=True)
     source = stores.open(tmp_path / "source")
@@ -202,7 +202,7 @@ def test_relayout_keeps_all_versions(tmp_path: Path, mode: str, move: bool) -> N
 
 
 def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
-    """Nothing was copied that could be compared with it: an OCFL object is compared with its inventory."""
+    """On request, a moved OCFL object is compared with its inventory."""
     source = make("ocfl", tmp_path / "source", {"aa": {"one": b"1"}, "bb": {"one": b"2"}}, tmp_path / "given")
     (damaged,) = [record.path for record in source.objects() if record.id == "bb"]
     (tmp_path / "source" / damaged / "v1" / "content" / "one").write_bytes(b"3")
@@ -216,7 +216,7 @@ def test_what_was_moved_is_read_where_that_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_bags_that_were_moved_are_compared_with_their_manifests(tmp_path: Path, later: bool) -> None:
-    """They say what they must be, as an OCFL object does: while they are migrated, or when all is read again."""
+    """A moved bag is compared with its manifests during the migration or in a later verification."""
     files = {"aa": {"one": b"1"}, "bb": {"one": b"2"}, "cc": {"one": b"3"}}
     source = make("bags", tmp_path / "source", files, tmp_path / "given")
     (tmp_path / "source" / "bb" / "data" / "one").write_bytes(b"3")
@@ -239,7 +239,7 @@ def test_bags_that_were_moved_are_compared_with_their_manifests(tmp_path: Path, 
 
 @pytest.mark.parametrize("kind", ["pairtree", "bags"])
 def test_renames_of_other_stores(tmp_path: Path, kind: str) -> None:
-    """Pairtrees and folders of bags move their objects without reading them."""
+    """Pairtrees and folders of bags move objects without reading them."""
     source = make(kind, tmp_path / "source", objects(8), tmp_path / "given")
     before = held(source)
     rows, destination = migrate(source, kind, tmp_path / "destination", move=True)
@@ -250,10 +250,10 @@ def test_renames_of_other_stores(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
 def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
-    """A run that was killed finds what it had moved; another object of that identifier is none of it."""
+    """A resumed run recognises what it moved; another object of that identifier is not mistaken for it."""
     source = make(kind, tmp_path / "source", {"aa": {"one": b"1"}, "bb": {"one": b"1"}}, tmp_path / "given")
     if kind == "bags":
-        # A bag that is a file itself.
+        # A serialised bag.
         shutil.make_archive(str(tmp_path / "source" / "bb"), "zip", tmp_path / "source", "bb")
         shutil.rmtree(tmp_path / "source" / "bb")
     chosen = options(source, kind, tmp_path / "destination", move=True)
@@ -271,7 +271,7 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     assert {row.id: row.status for row in rows.values()} == {
         one.id: "source_missing" if one.id == "aa" else "ok" for one in plan
     }
-    # It may be the source's, changed after the plan and moved by the run that was killed.
+    # It may be the source's, changed after the plan and moved by the killed run.
     assert "the destination has an object" in (rows["aa"].error or "")
     destination.delete("aa")
     (missing,) = [row for row in transfer_chunk(chosen, plan) if row.id == "aa"]
@@ -291,7 +291,7 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_names_that_came_after_the_plan(tmp_path: Path, kind: str, to: str, move: bool) -> None:
-    """What the target system does not take is refused by the run, too, and nothing of the object is written."""
+    """The run also refuses names that the target system does not allow, and writes nothing of the object."""
     given = {"aa": {"one": b"1"}, "bb": {"one": b"2"}}
     source = make(kind, tmp_path / "source", given, tmp_path / "given")
     chosen = options(source, to, tmp_path / "destination", move=move, profile="windows")
@@ -308,7 +308,7 @@ def test_names_that_came_after_the_plan(tmp_path: Path, kind: str, to: str, move
 
 @pytest.mark.parametrize("to", ["bags", "ocfl"])
 def test_names_that_a_kind_of_store_does_not_take(tmp_path: Path, to: str) -> None:
-    """They came after the plan: the source is as it should be, and is not to be repaired."""
+    """Names added after the plan that the destination does not allow are not an error of the source."""
     given = {"aa": {"one": b"1"}, "bb": {"one": b"2"}, "cc": {"one": b"3"}}
     source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
     chosen = options(source, to, tmp_path / "destination")
@@ -324,13 +324,13 @@ def test_names_that_a_kind_of_store_does_not_take(tmp_path: Path, to: str) -> No
 
 
 def unprivileged(work: Callable[[], Any]) -> Any:
-    """Return what is found by a process that may read only what its user may, also where that is root."""
+    """Return the result of an unprivileged child process, also if the tests run as root."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             if os.geteuid() == 0:
-                header = struct.pack("Ii", 0x20080522, 0)  # capabilities of version 3, of this thread
+                header = struct.pack("Ii", 0x20080522, 0)  # capabilities version 3, of this thread
                 assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
             os.write(writer, pickle.dumps(work()))
         finally:
@@ -347,7 +347,7 @@ def unprivileged(work: Callable[[], Any]) -> Any:
     ("kind", "to"), [("pairtree", "ocfl"), ("pairtree", "pairtree"), ("pairtree", "bags"), ("bags", "ocfl")]
 )
 def test_what_cannot_be_read_has_one_status(tmp_path: Path, kind: str, to: str) -> None:
-    """A file and a directory: neither is anything to repair in the source."""
+    """Unreadable files and directories have one status, and are not damage of the source."""
     given = {name: {"one": b"1", "sub/two": b"2"} for name in ("dir", "file", "good", "top")}
     source = make(kind, tmp_path / "source", given, tmp_path / "given")
     closed = {"dir": "sub", "file": "sub/two", "top": ""}
@@ -371,7 +371,7 @@ def test_what_cannot_be_read_has_one_status(tmp_path: Path, kind: str, to: str) 
 
 
 def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
-    """Pairtrees may share files; OCFL forbids it, and nothing is written."""
+    """Pairtrees may share files; OCFL forbids hard links, and nothing is written."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
     rows, destination = migrate(source, "pairtree", tmp_path / "tree", copy_mode="hardlink")
     assert rows["abc"].mode == "hardlink"
@@ -386,14 +386,14 @@ def test_hardlinks_between_pairtrees_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verify", ["none", "copy", "reread"])
 def test_verification_is_what_was_asked_for(tmp_path: Path, verify: str) -> None:
-    """Without any an object is unverified, and that is not ok."""
+    """Without verification an object is unverified, and not ok."""
     source = make("pairtree", tmp_path / "source", {"abc": {"one": b"1"}}, tmp_path / "given")
     rows, _ = migrate(source, "ocfl", tmp_path / "root", verify=verify)
     assert (rows["abc"].status, rows["abc"].verify) == ("unverified" if verify == "none" else "ok", verify)
 
 
 def test_object_digest_is_what_sha512sum_says() -> None:
-    """Escaped as sha512sum does, sorted by octets."""
+    """The digest of an object equals that of sha512sum lines: escaped alike, sorted by bytes."""
     one = "a" * 128
     assert object_digest({"b\nc": one, "a": one}) == object_digest({"a": one, "b\nc": one})
     import hashlib
@@ -403,7 +403,7 @@ def test_object_digest_is_what_sha512sum_says() -> None:
 
 
 def test_places_all_at_once(tmp_path: Path) -> None:
-    """What has no place, or must be looked at closely, is told apart; all else is where it would be one by one."""
+    """Objects without a path, and those that need a closer look, are separated; the others match single lookups."""
     root = OcflRoot.create(tmp_path / "root", layout("0002"))
     identifiers = ["a", "\u00e9", "\udcff", "extensions", "0=ocfl_1.1", "ocfl_layout.json", "x" * 300, "x" * 250, ".."]
     places = root.places(identifiers)
@@ -417,7 +417,7 @@ def test_places_all_at_once(tmp_path: Path) -> None:
 
 
 def test_identifiers_that_are_not_utf_8(tmp_path: Path) -> None:
-    """A Pairtree has them, and OCFL cannot."""
+    """Identifiers that are not UTF-8 are valid in a Pairtree, and refused by OCFL."""
     source = stores.create("pairtree", tmp_path / "source")
     for identifier in (b"\xff\xfe", b"abc"):
         source.put(identifier, write(tmp_path / "in", {"one": b"1"}))
@@ -460,7 +460,7 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
 
 
 def test_digests_of_names_in_two_forms(tmp_path: Path) -> None:
-    """Of manifests that spell a file's name in different normalization forms, each gives its digest of it."""
+    """If manifests spell a file's name in different normalization forms, each contributes its digest."""
     (tmp_path / "bag/data").mkdir(parents=True)
     (tmp_path / "bag/data/\u00e9").write_bytes(b"x")
     (tmp_path / "bag/bagit.txt").write_text("BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")

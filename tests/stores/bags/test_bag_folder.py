@@ -1,4 +1,4 @@
-"""Folders of bags: directories and serialised ones, by External-Identifier, by name, by a layout."""
+"""Folders of bags: bag directories and serialised bags, found by External-Identifier, by name or by a layout."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def kinds(store: BagFolder, **options: Any) -> list[str]:
     return sorted(one.kind for one in store.check(**options).problems)
 
 
-# --- making and opening -----------------------------------------------------------------------------------------------
+# --- creating and opening ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_create(tmp_path: Path, manner: str) -> None:
-    """A folder says how it was made, and is found again even while it is empty."""
+    """A folder records how it was created, and an empty one is recognised."""
     made = stores.create("bags", tmp_path / "store", **MANNERS[manner])
     again = stores.open(tmp_path / "store")
     assert isinstance(made, BagFolder)
@@ -104,7 +104,7 @@ def test_create(tmp_path: Path, manner: str) -> None:
     ],
 )
 def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
-    """A file that says nothing sensible is refused in one line."""
+    """Invalid settings are refused with a one-line message."""
     Path(folder.root, os.fsdecode(CONFIG)).write_bytes(content)
     with pytest.raises(StoreError) as caught:
         BagFolder(folder.root)
@@ -113,7 +113,7 @@ def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
 
 
 def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
-    """A bag is no folder of bags; options must fit together."""
+    """A bag is not a folder of bags, and conflicting options are refused."""
     bagit.create(tmp_path / "given", tmp_path / "bag")
     with pytest.raises(StoreError, match="the directory is a bag"):
         BagFolder(tmp_path / "bag")
@@ -129,13 +129,13 @@ def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
         BagFolder(folder.root, identifiers="x")  # type: ignore[arg-type]
 
 
-# --- in and out -------------------------------------------------------------------------------------------------------
+# --- put and get ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings.default.max_examples // 5)  # bags are written slowly
+@settings(max_examples=settings.default.max_examples // 5)  # writing bags is slow
 @given(st.sampled_from(sorted(MANNERS)), st.lists(strategies.identifiers(), max_size=4, unique=True))
 def test_what_is_put_in_comes_back(implementations: list[Implementation], manner: str, given_ids: list[bytes]) -> None:
-    """Hostile identifiers come back exactly; what is refused leaves no trace, and all can be removed."""
+    """Hostile identifiers are read back exactly, a refused put leaves no trace, and every object can be deleted."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as top:
             store = BagFolder.create(os.path.join(top, "store"), **MANNERS[manner])
@@ -160,7 +160,7 @@ def test_what_is_put_in_comes_back(implementations: list[Implementation], manner
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_replace(tmp_path: Path, manner: str) -> None:
-    """A bag is replaced on request only, and files, directories and named files become its payload."""
+    """A bag is replaced only on request; its payload may come from files, directories or named files."""
     write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b/c": b"c"})
     store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
     store.put("abc", tmp_path / "f.txt")
@@ -177,7 +177,7 @@ def test_replace(tmp_path: Path, manner: str) -> None:
 
 
 def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
-    """Nothing is stored of what is not there, or is a link that is refused."""
+    """A missing source, or a symbolic link that is not followed, stores nothing."""
     (tmp_path / "given" / "link").symlink_to("a")
     before = snapshot(Path(folder.root))
     for source in (tmp_path / "none", tmp_path / "given", {"../x": tmp_path / "f.txt"}):
@@ -189,7 +189,7 @@ def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_a_source_that_leads_to_the_folder(tmp_path: Path, folder: BagFolder) -> None:
-    """It holds the folder, or a link in it does that is followed: nothing is copied into itself."""
+    """A source that contains the folder, directly or through a followed link, is refused."""
     (tmp_path / "given" / "b" / "link").symlink_to(folder.root)
     before = snapshot(tmp_path)
     for source in (tmp_path, tmp_path / "given", {"x": tmp_path / "given"}):
@@ -202,7 +202,7 @@ def test_a_source_that_leads_to_the_folder(tmp_path: Path, folder: BagFolder) ->
 
 
 def test_identifiers_that_no_bag_can_have(tmp_path: Path, folder: BagFolder) -> None:
-    """What bag-info.txt cannot hold is refused, unless the path holds it."""
+    """An identifier that bag-info.txt cannot hold is refused, unless the path encodes it."""
     for identifier in ("a\nb", " a", b"\xff", ""):
         with pytest.raises(IdentifierError):
             folder.put(identifier, tmp_path / "f.txt")
@@ -216,7 +216,7 @@ def test_identifiers_that_no_bag_can_have(tmp_path: Path, folder: BagFolder) -> 
 
 
 def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
-    """Bags lie under any name and deeper; one without an External-Identifier is called by its directory."""
+    """Bags may have any name and depth; a bag without an External-Identifier is identified by its directory name."""
     bagit.create(tmp_path / "given", Path(folder.root, "first"), info={"External-Identifier": "x:1"})
     Path(folder.root, "deep").mkdir()
     bagit.create(tmp_path / "given", Path(folder.root, "deep", "second"))
@@ -237,7 +237,7 @@ def test_bags_of_others(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_duplicates_and_misplaced(tmp_path: Path, folder: BagFolder) -> None:
-    """Two bags of one identifier, and one that is not where the layout places it, are errors."""
+    """Duplicate identifiers and misplaced bags are errors."""
     for name in ("first", "second"):
         bagit.create(tmp_path / "given", Path(folder.root, name), info={"External-Identifier": "x"})
     assert kinds(folder) == ["duplicate-id"]
@@ -249,7 +249,7 @@ def test_duplicates_and_misplaced(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is stored in a bag, over something else, or under a name that another has in the other case."""
+    """A put into a bag, over another file, or under a name that differs only in case is refused."""
     write(Path(folder.root), {"abc": b"a file"})
     with pytest.raises(ObjectError, match="move that object first") as caught:
         folder.put("abc", tmp_path / "f.txt")
@@ -271,7 +271,7 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
 def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """They are listed without unpacking, given as one file, checked on request, deleted, and never replaced."""
+    """Serialised bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
     folder.put("x:1", tmp_path / "given")
     path = serialize(folder, "x+1", archive)
     assert [(record.id, record.path, record.proper) for record in folder.objects()] == [("x:1", archive, True)]
@@ -295,7 +295,7 @@ def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
 
 
 def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
-    """A changed payload, two tops, links, ways out, and what is no archive: each is reported, nothing is written."""
+    """Damaged or unsafe archives are reported, and nothing is written."""
     folder.put("x", tmp_path / "given")
     bag = Path(folder.root, "x")
     (bag / "data" / "a").write_bytes(b"b")
@@ -330,7 +330,7 @@ def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder) -> None:
-    """Whatever the readers of archives raise, it is a problem of that archive and ends nothing else."""
+    """Any exception of an archive reader becomes a problem of that archive; the check continues."""
     base = Path(folder.root)
     with zipfile.ZipFile(base / "name.zip", "w") as archive:
         archive.writestr("b/é", "")
@@ -338,7 +338,7 @@ def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder)
     with zipfile.ZipFile(base / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("b/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
     data = bytearray((base / "lzma.zip").read_bytes())
-    start = data.index(b"b/bagit.txt") + len("b/bagit.txt") + 9  # behind the properties
+    start = data.index(b"b/bagit.txt") + len("b/bagit.txt") + 9  # past the properties
     data[start : start + 8] = b"\xff" * 8
     (base / "lzma.zip").write_bytes(data)
     with tarfile.open(base / "member.tar", "w") as tar:
@@ -356,7 +356,7 @@ def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder)
 
 @pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
 def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """The checksum of what is compressed counts as those of the manifests do."""
+    """The checksum of the compressed stream is verified as well as the manifests."""
     folder.put("x", tmp_path / "given")
     path = serialize(folder, "x", archive)
     whole = path.read_bytes()
@@ -370,7 +370,7 @@ def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, fold
 @pytest.mark.skipif(os.name != "posix", reason="sets a limit of POSIX")
 @pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
 def test_serialised_bags_need_no_room(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """A disk that takes no file is no fault of theirs: nothing is unpacked."""
+    """Checking a serialised bag needs no disk space."""
     (tmp_path / "given" / "a").write_bytes(bytes(200_000))
     folder.put("x", tmp_path / "given")
     serialize(folder, "x", archive)
@@ -388,7 +388,7 @@ print([(one.kind, one.message) for one in store.check(digests=True).problems])
 def test_a_disk_that_is_full_is_no_problem_of_a_bag(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the validation needs besides memory finds no place: the check ends, and says so."""
+    """A full disk during validation ends the check with an error; it is not a problem of the bag."""
     folder.put("x", tmp_path / "given")
     serialize(folder, "x", "x.tar.gz")
 
@@ -407,7 +407,7 @@ def test_a_disk_that_is_full_is_no_problem_of_a_bag(
 def test_a_bag_with_more_problems_than_are_kept(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, serialised: bool
 ) -> None:
-    """Errors behind that many warnings are not lost."""
+    """Errors are counted even after the limit of kept problems is reached."""
     folder.put("x", tmp_path / "given")
     bag = Path(folder.root, "x")
     (bag / "a").write_bytes(b"in no tag manifest")
@@ -425,7 +425,7 @@ def test_a_bag_with_more_problems_than_are_kept(
 
 @pytest.mark.parametrize("what", ["many", "large", "two tops", "a file at the top"])
 def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str) -> None:
-    """Their first members show what they are: that this one is damaged at its end, nobody has seen."""
+    """An archive that is not a bag is recognised by its first members; the rest is not read."""
     path = Path(folder.root, "foreign.tar.gz")
     with tarfile.open(path, "w:gz", compresslevel=1) as tar:
         if what == "large":
@@ -454,7 +454,7 @@ def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str)
 
 
 def test_a_serialised_bag_whose_tag_files_come_last(tmp_path: Path, folder: BagFolder) -> None:
-    """Its identifier is found all the same, behind thousands of payload files."""
+    """The identifier is found even if thousands of payload files precede the tag files."""
     for number in range(1200):
         (tmp_path / "given" / f"{number}").write_bytes(b"")
     folder.put("x:1", tmp_path / "given")
@@ -469,7 +469,7 @@ def test_a_serialised_bag_whose_tag_files_come_last(tmp_path: Path, folder: BagF
 
 
 def test_a_sparse_member(tmp_path: Path, folder: BagFolder) -> None:
-    """What a few bytes stand for is not written anywhere, nor read for hours."""
+    """A sparse member is not expanded on disk or read in full."""
     folder.put("x", tmp_path / "given")
     path = serialize(folder, "x", "x.tar")
     member = tarfile.TarInfo("x/data/sparse")
@@ -486,7 +486,7 @@ def test_a_sparse_member(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_check(tmp_path: Path, folder: BagFolder) -> None:
-    """Every bag is validated, and whatever is no bag is accounted for."""
+    """Every bag is validated, and every other file is accounted for."""
     for name in ("ok", "changed", "missing", "undeclared"):
         folder.put(name, tmp_path / "given")
     base = Path(folder.root)
@@ -514,13 +514,13 @@ def test_check(tmp_path: Path, folder: BagFolder) -> None:
         ("empty", "emp/ty"),
     ]
     assert (report.counts["objects"], report.counts["proper"]) == (4, 3)
-    # Checksums are verified on request.
+    # Checksums are verified only on request.
     assert ("checksum-mismatch", b"changed/data/a") not in [(one.kind, one.path) for one in folder.check().problems]
     assert [record.id for record in folder.objects(ignore=["un*"])] == ["changed", "missing", "ok"]
 
 
 def test_repair(tmp_path: Path, folder: BagFolder) -> None:
-    """An interrupted replacement is finished, leftovers and empty directories go; twice is once."""
+    """A repair finishes interrupted replacements and removes leftovers and empty directories; it is idempotent."""
     for name in ("abc", "def"):
         folder.put(name, tmp_path / "given")
     base = Path(folder.root)
@@ -531,19 +531,19 @@ def test_repair(tmp_path: Path, folder: BagFolder) -> None:
     assert data(folder, "abc") == data(folder, "def") == {"a": b"a", "b/c": b"c"}
     assert kinds(folder, digests=True) == ["empty", "leftover", "leftover", "unfinished"]
     before = snapshot(base)
-    told: list[object] = []
+    announced: list[object] = []
     done: list[object] = []
-    assert folder.repair(dry_run=True, on_event=told.append).problems == []
+    assert folder.repair(dry_run=True, on_event=announced.append).problems == []
     assert snapshot(base) == before
     assert folder.repair(on_event=done.append).problems == []
-    assert done == told
+    assert done == announced
     assert sorted(os.listdir(base)) == [os.fsdecode(CONFIG), "abc", "def"]
     assert kinds(folder, digests=True) == []
     assert folder.repair(on_event=lambda event: pytest.fail(str(event))).counts["repaired"] == 0
 
 
 def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where two names cannot be exchanged at once, the old bag is there until the new one is."""
+    """Without an atomic exchange, the old bag stays readable until the new one is in place."""
     folder.put("abc", tmp_path / "given")
     monkeypatch.setattr("pressmark.fs.moves.exchange", lambda _one, _other: False)
     folder.put("abc", tmp_path / "f.txt", replace=True)
@@ -558,7 +558,7 @@ def test_replaced_in_steps(tmp_path: Path, folder: BagFolder, monkeypatch: pytes
 def test_the_old_bag_is_left_beside_the_new_one(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a run that was killed last has left is neither in the way of another change nor found after it."""
+    """An old bag left by a killed run does not block another change and is not listed afterwards."""
     monkeypatch.setattr("pressmark.fs.moves.exchange", lambda _one, _other: False)
     folder.put("abc", tmp_path / "given")
     path = Path(folder.root, "abc")
@@ -572,7 +572,7 @@ def test_the_old_bag_is_left_beside_the_new_one(
 
 
 def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
-    """What killed runs have left in several directories may have one name."""
+    """Leftovers of killed runs in different directories may have the same name."""
     folder.put("abc", tmp_path / "given")
     for above in ("x", "y"):
         Path(folder.root, above).mkdir()
@@ -583,7 +583,7 @@ def test_repair_of_equal_names(tmp_path: Path, folder: BagFolder) -> None:
 
 
 def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has gone since it was looked at does not end a dry run."""
+    """A dry run ignores directories that another run removes meanwhile."""
     empty = Path(folder.root, "ab")
     empty.mkdir()
     walk = BagFolder._walk
@@ -600,7 +600,7 @@ def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pyte
 
 @pytest.mark.usefixtures("stuck")
 def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> None:
-    """What cannot be removed is reported, and the rest is mended all the same."""
+    """A repair reports a directory that it cannot remove and repairs the rest."""
     for name in ("a", "stuck", "z"):
         Path(folder.root, name).mkdir()
     report = folder.repair()
@@ -610,7 +610,7 @@ def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> N
 
 
 def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repair that finds finished what it was about to finish goes on."""
+    """A repair continues if another run finishes the replacement first."""
     folder.put("abc", tmp_path / "given")
     os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
     walk = BagFolder._walk
@@ -628,7 +628,7 @@ def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypat
 
 
 def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads a bag's identifier while another run replaces it finds the new bag, and not what is left."""
+    """Reading an identifier during a replacement finds the new bag, not a leftover."""
     folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0004"))
     write(tmp_path, {"given/a": b"a", "f.txt": b"data"})
     folder.put("a/b", tmp_path / "given")
@@ -647,7 +647,7 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks where the old bag was, and then where it was put aside, finds the new one."""
+    """A reader that misses the old bag during a replacement in steps finds the new one."""
     folder = BagFolder.create(tmp_path / "placed", pressmark.layout("0002"))
     write(tmp_path / "given", {"a": b"a", "b/c": b"c"})
     folder.put("abc", tmp_path / "given")
@@ -666,7 +666,7 @@ def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there is not read again for each new bag, not even where two runs put bags in turn."""
+    """Existing bags are not read again for each new bag, even if two runs alternate."""
     read: list[bytes] = []
     described = BagFolder._described
 
@@ -680,9 +680,9 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
     count = 40
     for number in range(count):
         folders[number % 2].put(f"id:{number}", tmp_path / "file")
-    # Each once when it is there, and once by the other run.
+    # Once by this run, and once by the other.
     assert len(read) <= 3 * count
-    # Bags of others are found a moment later: new ones, those that were renamed, and those that took another's name.
+    # Changes by others are found a moment later: new bags, renamed bags, and bags under another bag's name.
     monkeypatch.setattr(bag_index, "_PATIENCE", 0)
     bags = tmp_path / "bags"
     (bags / "deeper").mkdir()
@@ -702,7 +702,7 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
-    """File systems tell times in steps, some of them of two seconds."""
+    """A bag that appears within one time stamp of the file system is found (some have steps of two seconds)."""
     folder = BagFolder.create(tmp_path / "bags")
     with pytest.raises(ObjectError, match="no bag with this identifier"):
         folder.get("id:foreign")
@@ -714,7 +714,7 @@ def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
 
 
 def test_serialised_bags_by_any_ending() -> None:
-    """Every mixture of cases is tried by name, and nothing else."""
+    """A serialised bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
     found = archives.endings()
     assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
     assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
@@ -722,7 +722,7 @@ def test_serialised_bags_by_any_ending() -> None:
 
 
 def fail(patch: pytest.MonkeyPatch, at: Path) -> None:
-    """Let a file server fail on one name."""
+    """Make the file system fail on one name."""
 
     def failing(real: Callable[..., Any]) -> Callable[..., Any]:
         def look(path: Any, *args: Any, **options: Any) -> Any:
@@ -741,7 +741,7 @@ def fail(patch: pytest.MonkeyPatch, at: Path) -> None:
 def test_a_bag_that_cannot_be_looked_at(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """It is not said to be missing, another's or a file, nor called by its directory's name; others are listed."""
+    """A bag that cannot be read is not reported as missing, foreign or a file; the other bags are listed."""
     for identifier in ("abc", "b/c"):
         folder.put(identifier, tmp_path / "f.txt")
     os.rename(Path(folder.root) / "b=c", Path(folder.root) / "bc")
@@ -750,7 +750,7 @@ def test_a_bag_that_cannot_be_looked_at(
     at = Path(folder.root) / what
     if at.name.endswith(".txt"):
         at.rename(tmp_path / "kept")
-        at.mkdir()  # which nobody can read as a file, whoever runs this
+        at.mkdir()  # a directory, which no user can read as a file
     with monkeypatch.context() as patch:
         if what == "abc":
             fail(patch, at)
@@ -778,7 +778,7 @@ def test_a_bag_that_cannot_be_looked_at(
 def test_a_serialised_bag_that_cannot_be_read(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, archive: str
 ) -> None:
-    """It is not said to be missing, and no other bag is put beside it; of one that is none nothing is in the way."""
+    """An unreadable serialised bag is not reported as missing, and no second bag is put beside it."""
     folder.put("abc", tmp_path / "f.txt")
     path = serialize(folder, "abc", archive)
     before = snapshot(tmp_path)
@@ -806,7 +806,7 @@ def test_a_serialised_bag_that_cannot_be_read(
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
 def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody says that it is not there."""
+    """An unreadable folder is not reported as missing."""
     fail(monkeypatch, Path(folder.root))
     with pytest.raises(StoreError, match="Stale file handle"):
         BagFolder(folder.root)
@@ -814,7 +814,7 @@ def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytes
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
 def test_a_new_bag_that_cannot_be_looked_at(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the old one beside it is neither the object nor mended; deleting removes both or none."""
+    """If the new bag is unreadable, the old one beside it is not used or repaired; delete removes both or none."""
     folder.put("abc", tmp_path / "given")
     new, old = Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old"
     shutil.copytree(new, old)
@@ -831,7 +831,7 @@ def test_a_new_bag_that_cannot_be_looked_at(tmp_path: Path, folder: BagFolder, m
 
 
 def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
-    """Where its own name was taken by another bag, it is not said to be replaced."""
+    """An old bag whose name another bag has taken is not reported as replaced."""
     for identifier in ("abc", "b"):
         folder.put(identifier, tmp_path / "f.txt")
     os.rename(Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old")
@@ -845,7 +845,7 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
 
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])
 def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, name: str) -> None:
-    """What bears them in a source is refused, and not removed as something that our own run has left."""
+    """A source with a reserved name is refused, and the file is not removed as a leftover."""
     with pytest.raises(ObjectError, match="rename the file") as caught:
         folder.put("abc", {name: tmp_path / "f.txt", "f": tmp_path / "f.txt"})
     assert caught.value.kind == "bad-name"
@@ -855,7 +855,7 @@ def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, nam
 
 
 def test_a_bag_whose_making_left_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A lock that could not be removed for a moment is not in the bag that appears."""
+    """A lock that could not be removed at once is not part of the new bag."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "one").write_bytes(b"1")
     folder = BagFolder.create(tmp_path / "bags")

@@ -1,4 +1,4 @@
-"""Storage roots and objects for tests: small, and the same every time."""
+"""Small, reproducible storage roots and objects for tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.samples import CONFIGURATIONS
 CREATED = "2026-01-02T03:04:05Z"
 USER = {"name": "A Curator", "address": "mailto:curator@example.org"}
 
-#: Configurations of all layouts that OCFL roots can have, by short words.
+#: Configurations of all layouts of OCFL roots, by short names.
 LAYOUTS: dict[str, Layout] = {
     word: layout_from_config({"extensionName": name, **config})
     for word, (name, config) in CONFIGURATIONS.items()
@@ -26,7 +26,7 @@ LAYOUTS: dict[str, Layout] = {
 
 
 def create(folder: Path, word: str = "0003", **options: Any) -> OcflRoot:
-    """Make a storage root that does not wait for the disk."""
+    """Make a storage root that does not flush to disk."""
     OcflRoot.create(folder, LAYOUTS[word], **{key: options.pop(key) for key in ("version",) if key in options})
     return OcflRoot(folder, user=USER, durable=False, **options)
 
@@ -41,12 +41,12 @@ def source(folder: Path, files: Mapping[str, bytes] | None = None) -> Path:
 
 
 def kinds(report: Report, severity: str = "error") -> list[str]:
-    """Return the kinds of a report's problems, each once."""
+    """Return the distinct kinds of a report's problems."""
     return sorted({problem.kind for problem in report.problems if problem.severity == severity})
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Return all files below a folder with what is in them, and all directories."""
+    """Return all files below a folder with their content, and all directories."""
     found: dict[str, bytes | None] = {}
     for path in folder.rglob("*"):
         found[os.fspath(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
@@ -54,7 +54,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, versions: bool = True) -> None:
-    """Change an object's inventory, and its sidecars so that they fit.
+    """Change an object's inventory and update its sidecars.
 
     :param versions: change the newest version's copy too
     """
@@ -66,7 +66,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, version
 
 
 def save(folder: Path, document: Any, algorithm: str = "sha512", head: str | None = "v1") -> None:
-    """Write an inventory and its sidecar, into the newest version too."""
+    """Write an inventory and its sidecar, in the newest version too."""
     data = document if isinstance(document, bytes) else json.dumps(document).encode()
     digest = hashlib.new(algorithm, data).hexdigest()
     for place in (folder, *([folder / head] if head is not None else [])):

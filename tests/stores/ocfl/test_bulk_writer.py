@@ -1,4 +1,4 @@
-"""Many objects into a storage root at a time: the quick way for small ones beside the ordinary one; what is refused."""
+"""The bulk writer and the ordinary one: same results, same refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OTHERS: dict[str, dict[str, bytes]] = {
 
 
 def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
-    """Make the files of objects, each alone in a directory of its own."""
+    """Make the files of objects, each in its own directory."""
     tops = {}
     for number, (identifier, files) in enumerate(objects.items()):
         tops[identifier] = top = folder / str(number) / "obj"
@@ -43,7 +43,7 @@ def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
 
 
 def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
-    """Load objects the quick way where that goes, and return which went."""
+    """Put objects with the bulk writer where possible, and return which it accepted."""
     went = []
     with root.bulk_writer() as writer:
         for identifier, top in tops.items():
@@ -56,7 +56,7 @@ def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
 
 
 def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
-    """Load objects the ordinary way."""
+    """Put objects with the ordinary writer."""
     with root.bulk_writer() as writer:
         for identifier, top in tops.items():
             paths = [path for path in top.rglob("*") if path.is_file()]
@@ -66,7 +66,7 @@ def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
 
 
 def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Return bytes, permission bits and times of all files; times only of those that were copied."""
+    """Return content and permissions of all files, and times of copied files."""
     return {
         str(path.relative_to(top)): (
             path.read_bytes(),
@@ -81,7 +81,7 @@ def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
 def test_small_objects_are_the_same(
     tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The quick way writes what the ordinary one does, byte for byte, and leaves the rest to it."""
+    """The bulk writer and the ordinary one write identical objects; the bulk writer declines the others."""
     monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", {**OBJECTS, **OTHERS})
     with use(implementation):
@@ -105,7 +105,7 @@ def test_small_objects_are_the_same(
 def test_what_a_version_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str | None, user: dict[str, str] | None
 ) -> None:
-    """Any message and user, even one that looks like what the inventory's pieces are cut at."""
+    """Any message and user are written correctly, even text that looks like part of an inventory."""
     monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", OBJECTS)
     quick, usual = (create(tmp_path / name, message=message) for name in ("quick", "usual"))
@@ -117,7 +117,7 @@ def test_what_a_version_says(
 
 
 def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> None:
-    """An object at the place, one above it, and a file above it: refused, and nothing is changed."""
+    """An existing object at the path, an object above it, or a file above it is refused and not changed."""
     tops = lay(tmp_path / "source", {"one": {"f": b"1"}, "two": {"f": b"2"}})
     with use(implementation):
         root = create(tmp_path / "root")

@@ -1,4 +1,4 @@
-"""A check beside a run that changes the store: only what is wrong is reported, and not what is about to be right."""
+"""A check during changes to the store reports only lasting problems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> OcflRoot:
 
 
 def once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, change: Callable[[], object], after: bool) -> None:
-    """Have something done the first time that a function is called: before it, or after it."""
+    """Call a hook once, before or after the first call of a function."""
     function = getattr(module, name)
     waiting = [change]
 
@@ -87,7 +87,7 @@ def test_an_object_that_changes_while_it_is_checked(
     after: bool,
     change: Callable[[OcflRoot], object],
 ) -> None:
-    """Its inventory is read before and its sidecar after, or its files are listed before and read after."""
+    """An object that changes during its check is checked again, with no false problem."""
     once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, durable=False)), after)
     report = root.check(digests=True, threads=1)
     assert report.errors == []
@@ -95,7 +95,7 @@ def test_an_object_that_changes_while_it_is_checked(
 
 
 def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A listing has the others; an object without its inventory is listed as such."""
+    """A listing skips an object removed meanwhile, and reports an object without an inventory."""
     Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
     where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
@@ -112,7 +112,7 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
 
 
 def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the earlier version's directory is removed; in another object it is a hard link as ever."""
+    """A file may have two names while a version is added; in another object it is a hard link."""
     reports: list[Report] = []
     other = OcflRoot(root.root)
     for module, name in ((ocfl_writer, "write_inventories"), (ocfl, "remove_tree")):
@@ -129,7 +129,7 @@ def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypat
 
 
 def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that is made for an object is empty for a moment, and so is one that an object has left."""
+    """A directory that is briefly empty during a change is not reported."""
     top = Path(root.root)
     with root.staging() as staging:
         (top / "new/x").mkdir(parents=True)
@@ -147,7 +147,7 @@ def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.Monkey
 
 
 def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is listed still, and cannot be found, is an error."""
+    """A directory that is still listed but cannot be opened is an error."""
     (Path(root.root) / "old").mkdir()
     scan = LocalStorage.scan
     old = Path(root.root) / "old"
@@ -167,7 +167,7 @@ def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeyp
 
 
 def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is an end to looking again, and then it is said."""
+    """An object that changes at every attempt is reported after a limited number of attempts."""
     folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
     (folder / "extensions/initial").mkdir(parents=True)
     check = ocfl_check.check_object
@@ -198,7 +198,7 @@ def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.Mo
 
 
 def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
-    """Errors of an object that nobody changes are reported once, whatever is ignored."""
+    """Problems of an unchanged object are reported once, whatever is ignored."""
     folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
     (folder / ".DS_Store").write_bytes(b"")
     (folder / "v1/content/extra").write_bytes(b"")
@@ -210,7 +210,7 @@ def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
 
 @pytest.mark.parametrize("digests", [False, True])
 def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
-    """Objects are put, replaced and removed all the while."""
+    """A check is clean while other runs put, replace and remove objects."""
     done = threading.Event()
     failed: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""The check of a whole storage root, and its repair."""
+"""Checking and repairing a whole storage root."""
 
 from __future__ import annotations
 
@@ -103,23 +103,23 @@ BAD: list[tuple[str, Callable[[OcflRoot], object], list[str], str]] = [
 
 @pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
 def test_each_bad_root(root: OcflRoot, change: Callable[[OcflRoot], object], expected: list[str], code: str) -> None:
-    """Exactly what is wrong is told, in words and with the specification's code, and to whoever listens."""
+    """Exactly the expected problems are reported, with OCFL codes, and passed to the listener."""
     assert root.check(digests=True).problems == []
     change(root)
-    told: list[Problem] = []
-    report = root.check(digests=True, on_problem=told.append)
+    streamed: list[Problem] = []
+    report = root.check(digests=True, on_problem=streamed.append)
     assert sorted({problem.kind for problem in report.problems}) == expected
     assert any(code == problem.code and f"({code})" in problem.message for problem in report.problems)
     assert all(problem.section == SECTIONS[problem.code] for problem in report.problems if problem.code)
-    assert told == report.problems
+    assert streamed == report.problems
     assert not report.ok
-    # The same with other threads, and in the same order.
+    # Other thread counts give the same problems in the same order.
     for threads in (1, 2):
-        assert root.check(digests=True, threads=threads).problems == told
+        assert root.check(digests=True, threads=threads).problems == streamed
 
 
 def test_ocfl_java_spelling(tmp_path: Path) -> None:
-    """Objects that ocfl-java 2.2.3 has put under layout 0003 are known by their own kind, found, and not put twice."""
+    """Objects that ocfl-java 2.2.3 stored under layout 0003 are recognised, found, and not put twice."""
     root = create(tmp_path / "root", "0003")
     identifier = "info:\u20ac/\U0001f350/\u00e9"
     root.put(identifier, source(tmp_path / "in"))
@@ -142,7 +142,7 @@ def test_ocfl_java_spelling(tmp_path: Path) -> None:
 
 
 def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
-    """Of the root each is reported, of objects the first: a program of somebody's own gives them to all."""
+    """Each unregistered extension of the root is reported, of objects only the first."""
     for name in ("0005-mutable-head", "initial", "pressmark-staging", "rocfl-staging"):
         (Path(root.root) / "extensions" / name).mkdir()
     for number in range(3):
@@ -170,7 +170,7 @@ def test_sections_of_kinds_are_those_of_their_codes() -> None:
 
 
 def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> None:
-    """Where no layout says where objects belong, two objects of one identifier are still found."""
+    """Duplicate identifiers are found in a root without a layout."""
     shutil.copytree(place(root), tmp_path / "root/copy")
     (tmp_path / "root/ocfl_layout.json").unlink()
     [problem] = OcflRoot(tmp_path / "root").check().errors
@@ -179,7 +179,7 @@ def test_identifiers_twice_without_a_layout(tmp_path: Path, root: OcflRoot) -> N
 
 
 def test_each_object_has_its_result(root: OcflRoot) -> None:
-    """In the order of the walk, also where algorithms are mixed so that files are read in several runs."""
+    """Each object's result comes in walk order, also with mixed digest algorithms."""
     root.put("info:c/4", {"a": place(root) / "v1/content/a.txt"}, fixity={"md5": {}})
     OcflRoot(root.root, algorithm="sha256", durable=False).put("info:d/5", {})
     for number in range(6, 12):
@@ -237,7 +237,7 @@ REPAIRS: list[tuple[str, Callable[[OcflRoot], object], list[str]]] = [
 
 @pytest.mark.parametrize(("change", "actions"), [case[1:] for case in REPAIRS], ids=[case[0] for case in REPAIRS])
 def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: list[str]) -> None:
-    """What can be mended is; a dry run says the same and changes nothing; a second repair finds nothing to do."""
+    """A repair fixes what it can, a dry run reports the same without changes, and a second repair finds nothing."""
     before = {name: data for name, data in tree(Path(root.root)).items() if data is not None}
     change(root)
     broken = tree(Path(root.root))
@@ -260,7 +260,7 @@ def test_repair(root: OcflRoot, change: Callable[[OcflRoot], object], actions: l
 
 
 def test_what_repair_leaves_alone(root: OcflRoot) -> None:
-    """What it cannot know stays as it is, and is reported."""
+    """Problems that a repair cannot decide stay, and are reported."""
     (place(root) / "v1/content/a.txt").write_bytes(b"changed")
     (place(root, 1) / "0=ocfl_object_1.1").write_bytes(b"something else")
     (place(root, 2) / "inventory.json.sha512").unlink()
@@ -275,7 +275,7 @@ def test_what_repair_leaves_alone(root: OcflRoot) -> None:
 
 
 def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
-    """What a version's directory has lost is not the version."""
+    """A repair keeps the directory of a version, even if its content is missing."""
     folder = place(root)
     document = json.loads((folder / "inventory.json").read_bytes())
     document["head"] = "v2"
@@ -289,7 +289,7 @@ def test_repair_keeps_the_directory_of_a_version(root: OcflRoot) -> None:
 
 @pytest.mark.usefixtures("stuck")
 def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
-    """What cannot be removed is reported, and the rest is mended all the same."""
+    """A repair reports a directory that it cannot remove and repairs the rest."""
     for name in ("a", "stuck", "z"):
         (Path(root.root) / name).mkdir()
     events: list[object] = []
@@ -302,7 +302,7 @@ def test_repair_goes_on_where_one_directory_is_refused(root: OcflRoot) -> None:
 
 
 def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object that another run removes before it is mended needs no mending."""
+    """A repair skips an object that another run has removed."""
     (place(root) / "inventory.json.sha512").unlink()
     gone = place(root)
     mend = ocfl_repair._Repair._write_sidecar
@@ -316,7 +316,7 @@ def test_repair_of_an_object_that_goes(root: OcflRoot, monkeypatch: pytest.Monke
 
 
 def test_repair_leaves_directories_of_what_is_ignored(root: OcflRoot) -> None:
-    """A directory that holds nothing but what is ignored cannot be removed: a dry run does not promise it."""
+    """A dry run does not announce the removal of a directory that holds ignored files."""
     (Path(root.root) / "empty" / "sub").mkdir(parents=True)
     (Path(root.root) / "empty" / "sub" / ".DS_Store").write_bytes(b"x")
     for dry_run in (True, False):
@@ -345,7 +345,7 @@ def test_repair_replaces_no_link_and_no_directory(root: OcflRoot) -> None:
 
 
 def test_an_empty_directory_of_extensions(tmp_path: Path) -> None:
-    """A root of a layout without parameters has none; an empty one, which a killed run may leave, is removed."""
+    """An empty extensions directory, possibly left by a killed run, is removed."""
     root = create(tmp_path / "root", "0002")
     root.put("info:x", source(tmp_path / "in"))
     assert not (tmp_path / "root/extensions").exists()

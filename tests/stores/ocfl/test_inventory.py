@@ -1,4 +1,4 @@
-"""Inventories by themselves: read, written, and held against every rule that binds them."""
+"""Inventories: reading, writing, and every validation rule."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ RULES: list[tuple[str, str, str, Change]] = [
 
 @pytest.mark.parametrize(("kind", "code", "change"), [rule[1:] for rule in RULES], ids=[rule[0] for rule in RULES])
 def test_each_rule_is_found_broken(kind: str, code: str, change: Change) -> None:
-    """An inventory that breaks a rule is told of with the specification's code, under a kind that is documented."""
+    """A violation is reported with the specification's code and a documented kind."""
     document = copy.deepcopy(GOOD)
     change(document)
     found = [(finding.kind, finding.code) for finding in inventory_findings(document, "1.1")]
@@ -241,7 +241,7 @@ def test_an_earlier_inventory_is_of_no_later_specification() -> None:
 
 
 def test_a_content_directory_is_set_by_the_first_inventory_or_none() -> None:
-    """Whichever inventory sets it: also one between the first and the newest."""
+    """The first inventory that sets contentDirectory decides, also one between the first and the newest."""
     first = {key: value for key, value in GOOD.items() if key != "contentDirectory"}
     assert unset_finding("v1", first, [first, first]) is None
     assert unset_finding("v1", GOOD, [GOOD, GOOD]) is None
@@ -252,7 +252,7 @@ def test_a_content_directory_is_set_by_the_first_inventory_or_none() -> None:
 
 
 def test_later_versions_may_add_copies_of_the_same_content() -> None:
-    """Nothing says that content is stored once: a manifest may give a digest more paths than an earlier one."""
+    """A later manifest may list more content paths for a digest than an earlier one."""
     earlier = {**copy.deepcopy(GOOD), "head": "v1", "versions": {"v1": GOOD["versions"]["v1"]}}
     del earlier["manifest"][TWO]
     newest = copy.deepcopy(GOOD)
@@ -274,7 +274,7 @@ ANYTHING = st.recursive(
 
 @given(st.sampled_from(sorted(GOOD)), ANYTHING, st.sampled_from([None, "v1", "state", "created", "user", ONE]))
 def test_no_value_confuses_the_rules(key: str, value: Any, inner: str | None) -> None:
-    """Whatever stands where something else should, the rules find words for it, and reading refuses or gives files."""
+    """Any value in any place is reported or accepted; it never raises an unexpected error."""
     document = copy.deepcopy(GOOD)
     if inner is None or not isinstance(document[key], dict):
         document[key] = value
@@ -301,7 +301,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
     TEXTS, st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS) | st.dictionaries(TEXTS, st.lists(TEXTS))), st.integers(0, 9)
 )
 def test_what_is_written_reads_back(identifier: str, others: dict[str, Any], before: int) -> None:
-    """Written inventories are JSON with an identifier that the scan finds, whatever is around it."""
+    """A written inventory is valid JSON, and the scan finds its identifier."""
     others.pop("id", None)
     items = list(others.items())
     document = dict([*items[:before], ("id", identifier), *items[before:]])
@@ -311,7 +311,7 @@ def test_what_is_written_reads_back(identifier: str, others: dict[str, Any], bef
     assert found in (None, identifier)
     if all(isinstance(value, str) and key.isascii() and key.isalpha() for key, value in items[:before]):
         assert found == identifier
-    # Not from half of it, and not from other people's spacing.
+    # A truncated inventory or other formatting is left to the full parser.
     assert scan_identifier(json.dumps(document, indent=4).encode()) in (None, identifier)
     for end in range(0, len(data), 7):
         assert scan_identifier(data[:end]) in (None, identifier)

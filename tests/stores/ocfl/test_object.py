@@ -1,4 +1,4 @@
-"""Objects on the disk, each bad in one way: what the strict check says of it, and nothing else."""
+"""Objects on disk, each with one defect, and the exact result of the strict check."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def other_algorithm(folder: Path) -> None:
 
 
 def version_between(folder: Path) -> None:
-    """Have ten more versions, the fifth of which is of an earlier specification than those around it."""
+    """Add ten versions, the fifth with an earlier specification version than its neighbours."""
     document = json.loads((folder / "inventory.json").read_bytes())
     for number in range(3, 13):
         document["head"] = f"v{number}"
@@ -106,7 +106,7 @@ def version_between(folder: Path) -> None:
     save(folder, document, head=None)
 
 
-# An earlier inventory whose content directory has another name lists its files nowhere.
+# An earlier inventory with another content directory does not list its files.
 EARLIER_CONTENT = ["history-differs", "path-malformed"]
 
 BAD: list[tuple[str, Callable[[Path], object], list[str], str]] = [
@@ -226,12 +226,12 @@ def first_inventory(folder: Path) -> dict[str, Any]:
 
 
 def earlier_fixity(folder: Path, fixity: dict[str, Any]) -> None:
-    """Have a wrong digest in the first version's inventory alone."""
+    """Put a wrong digest in the first version's inventory only."""
     save(folder / "v1", {**first_inventory(folder), "fixity": fixity}, head=None)
 
 
 def other_digest(folder: Path) -> None:
-    """Have the first version's inventory address its content by another algorithm, and wrongly so."""
+    """Give the first version's inventory another digest algorithm and wrong digests."""
     document = first_inventory(folder)
     words = {digest: f"{number:064x}" for number, digest in enumerate(document["manifest"])}
     document["manifest"] = {words[digest]: paths for digest, paths in document["manifest"].items()}
@@ -242,7 +242,7 @@ def other_digest(folder: Path) -> None:
 
 
 def digests_exchanged(folder: Path) -> None:
-    """Give the files of the first version's inventory each other's digests, in its manifest and in its state alike."""
+    """Swap the digests in the first version's inventory, in both manifest and state."""
     document = first_inventory(folder)
     one, two = document["manifest"]
     for block in (document["manifest"], document["versions"]["v1"]["state"]):
@@ -251,7 +251,7 @@ def digests_exchanged(folder: Path) -> None:
 
 
 def listed(document: dict[str, Any], path: str) -> None:
-    """Have a content path more in a manifest, beside one of the same content."""
+    """Add a content path to a manifest, beside one of the same content."""
     next(iter(document["manifest"].values())).append(path)
 
 
@@ -260,18 +260,18 @@ def copy_listed(document: dict[str, Any]) -> None:
 
 
 def copied(folder: Path) -> None:
-    """Have a copy in the first version's content that the newest manifest has, and the first has not."""
+    """Add a copy in the first version's content that only the newest manifest lists."""
     shutil.copy(folder / "v1/content/a.txt", folder / "v1/content/copy")
     rewrite(folder, copy_listed)
 
 
 def set_between(folder: Path) -> None:
-    """Have three versions, the second of which alone sets its content directory."""
+    """Make three versions of which only the second sets contentDirectory."""
     third_version(folder, lambda document: document.update(contentDirectory="content"))
 
 
 def unlisted_between(folder: Path) -> None:
-    """Have three versions, the second of whose manifests lacks a copy that the two others have."""
+    """Make three versions; the second manifest lacks a copy that the others list."""
     copied(folder)
     earlier(copy_listed)(folder)
     third_version(
@@ -283,7 +283,7 @@ def unlisted_between(folder: Path) -> None:
 
 
 def third_version(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Add a version that is as the second, and change the inventory of the second."""
+    """Add a version equal to the second, and change the second's inventory."""
     document = json.loads((folder / "inventory.json").read_bytes())
     second = copy.deepcopy(document)
     change(second)
@@ -311,7 +311,7 @@ def link_below(folder: Path, name: str) -> None:
 
 
 def no_content(folder: Path) -> None:
-    """Have an empty content directory beside what version 2 holds."""
+    """Add an empty content directory to version 2."""
     (folder / "v2/content/a.txt").unlink()
 
     def change(document: dict[str, Any]) -> None:
@@ -323,7 +323,7 @@ def no_content(folder: Path) -> None:
 
 @pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
 def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expected: list[str], code: str) -> None:
-    """Exactly the kinds of problems that it has are told, with the code, and every path lies in the object."""
+    """Exactly the expected kinds of problems are reported, with codes and with paths in the object."""
     folder = folder_of(root)
     change(folder)
     report = root.check(digests=True)
@@ -332,7 +332,7 @@ def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expec
     assert said, [found.message for found in report.problems]
     assert not re.fullmatch("[EW][0-9]{3}", code) or code in {found.code for found in said}
     for found in report.problems:
-        if found.kind == "unversioned":  # of which OCFL says nothing
+        if found.kind == "unversioned":  # not covered by OCFL
             assert found.code is None
             continue
         assert found.section == SECTIONS[found.code]
@@ -343,7 +343,7 @@ def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expec
 
 
 def test_directories_below_each_other_a_thousand_times(root: OcflRoot) -> None:
-    """There is no end to how deep Python can look."""
+    """Directories nested deeper than Python's recursion limit are checked."""
     folder = folder_of(root) / "v1/content"
     names: list[str] = []
     for _ in range(1100):
@@ -368,7 +368,7 @@ def padded(tmp_path: Path, name: str) -> OcflRoot:
 
 @pytest.mark.parametrize(("name", "following"), [("v0001", "v0002"), ("v01", "v02")])
 def test_padded_versions_may_be(tmp_path: Path, name: str, following: str) -> None:
-    """A foreign object whose versions are padded is valid, read, and goes on being padded."""
+    """A foreign object with zero-padded versions is valid, readable, and keeps its padding."""
     root = padded(tmp_path, name)
     report = root.check(digests=True)
     assert report.ok
@@ -380,7 +380,7 @@ def test_padded_versions_may_be(tmp_path: Path, name: str, following: str) -> No
 
 
 def test_padded_versions_come_to_an_end(tmp_path: Path) -> None:
-    """The numbers of padded versions begin with a zero: there is none after v09."""
+    """Two-digit zero-padded version numbers end at v09."""
     root = padded(tmp_path, "v01")
     for number in range(2, 10):
         root.put("x", source(tmp_path / str(number), {"c": b"%d" % number}), replace=True)
@@ -395,7 +395,7 @@ def test_padded_versions_come_to_an_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), os.mkdir])
 def test_an_inventory_that_is_no_file_is_not_read(root: OcflRoot, make: Callable[[Path], object]) -> None:
-    """Nobody waits for a pipe that is never written to, or reads a device without end."""
+    """A pipe or device in place of an inventory is not read."""
     folder = folder_of(root)
     (folder / "inventory.json").unlink()
     make(folder / "inventory.json")
@@ -418,7 +418,7 @@ def test_content_that_is_no_file_is_not_read(root: OcflRoot, make: Callable[[Pat
 
 @pytest.mark.parametrize("name", ["v2", "v2/content", "v2/content/a.txt"])
 def test_links_in_an_object_are_not_followed(tmp_path: Path, root: OcflRoot, name: str) -> None:
-    """What a link leads to is not given as the object's content."""
+    """A symbolic link in an object is not followed."""
     folder = folder_of(root)
     (folder / name).rename(tmp_path / "elsewhere")
     (folder / name).symlink_to(tmp_path / "elsewhere")
@@ -472,7 +472,7 @@ def moved(document: dict[str, Any]) -> None:
 
 
 def test_unreadable_content_is_no_mismatch(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be read is said to be unreadable, and the other files are verified."""
+    """Unreadable content is reported as unreadable, and the other files are verified."""
     (folder_of(root) / "v1/content/a.txt").write_bytes(b"changed")
 
     def unreadable(path: bytes, *args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Storage roots: made and opened, objects put, given and removed, and everything that is refused."""
+"""Storage roots: create and open; put, get and remove objects; and every refusal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .samples import CREATED, LAYOUTS, USER, create, kinds, source, tree
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 @pytest.mark.parametrize("word", LAYOUTS)
 def test_what_a_new_root_holds(tmp_path: Path, word: str, version: str) -> None:
-    """The three files of the specifications' hierarchies, every parameter written out; and it opens again."""
+    """A new root holds the files of the specification, with every parameter written out, and opens again."""
     chosen = LAYOUTS[word]
     folder = tmp_path / "root"
     if word.startswith("0010") and version == "1.0":
@@ -47,7 +47,7 @@ def test_what_a_new_root_holds(tmp_path: Path, word: str, version: str) -> None:
 
 
 def test_an_object_as_it_is_stored(tmp_path: Path) -> None:
-    """One version, one file for each digest, sidecars, and the digests that were known; byte by byte."""
+    """A stored object has one version, one file per digest, sidecars and the known digests, byte for byte."""
     root = create(tmp_path / "root", "0003")
     record = root.put(
         "urn:x:1", source(tmp_path / "in"), created=CREATED, message="because", fixity={"md5": {"a.txt": MD5["one"]}}
@@ -127,7 +127,7 @@ SOURCES: list[tuple[Callable[[Path], Any], dict[str, bytes]]] = [
 
 @pytest.mark.parametrize(("choose", "expected"), SOURCES)
 def test_sources(tmp_path: Path, choose: Callable[[Path], Any], expected: Mapping[str, bytes]) -> None:
-    """A file, a directory, names with files or directories, and nothing: an object without files is valid."""
+    """A source may be a file, a directory, named files or directories, or empty: an object without files is valid."""
     folder = source(tmp_path / "in")
     (folder / "empty").mkdir()
     root = create(tmp_path / "root")
@@ -137,7 +137,7 @@ def test_sources(tmp_path: Path, choose: Callable[[Path], Any], expected: Mappin
     assert kinds(root.check(digests=True)) == []
 
 
-def test_empty_directories_of_a_source_are_told_of(tmp_path: Path) -> None:
+def test_empty_directories_of_a_source_are_reported(tmp_path: Path) -> None:
     folder = source(tmp_path / "in")
     (folder / "deep/none").mkdir()
     record = create(tmp_path / "root").put("x", folder)
@@ -147,7 +147,7 @@ def test_empty_directories_of_a_source_are_told_of(tmp_path: Path) -> None:
 
 
 def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> ObjectError:
-    """Return the error of a put, and make sure that it has left nothing."""
+    """Return the error of a put, and check that it left nothing."""
     before = tree(Path(root.root))
     with pytest.raises(ObjectError) as caught:
         root.put(identifier, given, **options)
@@ -158,7 +158,7 @@ def refusal(root: OcflRoot, identifier: str, given: Any, **options: Any) -> Obje
 
 
 def test_sources_that_are_refused(tmp_path: Path) -> None:
-    """Nothing of a source is stored if something of it cannot be; the message names the file and the way out."""
+    """An unusable source is refused as a whole; the message names the file and the remedy."""
     root = create(tmp_path / "root")
     folder = source(tmp_path / "in")
     cases: list[tuple[str, Callable[[Path], object], str]] = [
@@ -208,7 +208,7 @@ def test_links_are_followed_on_request(tmp_path: Path) -> None:
 
 
 def test_places_that_are_refused(tmp_path: Path) -> None:
-    """Reserved places, places in objects, above objects, held by others, too long, and identifiers that map nowhere."""
+    """Reserved, nested, occupied and too long paths are refused, and so are identifiers without a path."""
     file = source(tmp_path / "in") / "a.txt"
     flat = create(tmp_path / "flat", "0002")
     for identifier in ("extensions", "Extensions", "extensions/x", "ocfl_layout.json", "0=ocfl_1.0", "0=x/y"):
@@ -228,7 +228,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
         flat.put(b"\xff", file)
     with pytest.raises(IdentifierError, match="not UTF-8"):
         flat.put("\udcff", file)
-    # As arguments of a call come where the locale is not UTF-8.
+    # Decoded as command line arguments are without a UTF-8 locale.
     assert flat.put("\udcc3\udca4", file).id == "ä"
     assert flat.get("\udcc3\udca4").id == "ä"
     short = create(tmp_path / "short", "0006")
@@ -245,7 +245,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
     (tmp_path / "short" / "stray").write_bytes(b"x")
     assert refusal(short, "a:stray", file).kind == "collision"
     (tmp_path / "flat" / "stray").mkdir()
-    flat.put("stray", file)  # an empty directory that somebody left is no obstacle
+    flat.put("stray", file)  # an existing empty directory does not block a put
     (tmp_path / "flat" / "full").mkdir()
     (tmp_path / "flat" / "full" / "file").write_bytes(b"x")
     assert refusal(flat, "full", file).kind == "object-inside"
@@ -255,7 +255,7 @@ def test_places_that_are_refused(tmp_path: Path) -> None:
 
 
 def test_removing_leaves_no_trace(tmp_path: Path) -> None:
-    """An object goes with the directories above it that are empty then; the others stay."""
+    """Deleting an object removes the empty directories above it and keeps the others."""
     root = create(tmp_path / "root", "0011")
     empty = tree(tmp_path / "root")
     root.put("a/b/c", source(tmp_path / "in"))
@@ -287,7 +287,7 @@ def test_an_object_with_another_inside_is_not_removed(tmp_path: Path) -> None:
 
 
 def test_replacing_makes_a_version(tmp_path: Path) -> None:
-    """The next version holds what is new; what an earlier one has is not stored again, and no link stays behind."""
+    """A replacement adds a version with only new content, and leaves no hard link."""
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "one"), created=CREATED)
     before = tree(tmp_path / "root/x")
@@ -307,7 +307,7 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
     root.put("x", {"b": tmp_path / "two/b"}, replace=True)
     assert not (tmp_path / "root/x/v3/content").exists()
     assert kinds(root.check(digests=True)) == []
-    # The same again is nothing new.
+    # An unchanged object gets no new version.
     root.put("x", {"b": tmp_path / "two/b"}, replace=True)
     assert root.get("x").inventory["head"] == "v3"
     root.put("y", {"b": tmp_path / "two/b"}, replace=True)
@@ -319,7 +319,7 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
 def test_a_version_leaves_out_no_directory_that_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
-    """Whichever look at it fails, the check's or the one before it is taken over, the object stays as it was."""
+    """An unreadable directory fails the update and leaves the object unchanged, whichever read fails."""
     root = create(tmp_path / "root", "0002")
     root.put("x", source(tmp_path / "one", {"a": b"a", "sub/b": b"b"}))
     before = tree(tmp_path / "root/x")
@@ -355,7 +355,7 @@ def test_a_bad_object_gets_no_version(tmp_path: Path) -> None:
 
 
 def test_extension_0011_inside_objects(tmp_path: Path) -> None:
-    """Logical paths stay as they are, content paths are clean, and the object says how they were mapped."""
+    """Logical paths are unchanged, content paths are cleaned, and the object records the layout."""
     clean = DirectClean(max_path_segment_len=40)
     root = create(tmp_path / "root", "0002", content_paths=clean)
     names = {"~ what? is*this": b"a", "x" * 300: b"b", "tab\tnew\nline": b"c"}
@@ -404,7 +404,7 @@ def test_roots_are_not_made_over_something(tmp_path: Path) -> None:
         create(tmp_path / "full/file")
     with pytest.raises(StoreError, match="not supported; use one of"):
         create(tmp_path / "new", version="2.0")
-    # What a killed creation has left is no obstacle.
+    # Leftovers of a killed creation do not block it.
     (tmp_path / "root/0=ocfl_1.1").unlink()
     assert create(tmp_path / "root", "0004").check().problems == []
 
@@ -435,7 +435,7 @@ LAYOUT_FILES: list[tuple[str, bytes, str, str]] = [
     ("data", "words", "kind"), [case[1:] for case in LAYOUT_FILES], ids=[case[0] for case in LAYOUT_FILES]
 )
 def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, kind: str) -> None:
-    """Walking and checking work and tell of it; whatever needs the layout is refused, and says why."""
+    """An unknown layout is reported; walk and check work, and operations that need the layout are refused."""
     root = create(tmp_path / "root")
     root.put("x:1", source(tmp_path / "in"))
     path = tmp_path / "root/ocfl_layout.json"
@@ -509,7 +509,7 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The object is not there, nor anything of it; the error says what to do; and the next put succeeds."""
+    """A full disk leaves nothing of the object, the error names the remedy, and the next put succeeds."""
     root = create(tmp_path / "root")
     folder = source(tmp_path / "in", {"a": b"x" * 100_000, "b": b"y"})
     real, left = os.write, 50_000
@@ -532,7 +532,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("sign", ["0=ocfl_object_1.1", "inventory.json"])
 def test_no_object_in_what_may_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str) -> None:
-    """Where nobody can say whether a directory above is an object, nothing is put below it."""
+    """A put below a directory that may be an object is refused if that cannot be determined."""
     root = create(tmp_path / "root", "0002")
     folder = tmp_path / "root/a"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""What OCFL is does not depend on where a root is kept: walk, check and objects with a storage in memory."""
+"""Walk, check and objects work on any storage, shown with one in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .samples import create, kinds, source
 
 
 class MemoryStorage:
-    """The files of a directory, as they were when it was loaded."""
+    """The files of a directory as they were when it was loaded."""
 
     def __init__(self, folder: Path) -> None:
         self.files = {os.fsencode(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -84,7 +84,7 @@ class MemoryStorage:
 
 
 def test_a_root_in_memory(tmp_path: Path) -> None:
-    """Nothing but the storage is asked for what is in a root: its directory is gone."""
+    """A root in memory is read only through its storage: the directory is deleted."""
     root = create(tmp_path / "root")
     identifiers = ["info:a/1", "info:a/2", "info:b/3"]
     for identifier in identifiers:
@@ -115,7 +115,7 @@ def test_a_root_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links and named pipes")
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
-    """A link is not followed, and a named pipe not waited for."""
+    """A symbolic link is not followed, and a named pipe is not opened."""
     (tmp_path / "file").write_bytes(b"data")
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "pipe")

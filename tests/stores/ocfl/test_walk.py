@@ -1,4 +1,4 @@
-"""Walking a storage root: exactly what was put in, in one order, whatever the threads, and every file accounted for."""
+"""Walking a storage root returns every object once, in a fixed order, and accounts for every file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = {"collision", "exists", "object-inside", "reserved", "bad-name"}
 @settings(max_examples=20)
 @given(data=st.data())
 def test_what_is_put_in_comes_back(word: str, data: st.DataObject) -> None:
-    """The walk gives exactly the identifiers that were stored; all is valid; and all can be removed."""
+    """The walk returns exactly the stored identifiers, the root is valid, and every object can be deleted."""
     common = st.one_of(
         clean_texts(), st.sampled_from(["a", "a/b", "A", "a:b", "x:a", "extensions", "a/b/v1/content/c"])
     )
@@ -67,7 +67,7 @@ def test_what_is_put_in_comes_back(word: str, data: st.DataObject) -> None:
 
 
 def big(tmp_path: Path) -> OcflRoot:
-    """A storage root with some hundred objects at several depths."""
+    """A storage root with a few hundred objects at several depths."""
     root = create(tmp_path / "root", "0011")
     file = source(tmp_path / "in") / "a.txt"
     chosen = random.Random(1)
@@ -83,7 +83,7 @@ def big(tmp_path: Path) -> OcflRoot:
 def test_order_does_not_depend_on_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, siblings: int, budget: int, ahead: int, depth: int
 ) -> None:
-    """Nor on how the work is cut into pieces."""
+    """The order of the walk does not depend on threads or on chunks."""
     root = big(tmp_path)
     expected = sorted(
         (path.relative_to(root.root).parent for path in Path(root.root).rglob("0=ocfl_object_1.1")),
@@ -96,7 +96,7 @@ def test_order_does_not_depend_on_threads(
 
 
 def test_a_walk_may_be_left(tmp_path: Path) -> None:
-    """Whoever has seen enough stops, and no thread stays behind."""
+    """An abandoned walk leaves no thread behind."""
     root = big(tmp_path)
     walk = root.objects(threads=3)
     assert next(walk).id is not None
@@ -104,7 +104,7 @@ def test_a_walk_may_be_left(tmp_path: Path) -> None:
 
 
 def test_deep_hierarchies(tmp_path: Path) -> None:
-    """As deep as paths go; Python's stack is not what ends it."""
+    """A hierarchy as deep as paths allow is walked; Python's recursion limit does not apply."""
     root = create(tmp_path / "root", "0002")
     identifier = "/".join("d" for _ in range(700))
     root.put(identifier, source(tmp_path / "in") / "a.txt")
@@ -116,7 +116,7 @@ def test_deep_hierarchies(tmp_path: Path) -> None:
 
 
 def accounted(root: OcflRoot) -> dict[str, list[str]]:
-    """Return the files of the hierarchy by who accounts for them, and make sure that it is exactly one."""
+    """Return the owner of each file, and check that it has exactly one."""
     stray: list[Problem] = []
     records = list(root.objects(on_problem=stray.append))
     objects = {record.path for record in records}
@@ -140,7 +140,7 @@ def accounted(root: OcflRoot) -> dict[str, list[str]]:
 
 
 def test_every_file_is_accounted_for(tmp_path: Path) -> None:
-    """By exactly one object or one problem, in a root with everything in it that should not be."""
+    """Every file belongs to exactly one object or problem, in a root with every kind of stray file."""
     root = create(tmp_path / "root", "0002")
     folder = tmp_path / "root"
     given = source(tmp_path / "in")
@@ -186,7 +186,7 @@ def test_every_file_is_accounted_for(tmp_path: Path) -> None:
 
 
 def test_identifiers_that_cannot_be_read(tmp_path: Path) -> None:
-    """The object is given without an identifier, and with the reason."""
+    """An object with an unreadable identifier is listed without one, with the reason."""
     root = create(tmp_path / "root", "0002")
     for identifier in ("a", "b", "c", "d", "e"):
         root.put(identifier, source(tmp_path / "in"))
@@ -208,7 +208,7 @@ def test_identifiers_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_identifiers_far_down_in_an_inventory(tmp_path: Path) -> None:
-    """Keys may have any order, and values may look like keys."""
+    """The identifier is found in any position, and not confused with values that look like keys."""
     root = create(tmp_path / "root", "0002")
     root.put("a", source(tmp_path / "in", {'"id": "x"': b"1", "id": b"2"}), message='{"id": "y"} \\" ')
     for order in (sorted, lambda keys: sorted(keys, reverse=True)):

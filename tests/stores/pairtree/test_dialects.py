@@ -1,4 +1,4 @@
-"""Trees that other programs have written: recognised, and read in their dialect."""
+"""Trees of other programs are recognised and read in their dialect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("dialect", WRITTEN)
 def test_what_the_programs_write(dialect: str) -> None:
-    """Paths are those that the program writes, and are recognised; read back where that is one identifier's."""
+    """Paths of the program are recognised, and read back where they are unambiguous."""
     for identifier, path in WRITTEN[dialect].items():
         assert dialects.path(dialect, identifier) == path
         assert dialect in dialects.recognised(path)
@@ -39,7 +39,7 @@ def test_what_the_programs_write(dialect: str) -> None:
 
 @given(st.sampled_from(dialects.DIALECTS), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
-    """What is read back is what was written; a path that more than one identifier has is refused."""
+    """A path is read back as the identifier that was written; an ambiguous path is refused."""
     path = dialects.path(dialect, identifier)
     try:
         assert dialects.read(dialect, path) == identifier
@@ -62,14 +62,14 @@ def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
     ],
 )
 def test_what_no_such_program_writes(dialect: str, path: str, kind: str) -> None:
-    """A path that the dialect does not have is refused."""
+    """A path that is not possible in the dialect is refused."""
     with pytest.raises(dialects.DialectError) as caught:
         dialects.read(dialect, path)
     assert caught.value.kind == kind
 
 
 def test_trees(tree: Tree) -> None:
-    """A tree is tested for its dialect, and read in it."""
+    """The dialect of a tree is detected, and the tree is read in it."""
     base = tree("ab/foo/x", "a^/9d/b/foo/x", "\u00e9/foo/x", "c\\/d/foo/x", "^z/foo/x", "^a/foo/x")
     store = PairtreeStore(base)
     assert store.dialects() == {"caltech": 1, "spec": 2, "unknown": 1, "unpadded-hex": 2, "unt": 3}

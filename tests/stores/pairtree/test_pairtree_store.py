@@ -1,4 +1,4 @@
-"""Pairtrees made, filled, read and emptied again."""
+"""Pairtrees: create, put, get, delete."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def ids(store: PairtreeStore) -> list[str | None]:
     return [record.id for record in store.objects()]
 
 
-# --- making and opening -----------------------------------------------------------------------------------------------
+# --- creating and opening ---------------------------------------------------------------------------------------------
 
 
 def test_create(tmp_path: Path) -> None:
-    """The initiation files are the specification's, and the prefix is read back as it was given."""
+    """The initiation files follow the specification, and the prefix is read back exactly."""
     store = stores.create("pairtree", tmp_path / "a" / "b", prefix="http://n2t.info/ark:/13030/xt2", durable=False)
     assert isinstance(store, PairtreeStore)
     base = tmp_path / "a" / "b"
@@ -64,7 +64,7 @@ def test_create(tmp_path: Path) -> None:
 
 
 def test_create_by_layout(tmp_path: Path) -> None:
-    """A layout's prefix and encapsulation are the store's; another kind of layout is refused."""
+    """The store uses the layout's prefix and encapsulation; another kind of layout is refused."""
     layout = Pairtree("p:", "fixed:thingy")
     store = PairtreeStore.create(tmp_path / "a", layout)
     assert (store.prefix, store.layout) == ("p:", layout)
@@ -73,7 +73,7 @@ def test_create_by_layout(tmp_path: Path) -> None:
 
 
 def test_create_beside_the_prefix_of_another(tmp_path: Path) -> None:
-    """The prefix of a tree whose root is missing is not written anew."""
+    """An existing prefix file of a tree without a root is not overwritten."""
     write(tmp_path, {"tree/pairtree_prefix": b"a:"})
     for prefix in ("", "b:"):
         with pytest.raises(StoreError, match="pairtree_root is missing"):
@@ -84,7 +84,7 @@ def test_create_beside_the_prefix_of_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefix", [" a", "a\n", "a\nb", "\ufeffa", "a\0", "a" * 5000, "\ud800"])
 def test_prefixes_that_would_not_read_back(tmp_path: Path, prefix: str) -> None:
-    """A prefix that would be read as another is not written, and nothing is made."""
+    """A prefix that would be read back differently is refused, and nothing is created."""
     with pytest.raises(StoreError):
         PairtreeStore.create(tmp_path / "a", prefix=prefix)
     assert os.listdir(tmp_path) == []
@@ -96,7 +96,7 @@ def test_prefixes_that_would_not_read_back(tmp_path: Path, prefix: str) -> None:
     [(b"", ""), (b"a\n", "a"), (b"\xef\xbb\xbf a:b/\r\n", "a:b/"), ("é\t".encode(), "é")],
 )
 def test_prefixes_as_they_are_found(tree: Tree, data: bytes, prefix: str) -> None:
-    """A BOM and white space at either end are not the prefix's (rule A8)."""
+    """A BOM and surrounding white space are not part of the prefix (rule A8)."""
     assert PairtreeStore(tree("ab/foo/x", pairtree_prefix=data)).prefix == prefix
 
 
@@ -110,7 +110,7 @@ def test_prefixes_as_they_are_found(tree: Tree, data: bytes, prefix: str) -> Non
     ],
 )
 def test_prefixes_that_are_none(tree: Tree, data: bytes, reason: str) -> None:
-    """What is no prefix is refused when the store is opened, in a line that names the file."""
+    """An invalid prefix file is refused on opening, with its name in the message."""
     with pytest.raises(StoreError, match=reason) as caught:
         PairtreeStore(tree("ab/foo/x", pairtree_prefix=data))
     assert "pairtree_prefix" in str(caught.value)
@@ -118,7 +118,7 @@ def test_prefixes_that_are_none(tree: Tree, data: bytes, reason: str) -> None:
 
 
 def test_a_prefix_that_is_a_directory(tree: Tree) -> None:
-    """A directory by the prefix's name is refused."""
+    """A directory in place of the prefix file is refused."""
     base = tree("ab/foo/x")
     (base / "pairtree_prefix").mkdir()
     with pytest.raises(StoreError, match="directory"):
@@ -126,7 +126,7 @@ def test_a_prefix_that_is_a_directory(tree: Tree) -> None:
 
 
 def test_options(store: PairtreeStore) -> None:
-    """Options that are none are refused."""
+    """Invalid options are refused."""
     with pytest.raises(ValueError, match="links='maybe'"):
         PairtreeStore(store.root, links="maybe")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="dialect='klingon'"):
@@ -136,13 +136,13 @@ def test_options(store: PairtreeStore) -> None:
     assert repr(store) == f"<PairtreeStore {store.root!r}>"
 
 
-# --- in and out -------------------------------------------------------------------------------------------------------
+# --- put and get ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=settings.default.max_examples // 4)  # each makes two stores
+@settings(max_examples=settings.default.max_examples // 4)  # each creates two stores
 @given(st.lists(strategies.identifiers().filter(lambda one: 0 < len(one) < 200), max_size=8, unique=True))
 def test_what_is_put_in_comes_back(implementations: list[Implementation], given_ids: list[bytes]) -> None:
-    """Hostile identifiers, one a prefix of another or not: all are listed, have their own file, and can be removed."""
+    """Hostile identifiers, also prefixes of each other, are listed with their own files and can be deleted."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as folder:
             store = PairtreeStore.create(os.path.join(folder, "store"), durable=False)
@@ -161,7 +161,7 @@ def test_what_is_put_in_comes_back(implementations: list[Implementation], given_
 
 
 def test_sources(store: PairtreeStore, tmp_path: Path) -> None:
-    """An object is made of a file, a directory with all that is in it, or names and files."""
+    """A source may be a file, a directory with its content, or named files."""
     write(tmp_path / "in", {"a": b"1", "b/c": b"2", b"b/\xff": b"3", "empty/": None})
     (tmp_path / "link").symlink_to("in/a")
     assert store.put("one", tmp_path / "in" / "a").encapsulation == "one"
@@ -186,7 +186,7 @@ def test_sources(store: PairtreeStore, tmp_path: Path) -> None:
     ],
 )
 def test_bad_names(store: PairtreeStore, tmp_path: Path, name: str, kind: str) -> None:
-    """A name that leads out of the object, or that no file can have, is refused; nothing is stored."""
+    """A file name that is invalid or leads out of the object is refused; nothing is stored."""
     write(tmp_path, {"f": b"x"})
     with pytest.raises(ObjectError) as caught:
         store.put("id", {name: tmp_path / "f"})
@@ -197,7 +197,7 @@ def test_bad_names(store: PairtreeStore, tmp_path: Path, name: str, kind: str) -
 
 @pytest.mark.parametrize("name", ["", "ab", "\udcc3\udca4b", ".", "..", "../../../x", "a/b", "pairtree_x", "nul\0x"])
 def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: str) -> None:
-    """A name by which a directory would not be the object's, or lead out of the tree, is refused; nothing is stored."""
+    """A directory name that is ambiguous or leads out of the tree is refused; nothing is stored."""
     write(tmp_path, {"given/f": b"x"})
     before = snapshot(tmp_path)
     for call in (store.put, store.adopt):
@@ -208,7 +208,7 @@ def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: st
 
 
 def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
-    """What is not there, links and pipes are refused with their name; links may be followed."""
+    """Missing files, symbolic links and pipes are refused by name; links may be followed."""
     write(tmp_path / "in", {"a": b"1"})
     (tmp_path / "in" / "link").symlink_to("a")
     with pytest.raises(ObjectError, match="link: symbolic link not followed; follow links") as caught:
@@ -229,7 +229,7 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
-    """The message does not blame the file system's case for names that the caller gave twice."""
+    """A name given twice by the caller is reported as such, not as a case collision."""
     write(tmp_path, {"one": b"1"})
     with pytest.raises(ObjectError, match="name collision") as caught:
         store.put("x", {"a": tmp_path / "one", "a/b": tmp_path / "one"})
@@ -237,7 +237,7 @@ def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_a_source_that_is_too_deep(store: PairtreeStore, tmp_path: Path) -> None:
-    """What goes deeper than Python's stack is refused with a line, and nothing of it is left behind."""
+    """A source nested deeper than Python's recursion limit is refused, and leaves nothing."""
     top = tmp_path / "deep"
     for depth in range(1, sys.getrecursionlimit() + 100):
         (top / "/".join("d" * depth)).mkdir(parents=depth == 1)
@@ -247,12 +247,12 @@ def test_a_source_that_is_too_deep(store: PairtreeStore, tmp_path: Path) -> None
             store.put("x", top)
         assert caught.value.kind == "source"
         assert sorted(os.listdir(store.root)) == ["pairtree_root", "pairtree_version0_1"]
-    finally:  # pytest could not
+    finally:  # pytest cannot remove it
         remove_tree(os.fsencode(top))
 
 
 def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
-    """An object is not replaced unless that is asked for, and keeps the name of its directory then."""
+    """An object is replaced only on request, and its directory keeps its name."""
     write(tmp_path, {"f": b"1", "g": b"2"})
     store.put("ab", tmp_path / "f")
     with pytest.raises(ObjectError, match="replace it, or remove it first") as caught:
@@ -265,7 +265,7 @@ def test_replacing(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_deleting(store: PairtreeStore, tmp_path: Path) -> None:
-    """One object goes, those above and below it stay, and so do reserved names and the root."""
+    """Deleting an object keeps objects above and below it, reserved names and the root."""
     write(tmp_path, {"f": b"1"})
     for identifier in ("ab", "abcd", "abcdef", "abc", "xy"):
         store.put(identifier, tmp_path / "f")
@@ -288,7 +288,7 @@ def test_deleting(store: PairtreeStore, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("identifier", ["", b""])
 def test_the_empty_identifier(store: PairtreeStore, tmp_path: Path, identifier: str | bytes) -> None:
-    """No operation takes the empty identifier, which would be the root (rule A7)."""
+    """Every operation refuses the empty identifier, which would map to the root (rule A7)."""
     write(tmp_path, {"f": b"1"})
     write(Path(store.root), {"pairtree_root/foo/x": b""})
     for action in (store.get, store.delete, lambda one: store.put(one, tmp_path / "f", replace=True)):
@@ -298,7 +298,7 @@ def test_the_empty_identifier(store: PairtreeStore, tmp_path: Path, identifier: 
 
 
 def test_reading_what_is_not_encapsulated(tree: Tree) -> None:
-    """An object that is not properly encapsulated has the files in its last directory, and not the shorties there."""
+    """An improperly encapsulated object has the files of its last directory, without shorties."""
     store = PairtreeStore(tree("be/nt/README.txt", "be/nt/sub/x", "be/nt/ef/foo/y", "be/nt/pairtree_z", "zz/z/ab/c"))
     assert files(store, "bent") == {"README.txt": b"x", "sub/x": b"x"}
     assert files(store, "bentef") == {"y": b"x"}
@@ -312,7 +312,7 @@ def test_reading_what_is_not_encapsulated(tree: Tree) -> None:
 
 
 def test_records_lead_to_their_objects(tree: Tree) -> None:
-    """Every record's object can be had, also where the identifier does not lead to it."""
+    """Every record opens its object, even if the identifier maps elsewhere."""
     store = PairtreeStore(tree("^2/A/foo/x", "^r/oo/foo/y", "top"))
     assert [[name for name, _ in store.locate(record).files()] for record in store.objects()] == [["top"], ["x"], ["y"]]
     with pytest.raises(ObjectError):
@@ -320,7 +320,7 @@ def test_records_lead_to_their_objects(tree: Tree) -> None:
 
 
 def test_moving_an_encapsulating_link(tree: Tree, tmp_path: Path) -> None:
-    """Of an encapsulating directory that is a link, the link is deleted or replaced; what it leads to stays."""
+    """If the encapsulating directory is a link, the link is deleted or replaced; its target stays."""
     base = tree("xx/foo/x")
     write(tmp_path / "volume", {"x": b"1"})
     write(tmp_path, {"new": b"2"})
@@ -341,7 +341,7 @@ def test_moving_an_encapsulating_link(tree: Tree, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
-    """Where links are refused, nothing is given, put or removed behind one, and none that may go on is moved."""
+    """If links are refused, nothing is read, written or removed behind one, and a link in the path is not moved."""
     base = tree("ab/foo/x", "ab/one")
     write(tmp_path / "elsewhere", {"ef/bar/x": b"theirs"})
     (base / "pairtree_root" / "ab" / "cd").symlink_to(tmp_path / "elsewhere")
@@ -368,7 +368,7 @@ def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_names_of_256_bytes(store: PairtreeStore, tmp_path: Path) -> None:
-    """The encapsulating directory of a long identifier has another name; one too long for any path is refused."""
+    """A long identifier gets a shortened encapsulating directory; a path that is too long is refused."""
     write(tmp_path, {"f": b"1"})
     assert store.put("x" * 256, tmp_path / "f").encapsulation == "obj"
     assert store.put("\u00e9" * 85, tmp_path / "f").encapsulation == "obj"
@@ -380,11 +380,11 @@ def test_names_of_256_bytes(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the file system has one name for both cases, an identifier in the other case is refused."""
+    """On a case-insensitive file system, an identifier that differs only in case is refused."""
     write(tmp_path, {"f": b"1"})
     store.put("abcd", tmp_path / "f")
     tree = Path(store.root) / "pairtree_root"
-    # A file system that folds case finds "AB" where "ab" is, and lists "ab".
+    # A case-insensitive file system finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
     monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"AB", b"ab")))
@@ -398,7 +398,7 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
 
 
 def test_a_file_in_the_way(tree: Tree, tmp_path: Path) -> None:
-    """A file where the ppath goes on is a collision, not a crash."""
+    """A file in the middle of the ppath is a collision."""
     base = tree("ab")
     write(tmp_path, {"f": b"1"})
     with pytest.raises(ObjectError, match="repair the store first") as caught:
@@ -406,7 +406,7 @@ def test_a_file_in_the_way(tree: Tree, tmp_path: Path) -> None:
     assert caught.value.kind == "collision"
 
 
-# --- several at once --------------------------------------------------------------------------------------------------
+# --- concurrency ------------------------------------------------------------------------------------------------------
 
 AT_ONCE = """
 import sys
@@ -433,7 +433,7 @@ assert done
 
 
 def test_two_processes_at_once(store: PairtreeStore, tmp_path: Path) -> None:
-    """Two processes put, replace and delete the same objects: each is there whole or not at all, at every moment."""
+    """During concurrent changes by two processes, each object is complete or absent at every moment."""
     write(tmp_path / "in", {"a": b"1" * 1000, "b/c": b"2" * 1000})
     package = str(Path(pressmark.__file__).parent.parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
@@ -445,7 +445,7 @@ def test_two_processes_at_once(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_two_threads_at_once(store: PairtreeStore, tmp_path: Path) -> None:
-    """One store object may be used by several threads: one of two that put the same object gets an error."""
+    """Threads may share a store object: of two that put the same object, one gets an error."""
     write(tmp_path, {"f": b"1"})
     outcomes: list[str] = []
 
@@ -468,7 +468,7 @@ def test_two_threads_at_once(store: PairtreeStore, tmp_path: Path) -> None:
 
 
 def test_texts() -> None:
-    """Names on the disk are UTF-8 whatever the locale is, and what is not is kept."""
+    """Names on disk are UTF-8 in any locale, and other bytes are preserved."""
     assert encode_fs("\u00e9\udcff") == b"\xc3\xa9\xff"
     assert decode_fs(b"\xc3\xa9\xff") == "\u00e9\udcff"
 
@@ -476,7 +476,7 @@ def test_texts() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 @pytest.mark.parametrize("beside", [["ab/obj/f"], ["ab/one", "ab/two"], ["ab/pairtree_pressmark-obj/f"], ["ab/"]])
 def test_a_branch_that_is_not_mounted(tree: Tree, tmp_path: Path, beside: list[str]) -> None:
-    """A change of the object above does not take the link to the branch along, nor does a repair."""
+    """Neither a change of the object above nor a repair moves a link to an unmounted branch."""
     base = tree()
     root = base / "pairtree_root"
     write(tmp_path, {"volume/obj/g": b"below", "in/f": b"new"})

@@ -1,4 +1,4 @@
-"""Repair: every object into one directory, no byte and no identifier changed, and nothing twice."""
+"""A repair gathers every object in one directory, and keeps every byte and identifier."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kinds(store: PairtreeStore) -> list[str]:
 
 
 def files(store: PairtreeStore) -> dict[str, dict[str, bytes]]:
-    """Return place -> name -> content; the names are those below the object's own directory."""
+    """Return place -> name -> content; names are relative to the object's own directory."""
     return {
         record.path: {name: Path(os.fsdecode(path)).read_bytes() for name, path in store.locate(record).files()}
         for record in store.objects()
@@ -39,7 +39,7 @@ def files(store: PairtreeStore) -> dict[str, dict[str, bytes]]:
 
 
 def test_the_specification(tree: Tree) -> None:
-    """The split end of section 2 is repaired as it is drawn there."""
+    """The split end of section 2 of the specification is repaired as drawn there."""
     base = tree("be/nt/README.txt", "be/nt/report.pdf", "be/nt/ef/foo/x")
     events: list[object] = []
     report = PairtreeStore(base).repair(on_event=events.append)
@@ -53,7 +53,7 @@ def test_the_specification(tree: Tree) -> None:
 
 
 def test_what_is_moved_and_what_stays(tree: Tree) -> None:
-    """All improper cases are repaired; reserved names, shorties and an object at the root stay where they are."""
+    """Every improper object is repaired; reserved names, shorties and an object at the root stay."""
     names = (
         *(
             "ab",
@@ -92,7 +92,7 @@ def test_what_is_moved_and_what_stays(tree: Tree) -> None:
 @settings(max_examples=settings.default.max_examples // 2)
 @given(TREES)
 def test_any_tree(tree: dict[bytes, object]) -> None:
-    """Whatever the tree: places, identifiers and bytes stay, all that has a ppath is encapsulated, twice is once."""
+    """In any tree, identifiers and bytes are kept, every object is encapsulated, and repair is idempotent."""
     with tempfile.TemporaryDirectory() as folder:
         build(os.path.join(os.fsencode(folder), b"pairtree_root"), tree)
         store = PairtreeStore(folder, durable=False)
@@ -108,7 +108,7 @@ def test_any_tree(tree: dict[bytes, object]) -> None:
 
 
 def test_ignored_names_stay(tree: Tree) -> None:
-    """What is ignored is neither moved nor a reason to move anything."""
+    """Ignored names are not moved and cause no move."""
     base = tree("ab/foo/x", "ab/.DS_Store", "cd/one", "cd/two", "cd/.DS_Store")
     PairtreeStore(base).repair(ignore=[".DS_Store"])
     root = base / "pairtree_root"
@@ -118,7 +118,7 @@ def test_ignored_names_stay(tree: Tree) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_links(tree: Tree, tmp_path: Path) -> None:
-    """Links of the object still lead where they led; where that cannot be, the object is left as it is."""
+    """Links of an object keep their targets; if that is impossible, the object is not changed."""
     base = tree("ab/one", "ab/two", "cd/one", "cd/sub/x", "ef/foo/x")
     root = base / "pairtree_root"
     write(tmp_path, {"outside": b"o"})
@@ -146,7 +146,7 @@ def test_links(tree: Tree, tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: bool) -> None:
-    """What is empty and cannot be removed remains to be told."""
+    """An empty directory that cannot be removed is still reported."""
     base = tree("xy/foo/x")
     (tmp_path / "empty").mkdir()
     (base / "pairtree_root" / "ab").symlink_to(tmp_path / "empty")
@@ -159,7 +159,7 @@ def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: b
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
-    """Nothing is moved to where a link leads that stands where a repair would gather the names."""
+    """Nothing is moved through a link that stands where the repair gathers names."""
     base = tree("ab/one", "ab/two", "cd/one", "cd/two")
     (tmp_path / "theirs").mkdir()
     (base / "pairtree_root" / "ab" / "pairtree_pressmark-obj").symlink_to(tmp_path / "theirs")
@@ -173,8 +173,8 @@ def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told of, and the others are repaired all the same."""
-    # A name has come again since the repair was interrupted.
+    """A refused object is reported, and the others are repaired."""
+    # A name appeared again after the repair was interrupted.
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
     before = snapshot(base / "pairtree_root" / "ab")
     store = PairtreeStore(base)
@@ -207,7 +207,7 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a directory that was removed it is not said that it is empty, but that the one above it had to stay."""
+    """A removed directory is not reported as empty; the parent that cannot be removed is."""
     store = PairtreeStore(tree("ab/cd/ef/"))
     rmdir = os.rmdir
 
@@ -225,7 +225,7 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
 def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """What has gone since it was looked at needs no repair."""
+    """A dry run ignores what another run removes meanwhile."""
     store = PairtreeStore(tree(name))
     items = Walk.items
 
@@ -239,7 +239,7 @@ def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.Monke
 
 
 def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stops every repair ends this one, in a line."""
+    """A failure to create the staging directory ends the repair with a one-line error."""
 
     def refused(_folder: bytes) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", b"pairtree_pressmark")
@@ -250,7 +250,7 @@ def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch
 
 
 def test_interrupted_changes(tree: Tree) -> None:
-    """What a killed run has left in an object's directory is finished, and read as a whole until then."""
+    """The next repair finishes a killed run's change, and until then the object reads as a whole."""
     base = tree(
         *("ab/pairtree_pressmark-obj/one", "ab/two", "cd/pairtree_pressmark-obj/one"),
         *("ef/pairtree_pressmark-old/foo/x", "gh/pairtree_pressmark-old/foo/x", "gh/foo/y"),
@@ -285,7 +285,7 @@ def test_interrupted_changes(tree: Tree) -> None:
 def test_an_interrupted_replacement_beside_other_names(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stray: str
 ) -> None:
-    """What lies beside an object whose replacing was interrupted is not taken for the new one: the old one stays."""
+    """Other files beside an interrupted replacement are not mistaken for the new object; the old one stays."""
     base = tree("ab/foo/x", f"ab/{stray}")
     write(tmp_path, {"new": b"new"})
 
@@ -308,7 +308,7 @@ def test_an_interrupted_replacement_beside_other_names(
 
 
 def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads where names cannot be exchanged finds the new object that appears between two looks."""
+    """Without an atomic exchange, a reader finds the new object that appears between two reads."""
     base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
     place = base / "pairtree_root" / "ab"
     os.rename(place / "other", base / "new")
@@ -324,7 +324,7 @@ def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.Mon
 
 
 def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has seen the old object in its place, and then aside, has not seen two."""
+    """An old object seen first in place and then put aside is not counted twice."""
     place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
     replaced = pairtree_reader.replaced_names
 
@@ -338,7 +338,7 @@ def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pyte
 
 
 def test_other_dialects_are_not_changed(tree: Tree) -> None:
-    """A tree that is read in another program's dialect is not written to."""
+    """A tree in another program's dialect is not changed."""
     store = PairtreeStore(tree("ab/x"), dialect="unt")
     assert store.repair(dry_run=True).counts["repaired"] == 1
     for action in (store.repair, lambda: store.put("a", "x"), lambda: store.delete("ab")):
@@ -347,7 +347,7 @@ def test_other_dialects_are_not_changed(tree: Tree) -> None:
 
 
 def test_texts_of_events(tree: Tree) -> None:
-    """Paths in events are octets, as in problems."""
+    """Paths in events are bytes, as in problems."""
     events: list[object] = []
     PairtreeStore(tree(b"\xff/x")).repair(dry_run=True, on_event=events.append)
     assert [decode_fs(event.path) for event in events if isinstance(event, RepairStep)] == ["pairtree_root/\udcff"]

@@ -1,4 +1,4 @@
-"""The scan of plain directories: both implementations give the same, and defer the same."""
+"""The scan of plain directories: both implementations return the same results and defer the same names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def scanned(
 
 
 def test_what_is_plain(implementation: Implementation, tree: Tree) -> None:
-    """One directory that ends it, with or without those that go on, is plain; all else is given back."""
+    """A ppath that ends in one directory is plain; everything else is deferred."""
     base = tree(
         *("ab/foo/x", "ab/cd/bar/x", "ab/e/objects/x", "ab/e2/", "fi/x", "re/pairtree/x", "sp/one/x", "sp/two/x"),
         *("mo/r/ab/x", "na/\u00e9/foo/x", "lo/\u00e9\u00e9\u00e9\u00e9\u00e9/x", "a" * 2 + "/" + "n" * 255 + "/x"),
@@ -48,7 +48,7 @@ def test_what_is_plain(implementation: Implementation, tree: Tree) -> None:
 
 
 def test_budget(implementation: Implementation, tree: Tree) -> None:
-    """What is not read within the budget is given back, in its order, and goes on from there."""
+    """Names beyond the budget are returned in order, and the scan can continue from there."""
     root = os.fsencode(tree(*(f"{n:02}/{n:02}/foo/x" for n in range(40))) / "pairtree_root")
     paths = sorted(os.listdir(root))
     whole, _ = scanned(implementation, root, paths)
@@ -68,7 +68,7 @@ def test_budget(implementation: Implementation, tree: Tree) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 @pytest.mark.parametrize("follow", [True, False])
 def test_links(implementation: Implementation, tree: Tree, follow: bool) -> None:
-    """A long name that leads to a directory ends a ppath where links are followed; all other links are deferred."""
+    """With followed links, a long name that links to a directory ends a ppath; other links are deferred."""
     base = tree("xx/foo/x")
     root = base / "pairtree_root"
     for name, link, target in (
@@ -84,7 +84,7 @@ def test_links(implementation: Implementation, tree: Tree, follow: bool) -> None
 
 
 def test_many_names(implementation: Implementation, tree: Tree) -> None:
-    """More names than one read of the directory gives, sorted."""
+    """More names than one read of the directory returns are sorted."""
     names = [f"{number:03x}"[:2] + "/" for number in range(0, 4096, 16)] + [f"{c}/" for c in "abcdef"]
     root = os.fsencode(tree(*(f"zz/{name}" for name in names)) / "pairtree_root")
     found, rest = scanned(implementation, root, [b"zz"], budget=1)

@@ -1,4 +1,4 @@
-"""The walk: rules 8 to 18 of Pairtree, object by object, and against a transcription that reads one name at a time."""
+"""The walk: rules 8 to 18 of Pairtree, object by object, compared with a naive transcription."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..conftest import Tree
 
 
 def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, str | None, list[str]]], list[str]]:
-    """Return path -> identifier, encapsulation and problems' kinds of every object; and the other problems."""
+    """Return path -> identifier, encapsulation and kinds of problems of every object; and the other problems."""
     others: list[str] = []
     store = PairtreeStore(base, **options)  # type: ignore[arg-type]
     found = {}
@@ -35,7 +35,7 @@ def walked(base: Path, **options: object) -> tuple[dict[str, tuple[str | None, s
     return found, others
 
 
-# Names below pairtree_root -> objects, and problems that belong to none.
+# Names below pairtree_root -> objects, and problems without an object.
 RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] = {
     "2 proper": (
         ("ab/cd/foo/README.txt", "ab/cd/foo/gh/x", "ab/cd/e/bar/54321.wav"),
@@ -116,7 +116,7 @@ RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] =
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rules(implementation: Implementation, tree: Tree, rule: str) -> None:
-    """Each rule, on a small tree that shows it."""
+    """A small tree shows each rule."""
     names, objects, others = RULES[rule]
     found = walked(tree(*names))
     assert found == (objects, others)
@@ -124,7 +124,7 @@ def test_rules(implementation: Implementation, tree: Tree, rule: str) -> None:
 
 
 def test_beside(tree: Tree) -> None:
-    """What is beside the tree and not Pairtree's belongs to nobody; initiation files are Pairtree's."""
+    """Foreign files beside the tree belong to no object; initiation files belong to Pairtree."""
     base = tree("ab/foo/x", stranger=b"", pairtree_prefix=b"p:", pairtree_version0_1=b"", pairtree_other=b"")
     assert walked(base) == ({"ab": ("p:ab", "foo", [])}, ["stranger: beside"])
     report = PairtreeStore(base).check()
@@ -133,7 +133,7 @@ def test_beside(tree: Tree) -> None:
 
 
 def test_ignoring(tree: Tree) -> None:
-    """Names that a glob fits belong to nobody, wherever they are; directories that extend a ppath are never ignored."""
+    """Ignored names belong to no object at any depth; directories that extend a ppath are never ignored."""
     base = tree(
         "ab/foo/x", "ab/.DS_Store", "ab/cd/.DS_Store", ".nfs1", "ab/.snapshot/x", "ab/c/.DS_Store", "ab/c/bar/y"
     )
@@ -144,7 +144,7 @@ def test_ignoring(tree: Tree) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> None:
-    """Links are followed, also to encapsulating directories elsewhere; not those that lead up; or all are refused."""
+    """Links are followed, except upward ones; or all are refused."""
     base = tree("ab/cd/foo/x", "ef/x")
     root = base / "pairtree_root"
     write(tmp_path / "elsewhere", {"gh/foo/x": b"", "volume/x": b""})
@@ -180,7 +180,7 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
 
 
 def test_files_where_changes_are_prepared(tree: Tree) -> None:
-    """A file by the workshop's name or in it, or by a name of ours in an object's place, is accounted for."""
+    """Files in the staging directory or with a reserved name are accounted for."""
     base = tree(*("ab/foo/x", "ab/pairtree_pressmark", "cd/pairtree_pressmark/one", "ef/pairtree_pressmark-old"))
     write(base, {"pairtree_pressmark/two": b"x"})
     objects, others = walked(base)
@@ -199,7 +199,7 @@ def test_files_where_changes_are_prepared(tree: Tree) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_a_way_around(tree: Tree) -> None:
-    """A link to the file system's root, of which this tree is a part, is followed no more than once around."""
+    """A link to the file system's root, which contains this tree, is followed only once."""
     base = tree("ab/foo/x")
     (base / "pairtree_root" / "rt").symlink_to("/")
     others: list[Problem] = []
@@ -208,7 +208,7 @@ def test_a_way_around(tree: Tree) -> None:
 
 
 def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory that cannot be read is a problem, and the rest is walked."""
+    """An unreadable directory is a problem, and the rest is walked."""
     base = tree("ab/foo/x", "cd/foo/x", "cd/pairtree1", "ef/foo/x")
     real = pairtree_walk.scan
 
@@ -225,7 +225,7 @@ def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_paths_that_are_too_long(tree: Tree) -> None:
-    """A tree that is deeper than a path can be is walked as far as it goes, and the rest is a problem."""
+    """A tree deeper than a path can be is walked as far as possible; the rest is a problem."""
     base = tree("zz/foo/x")
     descriptors = [os.open(base / "pairtree_root", os.O_RDONLY)]
     try:
@@ -239,11 +239,11 @@ def test_paths_that_are_too_long(tree: Tree) -> None:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-        # What removes temporary folders cannot go so deep by path.
+        # The removal of temporary folders cannot reach this depth by path.
         os.system(f"rm -r '{base}/pairtree_root/ab'")
 
 
-# --- any tree whatever ------------------------------------------------------------------------------------------------
+# --- any tree ---------------------------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from(
     [
@@ -288,7 +288,7 @@ def build(folder: bytes, tree: dict[bytes, object]) -> None:
 
 
 def naive(tree: dict[bytes, object], place: str = "") -> tuple[list[tuple[str, int, bool]], list[str]]:
-    """Sections 2 and C in their own words: objects as (ppath, how many names, proper), and the names of no object."""
+    """Sections 2 and C transcribed: objects as (ppath, number of names, proper), and the names without an object."""
     objects: list[tuple[str, int, bool]] = []
     others: list[str] = []
     name = place.rpartition("/")[2]
@@ -317,7 +317,7 @@ def naive(tree: dict[bytes, object], place: str = "") -> tuple[list[tuple[str, i
 @given(TREES, st.integers(1, 3))
 @example({b"a": {b"b": {}}}, 1)
 def test_any_tree(implementations: list[Implementation], tree: dict[bytes, object], threads: int) -> None:
-    """The walk finds what a naive transcription finds: each object, its members, and each name of nobody; in order."""
+    """The walk agrees with a naive transcription on objects, members, unowned names and order."""
     objects, others = naive(tree)
     budget = pairtree_walk.BUDGET
     with tempfile.TemporaryDirectory() as folder:
@@ -338,7 +338,7 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
         assert sorted(problem.path.removeprefix(b"pairtree_root/") for problem in loose) == sorted(
             map(encode_fs, others)
         )
-        # Every file is one object's, or below a name that is reported.
+        # Every file belongs to one object or lies below a reported name.
         files = {
             os.path.relpath(os.path.join(above, name), os.fsencode(folder))
             for above, _, names in os.walk(os.fsencode(folder))
@@ -355,7 +355,7 @@ def test_any_tree(implementations: list[Implementation], tree: dict[bytes, objec
 
 
 def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_path: Path) -> None:
-    """Thousands of objects come in one order, whatever the threads, all of them, and as soon as they are asked for."""
+    """Thousands of objects are returned in the same order and without delay, whatever the threads."""
     ids = sorted({f"{number * 7919 % 100_000:05}" for number in range(3000)})
     for identifier in ids:
         (tmp_path / "store" / "pairtree_root" / store.layout.object_path(identifier)).mkdir(parents=True)
@@ -372,7 +372,7 @@ def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_
 
 
 def test_no_pairtree(tmp_path: Path) -> None:
-    """What is no Pairtree is refused by a line that says why."""
+    """A directory that is not a Pairtree is refused with the reason."""
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "empty").mkdir()
     write(tmp_path / "odd", {"pairtree_root": b"a file"})

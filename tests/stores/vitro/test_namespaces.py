@@ -61,20 +61,20 @@ from pressmark.stores.vitro.namespaces import parse, render
     ],
 )
 def test_properties(text: str, pairs: list[tuple[str, str]]) -> None:
-    """Separators, comments, continued lines, escapes and line ends are Java's."""
+    """Separators, comments, continued lines, escapes and line ends follow Java."""
     assert parse(text) == pairs
 
 
 @pytest.mark.parametrize("text", ["a = \\u", "a = \\u12", "a = \\uzzzz", "a = \\ud800", "a = \\U0041\\u"])
 def test_escapes_that_are_none(text: str) -> None:
-    """They are refused, as Java refuses them; and so is half a character, which no identifier has."""
+    """Invalid escapes are refused, as in Java, and so are unpaired surrogates."""
     with pytest.raises(ValueError, match=r"^\\u with"):
         parse(text)
 
 
 @given(st.dictionaries(st.sampled_from("abcxyz019"), st.text(max_size=20)))
 def test_what_is_written_reads_back(namespaces: dict[str, str]) -> None:
-    """Namespaces without what Properties gives a meaning come back as they were."""
+    """Written namespaces are read back unchanged."""
     plain = {
         prefix: "".join(one for one in namespace if one not in "\\\r\n").lstrip(" \t\f")
         for prefix, namespace in namespaces.items()

@@ -1,4 +1,4 @@
-"""Vitro stores made, filled, read, replaced, emptied, checked and repaired."""
+"""Vitro stores: create, put, get, replace, delete, check and repair."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = "file_storage_namespaces.properties"
 
 @pytest.fixture
 def vitro(tmp_path: Path) -> VitroStore:
-    """An empty Vitro store with one namespace, that flushes nothing; and a file to put."""
+    """An empty Vitro store with one namespace and without flushing; and a file to put."""
     (tmp_path / "f.txt").write_bytes(b"data")
     return VitroStore.create(tmp_path / "store", namespaces=["http://x/"], durable=False)
 
@@ -47,11 +47,11 @@ def data(store: VitroStore, identifier: str) -> tuple[str, bytes]:
         return found.name, file.read()
 
 
-# --- making and opening -----------------------------------------------------------------------------------------------
+# --- creating and opening ---------------------------------------------------------------------------------------------
 
 
 def test_create(tmp_path: Path) -> None:
-    """The namespaces file is as Vitro writes it, and the store is found again, by its directory or its root's."""
+    """The namespaces file is written as Vitro writes it, and the store opens by its directory or its root's."""
     store = stores.create("vitro", tmp_path / "a" / "b", namespaces=["http://x/", "urn:", "http://x/"])
     assert snapshot(tmp_path / "a" / "b") == {
         b"file_storage_root": None,
@@ -67,7 +67,7 @@ def test_create(tmp_path: Path) -> None:
 
 
 def test_create_by_layout(tmp_path: Path) -> None:
-    """A layout's prefixes are kept, and letters that it leaves out are given away."""
+    """A layout's prefixes are kept, and unused letters are assigned."""
     store = VitroStore.create(tmp_path / "a", Vitro({"b": "urn:", "7": "x:"}), namespaces=["http://x/"])
     assert store.namespaces == {"7": "x:", "a": "http://x/", "b": "urn:"}
     with pytest.raises(StoreError, match="not pairtree"):
@@ -75,7 +75,7 @@ def test_create_by_layout(tmp_path: Path) -> None:
 
 
 def test_create_beside_the_namespaces_of_another(tmp_path: Path) -> None:
-    """What says what the prefixes of a store stand for whose root is missing is not written anew."""
+    """An existing namespaces file of a store without a root is not overwritten."""
     write(tmp_path, {f"store/{NAMES}": b"a = urn:\n"})
     for namespaces in ([], ["http://x/"]):
         with pytest.raises(StoreError, match="file_storage_root is missing"):
@@ -85,7 +85,7 @@ def test_create_beside_the_namespaces_of_another(tmp_path: Path) -> None:
 
 
 def test_declared_later(vitro: VitroStore) -> None:
-    """Namespaces are added and never taken away; each gets the first letter that is free."""
+    """Namespaces are added and never removed; each gets the first free letter."""
     vitro.declare("urn:", "http://x/")
     assert Path(vitro.root, NAMES).read_bytes() == b"a = http://x/\nb = urn:\n"
     assert VitroStore(vitro.root).namespaces == vitro.namespaces == {"a": "http://x/", "b": "urn:"}
@@ -97,7 +97,7 @@ def test_declared_later(vitro: VitroStore) -> None:
 
 @pytest.mark.parametrize("namespace", ["", " x", "\tx", "C:\\data\\", "a\nb", "a\rb", "\ud800"])
 def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, namespace: str) -> None:
-    """Neither a new store nor one that is there takes them, and nothing is written."""
+    """An invalid namespace is refused for a new store and for an existing one; nothing is written."""
     before = snapshot(Path(vitro.root))
     with pytest.raises(StoreError, match="cannot be declared") as caught:
         vitro.declare("urn:", namespace)
@@ -133,7 +133,7 @@ def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, 
 def test_namespaces_in_doubt(
     tmp_path: Path, vitro: VitroStore, content: bytes, namespaces: dict[str, str], kind: str, reason: str
 ) -> None:
-    """The file is read as Vitro reads it and reported; what is stored is given, and nothing is changed."""
+    """An ambiguous namespaces file is reported; the store can be read but not changed."""
     vitro.put("http://x/1", tmp_path / "f.txt")
     Path(vitro.root, NAMES).write_bytes(content)
     before = snapshot(Path(vitro.root))
@@ -161,7 +161,7 @@ def test_namespaces_in_doubt(
 
 
 def test_an_empty_namespace(tmp_path: Path, vitro: VitroStore) -> None:
-    """It stands before every identifier that no earlier letter takes, as in Vitro."""
+    """An empty namespace matches every identifier that no earlier letter matches, as in Vitro."""
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("abc", tmp_path / "f.txt")
     write(Path(vitro.root, "file_storage_root"), {"e~x/yz/g.txt": b"g"})
@@ -173,7 +173,7 @@ def test_an_empty_namespace(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_escapes_that_change_nothing(tmp_path: Path, vitro: VitroStore) -> None:
-    """What reads back without its escapes is not in doubt, nor is a blank at the end of a namespace."""
+    """Redundant escapes and a trailing blank in a namespace are not ambiguous."""
     Path(vitro.root, NAMES).write_bytes(b"# by hand\na = http\\://x/\nb = \\u00fcrn: \n")
     store = VitroStore(vitro.root)
     assert store.namespaces == {"a": "http://x/", "b": "ürn: "}
@@ -184,7 +184,7 @@ def test_escapes_that_change_nothing(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_a_namespaces_file_that_is_none(vitro: VitroStore) -> None:
-    """A file that is no list of namespaces is refused when the store is opened, in a line that names it."""
+    """An invalid namespaces file is refused on opening, with its name in the message."""
     for content, encoding in ((b"#" * (1 << 21), "utf-8"), (b"a", "utf-16-le")):
         Path(vitro.root, NAMES).write_bytes(content)
         with pytest.raises(StoreError, match=r"longer|not utf-16-le at byte 0") as caught:
@@ -194,7 +194,7 @@ def test_a_namespaces_file_that_is_none(vitro: VitroStore) -> None:
 
 
 def test_another_encoding(vitro: VitroStore) -> None:
-    """An old Java's encoding is read where it is named, and kept."""
+    """The encoding of an old Java is used where it is given, and kept."""
     Path(vitro.root, NAMES).write_bytes("a = é:\n".encode("latin-1"))
     store = VitroStore(vitro.root, encoding="latin-1")
     store.declare("ü:")
@@ -204,7 +204,7 @@ def test_another_encoding(vitro: VitroStore) -> None:
 
 
 def test_stores_that_are_none(tmp_path: Path, vitro: VitroStore) -> None:
-    """What is missing, or no directory, is named, with the way out."""
+    """A missing path, or one that is not a directory, is reported with the remedy."""
     with pytest.raises(StoreError, match="not found"):
         VitroStore(tmp_path / "no")
     with pytest.raises(StoreError, match="not a Vitro store"):
@@ -223,9 +223,9 @@ def test_stores_that_are_none(tmp_path: Path, vitro: VitroStore) -> None:
         VitroStore(vitro.root)
 
 
-# --- in and out -------------------------------------------------------------------------------------------------------
+# --- put and get ------------------------------------------------------------------------------------------------------
 
-# Characters that Vitro can store, the hard ones often.
+# Characters that Vitro can store, with many difficult ones.
 _TEXTS = st.text(
     st.one_of(st.sampled_from('/:.^~=+,\\*"<>|? \n\0aCONcon1é\xff\x7f'), st.characters(max_codepoint=0xFF)), max_size=40
 )
@@ -238,7 +238,7 @@ _TEXTS = st.text(
 def test_what_is_put_in_comes_back(
     implementations: list[Implementation], wanted: dict[str, str], namespaces: tuple[str, ...]
 ) -> None:
-    """Hostile identifiers and names come back exactly; what is refused leaves no trace, and all can be removed."""
+    """Hostile identifiers and names are read back exactly, a refused put leaves no trace, and all can be deleted."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as folder:
             store = VitroStore.create(os.path.join(folder, "store"), namespaces=filter(None, namespaces), durable=False)
@@ -264,8 +264,8 @@ def test_what_is_put_in_comes_back(
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(strategies.identifiers(), max_size=6, unique=True))
-def test_any_octets_as_identifiers(implementations: list[Implementation], given_ids: list[bytes]) -> None:
-    """Identifiers that Vitro cannot have are refused before anything is written; the others come back."""
+def test_any_bytes_as_identifiers(implementations: list[Implementation], given_ids: list[bytes]) -> None:
+    """Identifiers that Vitro cannot store are refused before anything is written; the others are read back."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as folder:
             store = VitroStore.create(os.path.join(folder, "store"), durable=False)
@@ -284,7 +284,7 @@ def test_any_octets_as_identifiers(implementations: list[Implementation], given_
 
 @pytest.mark.parametrize("name", ["lily.jpg", "other name.jpg"])
 def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
-    """An object is replaced on request only, also by a file of another name."""
+    """An object is replaced only on request, also by a file of another name."""
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("http://x/123", {name: tmp_path / "f.txt"})
     write(tmp_path, {name: b"new"})
@@ -300,7 +300,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
 def test_a_new_name_that_was_only_written_down(
     tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where what is to be finished cannot be read, the call fails and forgets nothing: whoever comes next finishes."""
+    """If a pending rename cannot be read, the call fails and keeps it; the next run finishes it."""
     vitro.put("http://x/1", tmp_path / "f.txt")
     write(tmp_path, {"other": b"new"})
     real = open
@@ -324,7 +324,7 @@ def test_a_new_name_that_was_only_written_down(
 
 
 def test_sources(tmp_path: Path, vitro: VitroStore) -> None:
-    """A file by its path, in a directory, by another name; and nothing that is more or less than one file."""
+    """A source may be a file, also in a directory or renamed; more or fewer than one file is refused."""
     write(tmp_path, {"one/a": b"1", "two/a": b"1", "two/b": b"2", "deep/er/a": b"1", "none/": None})
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / "name").symlink_to(tmp_path / "f.txt")
@@ -346,7 +346,7 @@ def test_sources(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_names_that_are_too_long(tmp_path: Path, vitro: VitroStore) -> None:
-    """255 bytes as stored are the most; nothing is written before that is known."""
+    """A stored name of more than 255 bytes is refused before anything is written."""
     before = snapshot(tmp_path)
     for name in ("x" * 256, " " * 86):
         with pytest.raises(ObjectError, match="the limit is 255") as caught:
@@ -360,7 +360,7 @@ def test_names_that_are_too_long(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> None:
-    """The second of two objects that need one path for a file and a directory is refused before anything is written."""
+    """The second of two objects that need one path as file and directory is refused before anything is written."""
     vitro.put("abc", {"def": tmp_path / "f.txt"})
     before = snapshot(tmp_path)
     with pytest.raises(ObjectError, match="is a file of another object") as caught:
@@ -376,13 +376,13 @@ def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 def test_directories_that_are_links(tmp_path: Path, vitro: VitroStore) -> None:
-    """What is behind a symbolic link is not the store's: neither listed, given nor removed; nothing is put there."""
+    """Content behind a symbolic link is not part of the store: not listed, read, written or removed."""
     write(tmp_path / "elsewhere", {"def/f.txt": b"theirs", "555": None})
     root = Path(vitro.root, "file_storage_root")
     (root / "abc").symlink_to(tmp_path / "elsewhere")
     vitro.put("urn:x:n555", tmp_path / "f.txt")
     vitro.declare("urn:x:")
-    (root / "b~n").symlink_to(tmp_path / "elsewhere")  # where a repair would move it
+    (root / "b~n").symlink_to(tmp_path / "elsewhere")  # the destination of a repair
     before = snapshot(tmp_path)
     for action in (vitro.get, vitro.delete):
         with pytest.raises(ObjectError, match="file_storage_root/abc is a symbolic link") as caught:
@@ -398,7 +398,7 @@ def test_directories_that_are_links(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_ambiguous(tmp_path: Path, vitro: VitroStore) -> None:
-    """An object with several files is neither given nor replaced nor removed; ignored names are none."""
+    """An object with several files is not read, replaced or removed; ignored names do not count."""
     vitro.put("abc", tmp_path / "f.txt")
     write(Path(vitro.root), {"file_storage_root/abc/.DS_Store": b""})
     for action in (vitro.get, vitro.delete, lambda one: vitro.put(one, tmp_path / "f.txt", replace=True)):
@@ -414,7 +414,7 @@ def test_ambiguous(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_delete(tmp_path: Path, vitro: VitroStore) -> None:
-    """Directories go as far as they are empty; the file that is there goes, however it is spelled."""
+    """Deleting removes the file, however its name is spelled, and the empty directories above it."""
     for identifier in ("abc", "abcdef", "x"):
         vitro.put(identifier, tmp_path / "f.txt")
     vitro.delete("abc")
@@ -432,7 +432,7 @@ def test_delete(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_check(tmp_path: Path, vitro: VitroStore) -> None:
-    """Everything is accounted for, and what is wrong has its kind."""
+    """Every file is accounted for, and every problem has its kind."""
     vitro.put("abc", tmp_path / "f.txt")
     write(
         Path(vitro.root),
@@ -477,7 +477,7 @@ def test_check(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_namespaces_that_are_odd(vitro: VitroStore) -> None:
-    """Two letters for one namespace, and a choice that depends on the version of Java, are warned of."""
+    """Two letters for one namespace, or a choice that depends on the Java version, is a warning."""
     Path(vitro.root, NAMES).write_bytes(b"a = x:\nb = x:\n")
     assert [one.kind for one in VitroStore(vitro.root).check().problems] == ["namespaces-repeated"]
     Path(vitro.root, NAMES).write_bytes(b"a = y:\na = x:\n")
@@ -490,7 +490,7 @@ def test_namespaces_that_are_odd(vitro: VitroStore) -> None:
 
 
 def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
-    """What a later namespace hides is moved, names are set right; what has no one answer stays; twice is once."""
+    """A repair moves hidden files and corrects names; ambiguous ones stay; repair is idempotent."""
     for identifier in ("urn:1", "urn:123", "urn:2", "abc"):
         vitro.put(identifier, tmp_path / "f.txt")
     write(
@@ -504,15 +504,15 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
         },
     )
     vitro.declare("urn:")
-    vitro.put("urn:2", {"f": tmp_path / "f.txt"})  # again: the old one is hidden
+    vitro.put("urn:2", {"f": tmp_path / "f.txt"})  # again: a later namespace hides the old file
     ids = sorted(record.id or "" for record in vitro.objects())
     before = snapshot(Path(vitro.root))
-    told: list[object] = []
-    dry = vitro.repair(dry_run=True, on_event=told.append)
+    announced: list[object] = []
+    dry = vitro.repair(dry_run=True, on_event=announced.append)
     assert snapshot(Path(vitro.root)) == before
     done: list[object] = []
     report = vitro.repair(on_event=done.append)
-    assert done == told
+    assert done == announced
     assert [(one.kind, one.path) for one in dry.problems] == [(one.kind, one.path) for one in report.problems]
     assert sorted(one.kind for one in report.problems) == ["duplicate-id", "files-several", "hidden"]
     assert sorted(record.id or "" for record in vitro.objects()) == ids
@@ -526,22 +526,22 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
 
 
 def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroStore) -> None:
-    """What is moved is announced by the name that it gets first, and directories that are empty then are, too."""
+    """A dry run reports the first name that a move would give, and the directories that would be empty."""
     vitro.put("urn:123", tmp_path / "f.txt")
     at = Path(vitro.root, "file_storage_root", vitro.layout.map_id("urn:123"))
     (at / "f.txt").rename(at / "a b")
     write(at.parent, {"~": None})
     vitro.declare("urn:")
-    told: list[object] = []
-    vitro.repair(dry_run=True, on_event=told.append)
+    announced: list[object] = []
+    vitro.repair(dry_run=True, on_event=announced.append)
     done: list[object] = []
     assert vitro.repair(on_event=done.append).problems == []
-    assert told == done
+    assert announced == done
     assert [event.action for event in done if isinstance(event, RepairStep)] == ["rename", "move", *["prune"] * 3]
 
 
 def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has gone since it was looked at does not end a dry run."""
+    """A dry run ignores directories that another run removes meanwhile."""
     empty = Path(vitro.root, "file_storage_root/ab")
     empty.mkdir()
     walk = VitroStore._walk
@@ -558,7 +558,7 @@ def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pyte
 
 @pytest.mark.usefixtures("stuck")
 def test_a_repair_goes_on_where_one_directory_is_refused(vitro: VitroStore) -> None:
-    """What cannot be removed is reported, and the rest is mended all the same."""
+    """A repair reports a directory that it cannot remove and repairs the rest."""
     write(Path(vitro.root, "file_storage_root"), {"a/": None, "stuck/": None, "xyz/a b": b"2"})
     report = vitro.repair()
     assert tree(vitro) == ["xyz/a^20b"]
@@ -568,7 +568,7 @@ def test_a_repair_goes_on_where_one_directory_is_refused(vitro: VitroStore) -> N
 
 
 def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> None:
-    """A file that has come since the store was looked at keeps its name."""
+    """A file that appears during a repair keeps its name."""
     write(Path(vitro.root), {"file_storage_root/abc/a b": b"1", "file_storage_root/xyz/a b": b"2"})
 
     def replace(_event: object) -> None:
@@ -580,7 +580,7 @@ def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> N
 
 
 def test_an_interrupted_change_of_name(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between new content and new name: the object is the new one for who looks, and the next change ends it."""
+    """After a kill between content and rename, the object reads as new, and the next change finishes it."""
     vitro.put("abc", tmp_path / "f.txt")
     write(tmp_path, {"g.txt": b"new"})
     settle = VitroStore._settle
@@ -606,7 +606,7 @@ def test_an_interrupted_change_of_name(tmp_path: Path, vitro: VitroStore, monkey
 
 
 def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the file system has one name for both, the second is refused with the way out."""
+    """On a case-insensitive file system, a name that differs only in case is refused with the remedy."""
     vitro.put("abc", tmp_path / "f.txt")
     monkeypatch.setattr("pressmark.stores.vitro.vitro_store.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.vitro.vitro_store.existing_spelling", lambda _base, _relative: b"abc")
@@ -625,20 +625,20 @@ def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatc
     ],
 )
 def test_files_where_changes_are_prepared(vitro: VitroStore, name: str, found: tuple[str, str]) -> None:
-    """A file by the workshop's name, in it, or where another store would have it is accounted for."""
+    """Files in the staging directory, or with a reserved name, are accounted for."""
     write(Path(vitro.root), {name: b"x"})
     assert [(one.kind, os.fsdecode(one.path)) for one in vitro.check().problems] == [found]
 
 
 def test_a_link_where_changes_are_prepared(tmp_path: Path, vitro: VitroStore) -> None:
-    """What is behind it is not the store's to account for."""
+    """Files behind a link are not part of the store."""
     write(tmp_path, {"elsewhere/x": b"x"})
     (Path(vitro.root) / "file_storage_pressmark").symlink_to(tmp_path / "elsewhere")
     assert [(one.kind, one.path) for one in vitro.check().problems] == [("beside", b"file_storage_pressmark")]
 
 
 def test_leftovers(tmp_path: Path, vitro: VitroStore) -> None:
-    """What a killed run has left is reported, is nobody's object, and goes with the next change."""
+    """Leftovers of a killed run are reported, are not objects, and are removed by the next change."""
     write(Path(vitro.root), {"file_storage_pressmark/0123/lock": b"", "file_storage_pressmark/0123/object/x": b"1"})
     assert [one.kind for one in vitro.check().problems] == ["leftover"]
     vitro.put("abc", tmp_path / "f.txt")
