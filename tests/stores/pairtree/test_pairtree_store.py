@@ -387,7 +387,7 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     # A case-insensitive file system finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
     monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
-    monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"AB", b"ab")))
+    monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"/AB", b"/ab")))
     with pytest.raises(ObjectError, match="'AB' differs only in case") as caught:
         store.put("ABcd", tmp_path / "f")
     assert caught.value.kind == "collision"
