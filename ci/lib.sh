@@ -78,6 +78,7 @@ stage() {
 temporary_files() {
     if [ -w /dev/shm ]; then
         TMPDIR=$(mktemp -d /dev/shm/pressmark-test-XXXXXX)
+        chmod 711 "$TMPDIR" # some tests act as another user
         export TMPDIR
         trap 'chmod -R u+rwX "$TMPDIR" && rm -rf "$TMPDIR"' EXIT
     fi
