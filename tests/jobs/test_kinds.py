@@ -252,7 +252,7 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
         ("x.txt.zst", b"a\n", {}, "zstd"),
         ("x", b"PK\3\4", {}, "a zip archive"),
         ("x.csv", b"PK\3\4", {"column": "a"}, "a zip archive"),
-        ("x.jsonl", b'{"id": 1}\n', {}, "need a key"),
+        ("x.jsonl", b'{"id": 1}\n', {}, "require a key"),
     ],
 )
 def test_sources_that_cannot_be(

@@ -658,7 +658,7 @@ def test_catching_up_again(pairtree: Path, tmp_path: Path) -> None:
     assert again.by_status == {"ok": 11, "digest_mismatch": 1}
     Path(first.work).rename(tmp_path / "away")
     for call in (migrate.verify, migrate.catch_up):
-        with pytest.raises(MigrationError, match="is missing, the work folder of the run"):
+        with pytest.raises(MigrationError, match="work folder of the previous run not found"):
             call(third)
 
 
