@@ -158,7 +158,9 @@ def test_another_format_is_refused(tmp_path: Path, left: dict[str, str]) -> None
     bag = write(tmp_path / "s", {**left, name: journal})
     before = tree(bag)
     for run in (lambda: create(bag), lambda: update(bag), lambda: complete(bag), lambda: recover(os.fsencode(bag))):
-        with pytest.raises(BagError, match="unsupported journal format 2; finish the change with the version of Pressmark that"):
+        with pytest.raises(
+            BagError, match="unsupported journal format 2; finish the change with the version of Pressmark that"
+        ):
             run()
         assert tree(bag) == before
 
