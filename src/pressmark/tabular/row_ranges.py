@@ -164,7 +164,10 @@ def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
 
 
 def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
-    """Yield the chosen field of each row: ``bytes``, or ``str`` with the reason why there is none, or None for null."""
+    """Yield the chosen field of each row as ``bytes``, None for null.
+
+    For a row without the field, yield a ``str`` with the reason.
+    """
     if format == "lines":
         yield from _rows(lines_of(file, start, stop, shape.strip), TSV)
         return

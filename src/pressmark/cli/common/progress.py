@@ -134,7 +134,7 @@ class Reporter:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a format_duration as hours, minutes and seconds."""
+    """Return a duration as hours, minutes and seconds."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
