@@ -7,7 +7,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from pressmark.cli.common.files import Source
-from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import IdentifierError, PathError
 from pressmark.jobs import Receipt

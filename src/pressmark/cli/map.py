@@ -10,10 +10,9 @@ import click
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_formats import Files, chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
-from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import discard_stdout
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
