@@ -10,7 +10,7 @@ from .modules import MODULES, circles, edges, imported, sources
 
 # From the ground up. A part is a module or package right under pressmark; it imports parts of the layers below its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "threads", "generator_pool"),
+    ("errors", "version", "threads"),
     ("reports",),
     ("fs",),
     ("html",),

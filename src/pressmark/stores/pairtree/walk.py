@@ -22,7 +22,6 @@ from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
-from pressmark.generator_pool import GeneratorPool
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
@@ -30,7 +29,7 @@ from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
-from pressmark.threads import resolve_threads
+from pressmark.threads import GeneratorPool, resolve_threads
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
