@@ -7,7 +7,6 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pressmark._kernels.tables import ErrorCode
 from pressmark.errors import IdentifierError, PathError
 
 if TYPE_CHECKING:
@@ -57,8 +56,9 @@ class BoundKernel:
             packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
             texts = packed.to_texts()
             for index, code, position in faults:
-                if code == ErrorCode.NOT_TEXT or on_error == "raise":
-                    raise self.error_of(sequence[start + index], len(results) + index, code, position)
+                item = sequence[start + index]
+                if on_error == "raise" or not isinstance(item, (str, bytes)):
+                    raise self.error_of(item, len(results) + index, code, position)
                 texts[index] = None
             results += texts
         return results
@@ -97,7 +97,7 @@ class BoundKernel:
 
     def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
         """Return the exception for the error code of ``item``."""
-        if code == ErrorCode.NOT_TEXT:
+        if not isinstance(item, (str, bytes)):
             place = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
         from pressmark.layouts.messages import reason

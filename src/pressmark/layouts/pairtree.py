@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 from pressmark import _kernels
-from pressmark._kernels.tables import WINDOWS_RESERVED, ErrorCode
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
 from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.batch import BoundKernel
@@ -25,6 +24,8 @@ _SHORTEST = 3
 
 def _unfit(name: str) -> str | None:
     """Return why ``name`` is not allowed for an encapsulating directory, or :data:`None`."""
+    from pressmark._kernels.tables import WINDOWS_RESERVED  # mapping alone needs no table
+
     if len(name) < _SHORTEST:
         return "fewer than three characters; it would extend the ppath"
     if name.startswith(_RESERVED_PREFIX):
@@ -147,6 +148,8 @@ class Pairtree(Layout):
         try:
             octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
+            from pressmark._kernels.tables import ErrorCode
+
             raise bound.error_of(path, None, ErrorCode.SURROGATE, error.start) from None
         components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
         roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]

@@ -7,8 +7,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from pressmark._kernels.tables import DIGESTS
-
 __all__ = [
     "Engine",
     "best_level",
@@ -106,6 +104,8 @@ def use_level(str name not None):
 
 def supported(algorithm):
     """Return whether ``algorithm`` is supported."""
+    from pressmark._kernels.tables import DIGESTS  # most commands need no table
+
     return algorithm in DIGESTS
 
 
