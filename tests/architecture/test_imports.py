@@ -29,7 +29,8 @@ LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 # The implementations share the tables, and know neither each other nor who calls them.
 KERNELS = {
-    "_kernels": {"errors"},
+    # The type of ``active``, for mypy alone, is that of the stubs.
+    "_kernels": {"_kernels.native", "errors"},
     "_kernels.native": {"_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.tables", "errors"},
     "_kernels.tables": set(),
