@@ -1,6 +1,6 @@
 """Layouts: mappings of identifiers to storage paths, by official name or from a configuration file.
 
-The class of a layout is imported when it is first asked for.
+The class of a layout is imported when it is first used.
 """
 
 from __future__ import annotations

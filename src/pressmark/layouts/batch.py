@@ -34,7 +34,7 @@ class BoundKernel:
     def one(self, item: str | bytes) -> str:
         """Return the result for one item.
 
-        :raises IdentifierError: or :exc:`PathError`: the item has none
+        :raises IdentifierError: the item has no result; :exc:`PathError` for a path
         """
         found = self.located(item)
         if isinstance(found, tuple):

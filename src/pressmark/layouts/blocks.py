@@ -43,7 +43,7 @@ class Block(NamedTuple):
     """Consecutive identifiers.
 
     :ivar column: the identifiers as bytes; a null is not an identifier
-    :ivar faults: by index, the errors of items that no layout can map; they are null in the column
+    :ivar faults: the errors of items that no layout can map, by index; these items are null in the column
     """
 
     column: PackedColumn

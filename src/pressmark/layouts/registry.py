@@ -13,8 +13,8 @@ from pressmark.layouts.base import CLASSES, Layout
 
 __all__ = ["BUILT_IN", "find_layout", "layout", "layout_from_config", "list_layouts"]
 
-#: The layouts of this package in the order of lists, each as ``module:class``, by the first part of its name. Only the
-#: module of the layout that is asked for is imported.
+#: The layouts of this package in the order of :func:`list_layouts`, each as ``module:class``, by the first part of its
+#: name. Only the module of the requested layout is imported.
 BUILT_IN = {
     "pairtree": "pairtree:Pairtree",
     "vitro": "vitro:Vitro",
@@ -63,7 +63,7 @@ def layout(name: str, **parameters: Any) -> Layout:
     :raises LayoutConfigError: a name or parameter is unknown, a value has the wrong type or is out of range
     """
     cls = find_layout(name)
-    cls.check_names(parameters)  # one that makes it another layout is unknown here
+    cls.check_names(parameters)  # a parameter that selects another class is unknown here
     return cls(**parameters)
 
 
