@@ -27,7 +27,7 @@ class ParsedUrl(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """The scope of credentials."""
+        """The scheme, host and port: the scope of credentials."""
         return self.scheme, self.host, self.port
 
 
