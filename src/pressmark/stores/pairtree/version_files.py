@@ -15,7 +15,7 @@ __all__ = ["UNFINISHED", "encoded_prefix", "prefix_of", "version_problems", "wri
 PREFIX = b"pairtree_prefix"
 VERSION = b"pairtree_version0_1"
 _PART = b".new"
-#: What an interrupted creation may leave beside pairtree_root.
+#: The files that an interrupted creation may leave beside pairtree_root.
 UNFINISHED = frozenset({PREFIX, VERSION, PREFIX + _PART, VERSION + _PART})
 VERSION_TEXT = (
     "This directory conforms to Pairtree Version 0.1. Updated spec:\n"
