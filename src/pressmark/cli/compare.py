@@ -319,7 +319,6 @@ class _ProgressReporter:
             self._display.stop()
 
     def on_event(self, event: ComparisonProgress) -> None:
-        """Report an event."""
         if self._manner is ProgressMode.NONE:
             return
         now = time.monotonic()

@@ -200,6 +200,7 @@ class Layout(ABC):
             return :data:`None` for each (``"none"``)
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises TypeError: an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
         """
         return self._mapping().many(ids, on_error)
 
@@ -263,6 +264,7 @@ class Layout(ABC):
         :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
         :param on_progress: called with the counts so far, after each block
         :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts items from 0
+        :raises ValueError: ``delimiter`` or ``on_error`` is invalid
         """
         from pressmark.layouts.streams import pass_lines
 

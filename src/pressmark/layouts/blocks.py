@@ -118,6 +118,7 @@ def identifier_blocks(
     :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
     :raises FormatError: the file is not a list of lines, or needs ``crlf``
     :raises OSError: the file cannot be read
+    :raises ValueError: ``delimiter`` is not one byte
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):

@@ -75,7 +75,7 @@ class MapIds:
 
     @property
     def key(self) -> str:
-        """The key of the job in its work folder."""
+        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
         return job_key("map-ids", self.parameters())
 
     # --- the plan -------------------------------------------------------------------------------------------------
@@ -91,6 +91,7 @@ class MapIds:
         :param rows: the rows of a chunk of Parquet; a row group is never divided
         :param nbytes: the bytes of a chunk of text
         :raises JobError: a file cannot be read, is compressed, is not a list, or lacks the column
+        :raises ValueError: ``rows`` or ``nbytes`` is less than 1
         """
         if rows < 1 or nbytes < 1:
             raise ValueError(f"chunks of {rows} rows or {nbytes} bytes: expected 1 or more")
@@ -151,7 +152,10 @@ class MapIds:
     # --- a chunk --------------------------------------------------------------------------------------------------
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Map the rows of a chunk."""
+        """Map the rows of a chunk.
+
+        :raises JobError: the file has changed since the plan
+        """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
             raise JobError(chunk.source, "file changed since the plan; start a new run in another work folder")
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"

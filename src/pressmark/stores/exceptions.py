@@ -106,7 +106,7 @@ class object_errors:
 
 @contextmanager
 def store_errors(store: str | bytes) -> Iterator[None]:
-    """Turn errors of the operating system inside into a :class:`StoreError`."""
+    """Turn an :class:`OSError` in a ``with`` block into a :class:`StoreError`; a broken pipe is not converted."""
     try:
         yield
     except BrokenPipeError:

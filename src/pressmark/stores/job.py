@@ -65,7 +65,7 @@ class CheckStore:
 
     @property
     def key(self) -> str:
-        """The key of the job."""
+        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
         return job_key("check-store", self.parameters())
 
     def roots(self) -> tuple[str, ...]:

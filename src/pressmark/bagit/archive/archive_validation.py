@@ -61,7 +61,7 @@ def validate_archive(
     :param lenient: report blank lines in manifests and in fetch.txt as warnings
     :param threads: number of threads that compute digests; :data:`None` or 0 for the default, 1 for the calling thread
         only
-    :param limits: limits of an archive
+    :param limits: limits for reading the archive
     :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
     :param on_event: called with :class:`pressmark.fixity.Progress`
     :param on_problem: called with each problem

@@ -110,7 +110,8 @@ class PartialFile:
     def write(self, data: bytes) -> None:
         """Append ``data``.
 
-        :raises OSError: the disk is full, or fails
+        :raises OSError: the data cannot be written
+        :raises DownloadError: the run was cancelled
         """
         if self._cancelled():
             raise DownloadError("cancelled", "run cancelled")

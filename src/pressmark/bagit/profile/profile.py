@@ -343,7 +343,7 @@ class _Reader:
         self._unknown: list[str] = []
 
     def profile(self, content: Any) -> Profile:
-        """Return the profile."""
+        """Return the profile of a parsed JSON file; raises :class:`ProfileError` if it is invalid."""
         if not isinstance(content, dict):
             self._refuse("not a JSON object with the sections of a profile")
         for name in content:

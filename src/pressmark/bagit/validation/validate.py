@@ -254,7 +254,7 @@ class _Verifier:
             compare_digests(self._tag_files, waiting.popleft(), outcome, self._report_problems)
 
     def _path(self, match: Match) -> bytes:
-        """Return the path to read a file by: relative to the base directory, or the whole path if links are trusted."""
+        """Return the path for reading a file: relative to the base directory, or the full path if links are trusted."""
         if not self._trusted and match.real is not None:
             return match.real
         return os.path.join(self._base.path, match.path if match.real is None else match.real)

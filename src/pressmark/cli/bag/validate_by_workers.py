@@ -27,7 +27,7 @@ def validate_by_workers(
     """Have ``bags`` validated by workers, and write their problems, bag by bag.
 
     :param rules: arguments of :class:`~pressmark.bagit.ValidateBags`
-    :return: each bag, and its report or why it could not be validated
+    :return: each bag, and its report or the error that prevented its validation
     """
     job = ValidateBags(**rules)
     done = Progress(0, 0, 0)

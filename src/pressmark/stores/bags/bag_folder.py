@@ -255,7 +255,6 @@ class BagFolder(BagFolderReader):
         links: str,
         on_event: Callable[[object], object] | None,
     ) -> None:
-        """Create the bag ``new``."""
         refused_for: set[str] = set()
 
         def note(event: object) -> None:

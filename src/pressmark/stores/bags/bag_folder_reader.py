@@ -536,7 +536,11 @@ def is_bag(entries: Sequence[DirectoryEntry]) -> bool:
 
 
 def check_identifiers(base: bytes, identifiers: str, layout: Layout | None) -> None:
-    """Refuse a source of identifiers that is unknown, or does not fit the layout."""
+    """Check the source of identifiers.
+
+    :raises StoreError: it requires a layout, or does not allow one
+    :raises ValueError: it is unknown
+    """
     if identifiers not in IDENTIFIERS:
         raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
     if (identifiers == "layout") != (layout is not None):

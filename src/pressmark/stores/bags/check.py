@@ -154,7 +154,7 @@ def _validated_by(
 
 
 def _walked(record: StoreObject) -> tuple[Problem, ...]:
-    """Return the problems of the bag itself."""
+    """Return the problems of a bag, except a duplicate identifier."""
     return tuple(one for one in record.problems if one.kind != "duplicate-id")
 
 

@@ -83,7 +83,6 @@ def write_prefix(base: bytes, data: bytes) -> None:
 
 
 def write_version(base: bytes) -> None:
-    """Write the version file."""
     path = os.path.join(base, VERSION)
     replace_file(path, VERSION_TEXT.encode(), part=path + _PART)
 
