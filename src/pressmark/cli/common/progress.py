@@ -62,7 +62,7 @@ def progress_mode(wanted: bool | None, sink: Sink) -> ProgressMode:
     terminal = sys.stderr.isatty()
     if terminal and not sink.terminal and os.environ.get("TERM") != "dumb":
         return ProgressMode.DISPLAY
-    # Data on the terminal are progress enough; lines between them would disturb.
+    # Data on the terminal show the progress; lines between them would disturb.
     return ProgressMode.LOG if wanted or not (terminal and sink.terminal) else ProgressMode.NONE
 
 
@@ -116,7 +116,7 @@ class Reporter:
         :param now: :func:`time.monotonic`
         :param text: called if progress is shown
         :param done: position of the bar
-        :param total: its end, if known
+        :param total: end of the bar, if known
         """
         if self._mode is ProgressMode.LOG:
             if self.is_log_due(now):
