@@ -6,7 +6,7 @@ import shutil
 from itertools import islice
 from typing import BinaryIO
 
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import IdentifierError, PathError
@@ -37,7 +37,7 @@ def map_with_workers(
     crlf: Crlf | None,
     both: bool,
     on_error: str,
-    source: Source,
+    source: InputStream,
     output: str | None,
     target: BinaryIO,
     progress: LineProgress,
