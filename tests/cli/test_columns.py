@@ -619,12 +619,12 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
 def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int) -> None:
     """Reads of any size return the full number of bytes until the end."""
-    from pressmark.cli.common.files import Source
+    from pressmark.cli.common.files import InputStream
 
     packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
     before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
     try:
-        source = gzipped.GunzippedSource(Source(io.BytesIO(packed), "x"))
+        source = gzipped.GunzippedStream(InputStream(io.BytesIO(packed), "x"))
         parts = list(iter(lambda: source.read(size), b""))
     finally:
         gzipped.READ_BYTES = before

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.layouts import HashAndIdNTuple, Pairtree
 
@@ -149,7 +149,7 @@ def test_long_rows_come_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "in.pq").stat().st_size < 100_000
     monkeypatch.setattr(parquet, "BATCH_BYTES", 50_000)
     with open(tmp_path / "in.pq", "rb") as file:
-        blocks = list(parquet.ParquetReader(Source(file, "in.pq"), ColumnSpec("id", True, "path")).blocks())
+        blocks = list(parquet.ParquetReader(InputStream(file, "in.pq"), ColumnSpec("id", True, "path")).blocks())
     assert max(map(len, blocks)) < 50
     assert [blocks[0].number(0), blocks[1].number(0)] == [1, 1 + len(blocks[0])]
     assert sum(map(len, blocks)) == 1000

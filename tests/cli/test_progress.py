@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pressmark.cli.common import progress
-from pressmark.cli.common.files import Sink, Source
+from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.cli.common.progress import LineProgress, ProgressMode, progress_mode
 from pressmark.errors import IdentifierError
 from pressmark.layouts import LineCounts
@@ -25,8 +25,8 @@ class Terminal(io.StringIO):
         return self.terminal
 
 
-def sink(terminal: bool) -> Sink:
-    made = Sink(io.BytesIO(), "<stdout>")
+def sink(terminal: bool) -> OutputStream:
+    made = OutputStream(io.BytesIO(), "<stdout>")
     made.terminal = terminal
     return made
 
@@ -60,8 +60,8 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress_mode(None, sink(False)) is ProgressMode.LOG
 
 
-def source(size: int | None) -> Source:
-    made = Source(io.BytesIO(b"x" * 100), "ids")
+def source(size: int | None) -> InputStream:
+    made = InputStream(io.BytesIO(b"x" * 100), "ids")
     made.size = size
     return made
 

@@ -16,7 +16,7 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.text import TextReader
 from pressmark.errors import JobError
@@ -133,7 +133,7 @@ def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: 
             assert [None if isinstance(field, str) else field for field in found] == expected
     if expected[-1] is not None:
         with open(tmp_path / "ids.csv", "rb") as source:
-            reader = TextReader(Source(source, "ids.csv"), CSV, ColumnSpec("id", True, ""))
+            reader = TextReader(InputStream(source, "ids.csv"), CSV, ColumnSpec("id", True, ""))
             blocks = list(reader.blocks())
         items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
         assert items == expected

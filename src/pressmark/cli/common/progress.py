@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from pressmark.cli.common.console import say, say_lines
-from pressmark.cli.common.files import Sink, Source
+from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.errors import IdentifierError, PathError, quoted
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ProgressMode(Enum):
     NONE = "none"
 
 
-def progress_mode(wanted: bool | None, sink: Sink) -> ProgressMode:
+def progress_mode(wanted: bool | None, sink: OutputStream) -> ProgressMode:
     """Return how to show progress.
 
     :param wanted: ``--progress`` or ``--no-progress``; :data:`None` if neither is given
@@ -155,7 +155,7 @@ class LineProgress(Reporter):
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 
-    def __init__(self, mode: ProgressMode, source: Source, noun: str, null: bool) -> None:
+    def __init__(self, mode: ProgressMode, source: InputStream, noun: str, null: bool) -> None:
         super().__init__(mode, source.size)
         self._source = source
         self._noun = noun
