@@ -395,7 +395,7 @@ ONE = Data("i", 1, (None, b"0000"))
 def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
     """A column that is not text is refused with the name of its type."""
     if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
-        return  # pyarrow does not know these types, and refuses them in its own words
+        return  # pyarrow does not know these types, and has its own messages
     # pyarrow reads the whole stream, and most of these arrays are too short for their schema.
     for column in (Array(data), Stream(data, data) if implementation == NATIVE else Stream(data)):
         with pytest.raises(ColumnError) as caught:

@@ -278,7 +278,7 @@ def test_an_impatient_user(tmp_path: Path) -> None:
 
 
 def test_a_script_without_a_guard(tmp_path: Path) -> None:
-    """A main script that runs the job on import is an error that says so; nothing is lost."""
+    """A main script that runs the job on import is an error that names the cause; nothing is lost."""
     work = work_folder(tmp_path / "work", 3)
     with started(tmp_path, work, "main()\n", 1, stderr=subprocess.PIPE) as process:
         _out, err = process.communicate(timeout=60)

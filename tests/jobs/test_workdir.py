@@ -121,7 +121,7 @@ def test_another_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 1, "plan_sha256": ""}'])
 def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
-    """A truncated run.json is an error that says so."""
+    """A truncated run.json is reported as damaged."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "run.json").write_bytes(text)
     with pytest.raises(JobError, match=r"run\.json is damaged"):

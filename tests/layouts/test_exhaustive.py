@@ -70,7 +70,7 @@ def test_every_code_point_maps_alike(pair: Pair, word: str) -> None:
         compare(pair, sample(word), list(map(chr, codes[start : start + 0x10000])))
 
 
-# All that any layout treats apart lies below U+3001, and between U+FFxx and the astral planes.
+# All characters that a layout treats specially are below U+3001, or between U+FFxx and the astral planes.
 TREATED_APART = [chr(code) for code in (*range(0x3100), *range(0x3100, 0x110000, 509)) if not 0xD800 <= code <= 0xDFFF]
 
 
@@ -180,9 +180,9 @@ def of_length(filling: str | bytes, length: int) -> bytes:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_every_length_maps_alike(pair: Pair, word: str) -> None:
-    """All lengths from 0 to 300 of ASCII, of wider characters, of what is escaped and of what is cut, map alike.
+    """All lengths from 0 to 300 of ASCII, wider, escaped and truncated characters map alike.
 
-    Among them are the cut of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
+    They include the limit of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
     every digest.
     """
     items = [of_length(filling, length) for filling in FILLINGS for length in range(301)]

@@ -22,7 +22,7 @@ ON_ERROR = ("raise", "skip", "empty")
 def oracle(
     layout: Layout, blob: bytes, delimiter: bytes, on_error: str, both: bool, back: bool
 ) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return what must be written, and the index and the item of everything that must fail, item by item."""
+    """Return the expected output, and index and item of each expected failure, computed item by item."""
     call = layout.unmap_path if back else layout.map_id
     items = blob.split(delimiter)
     terminated = not items[-1]

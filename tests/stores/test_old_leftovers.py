@@ -1,6 +1,6 @@
 """Leftovers of killed runs of earlier versions are finished, undone or reported, never cleared blindly.
 
-The trees are those that the code of before the folders ``stores/{pairtree,vitro,ocfl,bags}`` left, name by name.
+The trees are those that the code left before the folders ``stores/{pairtree,vitro,ocfl,bags}`` existed, name by name.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def kinds(store: Store) -> set[str]:
 
 
 def traces(store: Store) -> list[str]:
-    """Return leftovers with a name of Pressmark's."""
+    """Return leftovers under names of Pressmark."""
     names = (os.fsdecode(name) for name in snapshot(Path(store.root)))
     return [name for name in names if "pressmark" in name and not name.endswith("bags.json")]
 

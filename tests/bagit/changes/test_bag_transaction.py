@@ -24,7 +24,7 @@ REQUEST = {"command": "test", "number": 1}
 
 
 class Killed(BaseException):
-    """Stands for the death of the process: no code may catch it."""
+    """Simulates the death of the process: no code may catch it."""
 
 
 def folder(path: Path) -> bytes:

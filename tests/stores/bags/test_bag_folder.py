@@ -1,4 +1,4 @@
-"""Folders of bags: bag directories and serialised bags, found by External-Identifier, by name or by a layout."""
+"""Folders of bags: bag directories and serialized bags, found by External-Identifier, by name or by a layout."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
 def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """Serialised bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
+    """Serialized bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
     folder.put("x:1", tmp_path / "given")
     path = serialize(folder, "x+1", archive)
     assert [(record.id, record.path, record.proper) for record in folder.objects()] == [("x:1", archive, True)]
@@ -370,7 +370,7 @@ def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, fold
 @pytest.mark.skipif(os.name != "posix", reason="sets a limit of POSIX")
 @pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
 def test_serialised_bags_need_no_room(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """Checking a serialised bag needs no disk space."""
+    """Checking a serialized bag needs no disk space."""
     (tmp_path / "given" / "a").write_bytes(bytes(200_000))
     folder.put("x", tmp_path / "given")
     serialize(folder, "x", archive)
@@ -714,7 +714,7 @@ def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
 
 
 def test_serialised_bags_by_any_ending() -> None:
-    """A serialised bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
+    """A serialized bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
     found = archives.endings()
     assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
     assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
@@ -778,7 +778,7 @@ def test_a_bag_that_cannot_be_looked_at(
 def test_a_serialised_bag_that_cannot_be_read(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, archive: str
 ) -> None:
-    """An unreadable serialised bag is not reported as missing, and no second bag is put beside it."""
+    """An unreadable serialized bag is not reported as missing, and no second bag is put beside it."""
     folder.put("abc", tmp_path / "f.txt")
     path = serialize(folder, "abc", archive)
     before = snapshot(tmp_path)

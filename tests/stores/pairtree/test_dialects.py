@@ -11,7 +11,7 @@ from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 from ..conftest import Tree
 
-# What the programs themselves wrote for an identifier.
+# Paths that the programs wrote for identifiers.
 WRITTEN = {
     "unt": {
         "a b": "a^/9d/b",
