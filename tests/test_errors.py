@@ -107,7 +107,7 @@ def test_a_huge_item_is_cut_in_its_error(implementation: Implementation, charact
             assert raised.value.item is huge
 
 
-def test_shown_is_one_printable_line() -> None:
+def test_quoted_is_one_printable_line() -> None:
     """An item is quoted with unprintable characters escaped, and truncated."""
     assert quoted("a b\u00e9") == "'a b\u00e9'"
     assert quoted(b"\xc3\xa9\xff") == "'é\\udcff'"
@@ -165,7 +165,7 @@ def unfit(name: str) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     "name", ["x" * 1_000_000, f"/{ODD}", "ab", "pairtree_x", "", "com1"], ids=lambda name: repr(name[:4])
 )
-def test_an_unfit_callable_is_refused_in_one_line(implementation: Implementation, name: str) -> None:
+def test_an_invalid_callable_is_refused_in_one_line(implementation: Implementation, name: str) -> None:
     """An invalid name from a callable policy is an error of the identifier, in one line."""
     with pytest.raises(IdentifierError) as raised:
         Pairtree(encapsulation=unfit(name)).object_path("abc")
@@ -190,7 +190,7 @@ def test_errors_survive_pickling(error: PressmarkError, protocol: int) -> None:
         assert vars(again) == vars(error)
 
 
-def test_errors_hold_their_data() -> None:
+def test_errors_have_their_data() -> None:
     """The data of an error are attributes; its text contains the item and its index in the batch."""
     error = IdentifierError("id", 7, "why")
     assert (error.identifier, error.index, error.reason, str(error)) == ("id", 7, "why", "identifier 7 'id': why")
@@ -208,7 +208,7 @@ def test_errors_are_value_errors_and_pressmark_errors() -> None:
         assert isinstance(error, PressmarkError)
 
 
-def test_reasons_say_where(implementation: Implementation) -> None:
+def test_reasons_have_positions(implementation: Implementation) -> None:
     """Positions in reasons refer to the given item."""
     cases: tuple[tuple[Callable[[Any], Any], Any, str], ...] = (
         (HashedNTuple().map_id, b"ab\xffc", "byte 0xff at offset 2 is not UTF-8"),
@@ -234,7 +234,7 @@ def test_reasons_say_where(implementation: Implementation) -> None:
         assert reason in str(raised.value)
 
 
-def test_loose_splitting_says_where_in_the_path(implementation: Implementation) -> None:
+def test_split_path_reports_the_position_in_the_path(implementation: Implementation) -> None:
     """An escape that ``split_path`` cannot decode is reported at its offset in the given path, not in a part of it."""
     with pytest.raises(PathError, match=r"'\^' at offset 17 is not followed by two hex digits"):
         Pairtree().split_path("pairtree_root/ab/^z/x")

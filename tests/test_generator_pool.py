@@ -55,7 +55,7 @@ def test_closing_joins_no_thread(
     assert joined == []
 
 
-def test_calls_are_over() -> None:
+def test_calls_have_ended() -> None:
     """After the statement, no call is running or starts."""
     begun, go_on, ended = threading.Event(), threading.Event(), []
 

@@ -45,7 +45,7 @@ def bare(tmp_path: Path) -> Path:
     return copy_without(tmp_path, "*.so", "*.pyd")
 
 
-def test_the_implementation_is_the_one_asked_for() -> None:
+def test_the_environment_selects_the_implementation() -> None:
     """The process runs the implementation that the environment selects; by default the best available one."""
     wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
     expected = ("pure" if native_is_missing() else "native") if wanted == "auto" else wanted
@@ -68,7 +68,7 @@ def test_native_is_native_and_pure_is_pure(implementation: Implementation) -> No
     assert (implementation.kernels.LEVEL == "none") == (implementation == PURE)
 
 
-def test_a_layout_changes_over_with_the_implementation(pair: tuple[Implementation, Implementation]) -> None:
+def test_a_layout_runs_under_either_implementation(pair: tuple[Implementation, Implementation]) -> None:
     """The tests can switch implementations: one layout runs under either, immediately."""
     layout = pressmark.FlatDirect()
     for implementation in (*pair, *pair):
@@ -108,7 +108,7 @@ def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_paths"])
-def test_an_incomplete_extension_is_seen(
+def test_an_incomplete_extension_is_an_error(
     pair: tuple[Implementation, Implementation], tmp_path: Path, name: str
 ) -> None:
     """If one of the compiled modules is missing, the build is broken, not pure."""
@@ -124,7 +124,7 @@ def test_an_incomplete_extension_is_seen(
     ids=["broken", "foreign", "nameless"],
 )
 @pytest.mark.parametrize("value", ["auto", "native", None])
-def test_a_broken_extension_is_seen(failure: str, message: str, value: str | None) -> None:
+def test_a_broken_extension_is_an_error(failure: str, message: str, value: str | None) -> None:
     """An installed extension that fails to load is an error; the pure implementation is not selected silently."""
     run = run_python(failure + SAY, implementation=value)
     assert run.returncode == 1

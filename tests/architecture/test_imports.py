@@ -88,7 +88,7 @@ def test_no_modules_import_each_other() -> None:
 
 
 @pytest.mark.repository
-def test_compiled_modules_keep_to_themselves() -> None:
+def test_compiled_modules_import_only_their_package() -> None:
     """A Cython module imports only its own package and the tables."""
     for module, path in sources(".pyx", ".pxd").items():
         lines = re.findall(r"^ *(?:from|c?import) +(pressmark[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -135,20 +135,20 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_the_checker_sees(what: str) -> None:
+def test_the_checker_finds_violations(what: str) -> None:
     """The checker finds each kind of forbidden import in a made-up module."""
     module, source, expected = BAD[what]
     assert forbidden(source, module, KNOWN, is_package=module in ("", "layouts")) == expected
 
 
 @pytest.mark.parametrize("what", GOOD)
-def test_the_checker_lets_pass(what: str) -> None:
+def test_the_checker_accepts_allowed_imports(what: str) -> None:
     """The checker accepts allowed imports, and imports of other packages."""
     module, source = GOOD[what]
     assert forbidden(source, module, KNOWN) == set()
 
 
-def test_the_checker_finds_circles() -> None:
+def test_the_checker_finds_cycles() -> None:
     """Modules that import each other form a cycle of any length; other modules are not part of it."""
     assert circles({"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": ["e"], "e": []}) == [["a", "b", "c"]]
     assert circles({"a": ["b"], "b": ["a"], "c": ["d"], "d": ["c", "a"]}) == [["a", "b"], ["c", "d"]]

@@ -29,7 +29,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_everything_exported_is_there(name: str) -> None:
+def test_every_exported_name_exists(name: str) -> None:
     """``__all__`` is sorted as ruff sorts it, without repetition, and every name in it exists."""
     module = importlib.import_module(name)
     exported = module.__all__
@@ -80,7 +80,7 @@ TREE = re.compile(
 )
 
 
-def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
+def test_the_tree_of_errors_is_documented() -> None:
     """The tree in the docstring of ``pressmark.errors`` has every error, with its bases, arguments and attributes."""
     drawn = list(TREE.finditer(errors.__doc__ or ""))
     raised = [getattr(errors, name) for name in errors.__all__ if inspect.isclass(getattr(errors, name))]

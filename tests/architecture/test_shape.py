@@ -46,7 +46,7 @@ def test_modules_are_short() -> None:
     assert found == LONG
 
 
-def test_names_mean_one_thing() -> None:
+def test_module_names_are_unique() -> None:
     """No two modules share a name, except for roles, formats, commands and the two implementations."""
     places = defaultdict(list)
     for module, path in MODULES.items():

@@ -55,7 +55,7 @@ def test_both_packages_export_the_same(pair: tuple[Implementation, Implementatio
     assert list(_kernels.IMPLEMENTATIONS) == [native.NAME, pure.NAME]
 
 
-def test_the_package_exports_all_that_is_compiled(pair: tuple[Implementation, Implementation]) -> None:
+def test_the_package_exports_all_compiled_names(pair: tuple[Implementation, Implementation]) -> None:
     """Each name that an extension module exports is a name of the package, except the few listed here."""
     native, _ = (implementation.kernels for implementation in pair)
     compiled: set[str] = set()
@@ -66,7 +66,7 @@ def test_the_package_exports_all_that_is_compiled(pair: tuple[Implementation, Im
     assert set(native.__all__) - compiled == {"LEVEL", "NAME", "RELEASES_GIL"}
 
 
-def test_both_say_the_same_of_themselves(pair: tuple[Implementation, Implementation]) -> None:
+def test_both_have_the_same_docstrings(pair: tuple[Implementation, Implementation]) -> None:
     """The first docstring lines of classes and functions are the same in both."""
     native, pure = (implementation.kernels for implementation in pair)
     for export in native.__all__:
@@ -148,7 +148,7 @@ def stubbed(body: list[ast.stmt]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", ONLY_COMPILED)
-def test_stubs_are_true(pair: tuple[Implementation, Implementation], name: str) -> None:
+def test_stubs_match(pair: tuple[Implementation, Implementation], name: str) -> None:
     """The stub of an extension module has its names, and its functions and methods have their parameters."""
     compiled = getattr(pair[0].kernels, name)
     stub = ast.parse((Path(_kernels.__file__).parent / "native" / f"{name}.pyi").read_text(encoding="utf-8"))

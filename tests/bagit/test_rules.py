@@ -37,7 +37,7 @@ def test_levels(tmp_path: Path, name: str) -> None:
     assert {found.kind for found in oxum.problems} - {"oxum-missing"} <= CASES[name].kinds
 
 
-def test_every_rule_is_kept() -> None:
+def test_every_rule_is_covered() -> None:
     """A rule has bags, or states how it is implemented; a MUST that can be violated has a violating bag."""
     sections = []
     for rule in RULES:

@@ -224,7 +224,7 @@ def test_long_segments_and_paths_fall_back_at_every_length(implementation: Imple
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_a_mebibyte_passes_and_one_byte_more_does_not(pair: Pair, word: str) -> None:
+def test_an_identifier_has_at_most_one_mebibyte(pair: Pair, word: str) -> None:
     """An identifier may have 1 MiB; with one more byte it is refused for its length before any other check."""
     lengths = [MAX_IDENTIFIER_BYTES + change for change in (-1, 0, 1)]
     items = [of_length("a", length) for length in lengths] + [b"\xff" * (MAX_IDENTIFIER_BYTES + 1)]
