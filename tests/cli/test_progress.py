@@ -83,7 +83,7 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
 
 
 @pytest.mark.parametrize("size", [100, None], ids=["known size", "unknown size"])
-def test_failures_stand_whole_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+def test_failures_are_complete_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """Long lines are neither cut nor wrapped, and markup in them is not interpreted."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")

@@ -1,7 +1,7 @@
 """Validate storage roots with ocfl-py, in its own process: importing ocfl-py configures logging globally.
 
-Arguments are roots. For each it prints a JSON object: whether all is valid, how many objects there are and how many of
-them are good, what was said, and place and identifier of each object.
+Arguments are roots. For each root, this prints a JSON object: whether the root is valid, the numbers of objects and of
+valid objects, the messages, and the path and identifier of each object.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = (
 
 
 class Named(Layout):
-    """A layout of which only the name is known."""
+    """A layout that is only known by name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
