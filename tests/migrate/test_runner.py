@@ -276,6 +276,27 @@ def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -
     check(migrate.run(plan, threads=True), pairtree, tmp_path / "root")
 
 
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_a_destination_that_was_being_made(source: Path, tmp_path: Path, kind: str) -> None:
+    """A directory with only the files of an interrupted creation becomes the destination."""
+    made(source, IDS[:2])
+    for name in map(os.fsdecode, stores.store_class(kind).unfinished_names):
+        root = tmp_path / f"root-{name}"
+        root.mkdir()
+        if name in ("extensions", "file_storage_pressmark"):
+            (root / name).mkdir()
+        else:
+            (root / name).touch()
+        how = {"to": kind, "layout": "0003" if kind == "ocfl" else None}
+        (root / "thesis.txt").touch()
+        with pytest.raises((MigrationError, StoreError), match="not empty, and not a store"):
+            migrate.plan(source, root, **how)
+        (root / "thesis.txt").unlink()
+        run = migrate.run(migrate.plan(source, root, **how), threads=True)
+        assert run.ok
+        assert contents(root) == contents(source)
+
+
 def test_a_destination_that_became_another(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     stores.create("ocfl", tmp_path / "root", layout_or_none("0004"))

@@ -220,17 +220,8 @@ class Options:
 
     def _is_unfinished(self) -> bool:
         """Return whether the directory contains only files that are written while a store is created."""
-        names = set(os.listdir(self.destination))
-        first = {
-            "pairtree": {
-                *("pairtree_version0_1", "pairtree_prefix"),
-                *("pairtree_version0_1.new", "pairtree_prefix.new"),
-            },
-            "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
-            "ocfl": {"ocfl_layout.json", "extensions", "declaration.pressmark-new"},
-            "bags": {".pressmark-bags.json.new"},
-        }
-        return names <= first[self.to]
+        unfinished_names: frozenset[bytes] = stores.store_class(self.to).unfinished_names
+        return unfinished_names.issuperset(os.listdir(os.fsencode(self.destination)))
 
     def unknown(self) -> str | None:
         """Return the first unknown option of source or destination; :data:`None` if all are known."""
