@@ -15,10 +15,7 @@ from pressmark.cli.common.console import PROGRAM, one_line, say, say_lines
 from pressmark.cli.common.files import Sink
 
 __all__ = [
-    "DISPLAY_AFTER",
-    "LOG_EVERY",
     "PROGRESS",
-    "Display",
     "ProgressMode",
     "Reporter",
     "format_duration",
@@ -84,9 +81,14 @@ class Reporter:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Write the lines that wait, and end the display until progress is shown again."""
         self.flush()
         if self._display is not None:
             self._display.stop()
+            self._display = None
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""
