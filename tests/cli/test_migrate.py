@@ -384,7 +384,7 @@ def test_going_on(call: Call, books: Path) -> None:
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2
     result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
     assert result.exit_code == 2
-    assert 'verify was "copy", not "reread"' in result.stderr
+    assert "verify was 'copy', now 'reread'" in result.stderr
     result = call("migrate", "books", "root", "--to", "ocfl", "--layout", "0004", "--resume")
     assert result.exit_code == 2
     assert not list(books.parent.glob("root/**/inventory.json"))
