@@ -25,7 +25,7 @@ from pressmark.migrate.execution import run_result
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
-from pressmark.stores.ocfl import bulk_writer as ocfl_bulk_writer
+from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
 

@@ -18,8 +18,8 @@ from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl.inventory import inventory_bytes
-from pressmark.stores.ocfl.object_writer import write_extension
 from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.writing.object_writer import write_extension
 from pressmark.stores.problems import problem
 
 __all__ = [
