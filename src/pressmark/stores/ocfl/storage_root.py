@@ -348,17 +348,19 @@ class StorageRoot(Store):
         """
         return self.get(identifier).diff(before, after)
 
-    def locate(self, record: StoreObject) -> OcflObject:
+    def locate(self, record: StoreObject, version: str | int | None = None) -> OcflObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.
 
-        :raises ObjectError: of kind ``missing``: it was removed, or another object is there; or ``improper``
+        :param version: as for :meth:`get`
+        :raises ObjectError: of kind ``missing``: it was removed, another object is there, or it does not have the
+            version; or ``improper``
         """
         found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
             what = "object not found" if found is None else f"found object {quoted(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return self._object(str(held), found)
+        return self._object(str(held), found, version)
 
     def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put
