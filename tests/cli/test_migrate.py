@@ -362,6 +362,95 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     assert "this migration was started with different options" in result.stderr
 
 
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+def users(root: Path) -> list[tuple[Any, str]]:
+    """Return user and message of every version of all objects, the newest of each object last."""
+    found = []
+    for record in stores.open(root).objects():
+        inventory = json.loads((root / record.path / "inventory.json").read_bytes())
+        found += [(block.get("user"), block["message"]) for block in inventory["versions"].values()]
+    return found
+
+
+def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Versions name the user of the options or of the environment; a resumed run names the same."""
+    monkeypatch.setenv("PRESSMARK_USER_ADDRESS", "mailto:ann@example.org")
+    given = ("--user", "Bob", "--message", "moved")
+    assert call("migrate", "books", "root", *OCFL, *given, "--dry-run").exit_code == 0
+    work = books.parent / "root.migration"
+    assert migrate.Plan.open(work).options.destination_options == {"user": {"name": "Bob"}, "message": "moved"}
+    monkeypatch.setenv("PRESSMARK_USER", "Ann")
+    ann = {"name": "Ann", "address": "mailto:ann@example.org"}
+    (work / "begun.json").write_text("{}")
+    result = call("migrate", "books", "root", "--resume")
+    assert result.exit_code == 2
+    assert "different options: destination user name was 'Bob', now 'Ann'" not in result.stderr
+    assert "different options: destination user address was not given, now 'mailto:ann@example.org', " in result.stderr
+    assert "destination user name was 'Bob', now 'Ann'; use the same options or start a new migration" in result.stderr
+    result = call("migrate", "books", "root", "--resume", "--user", "Bob")
+    assert result.exit_code == 0
+    assert users(books.parent / "root") == [({"name": "Bob"}, "moved")] * 3
+    # Nothing is written: the user does not matter.
+    assert call("migrate", "books", "root", "--verify-again").exit_code == 0
+    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    assert call("migrate", "books", "root", "--catch-up", "--message", "caught up").exit_code == 0
+    assert (ann, "caught up") in users(books.parent / "root")
+    problems = stores.open(books.parent / "root").check().problems
+    assert [one.code for one in problems] == ["W008"]
+    # No new versions are made.
+    for to in (("--to", "bags"), ("--to", "ocfl", "--layout", "0004")):
+        assert call("migrate", "root" if "ocfl" in to else "books", f"to-{to[1]}", *to).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "call_options", "words"),
+    [
+        ("books", ["--to", "bags", "--user", "Ann"], "--user requires --to ocfl"),
+        ("books", ["--to", "bags", "--message", "m"], "--message requires --to ocfl"),
+        ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address requires --user"),
+        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit the version"),
+        (
+            "root",
+            ["--to", "bags", "--version", "first"],
+            "--version 'first': expected the name of a version, such as v2",
+        ),
+        ("root", ["--to", "ocfl", "--layout", "0004", "--version", "v1"], "keeps all versions of each object; omit"),
+        (
+            "root",
+            ["--to", "ocfl", "--layout", "0004", "--user", "A"],
+            "versions of OCFL objects keep their own user; omit",
+        ),
+    ],
+)
+def test_options_of_versions_that_do_not_fit(
+    call: Call, root: Path, source: str, call_options: list[str], words: str
+) -> None:
+    result = call("migrate", source, "new", *call_options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert not (root.parent / "new").exists()
+
+
+def test_one_version_of_each_object(call: Call, root: Path, books: Path) -> None:
+    """--version migrates this version; objects without it are listed."""
+    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 0
+    result = call("migrate", "root", "tree", "--to", "pairtree", "--version", "2")
+    assert result.exit_code == 1
+    assert [line for line in result.stdout.splitlines() if not line.startswith("ok ")] == [
+        f"source_missing '{one}': version 'v2' not found; the object has v1" for one in IDS[1:]
+    ]
+    with stores.open(books.parent / "tree").get(IDS[0]).open("sub/two.txt") as file:
+        assert file.read() == (books.parent / "given" / "sub" / "two.txt").read_bytes()
+    result = call(
+        "migrate", "root", "tree1", "--to", "pairtree", "--version", "v0001", "--ids", "tree.migration/remaining.txt"
+    )
+    assert result.exit_code == 0
+    assert call("migrate", "root", "tree1", "--resume", "--version", "v2").exit_code == 2
+
+
 # --- interruptions ----------------------------------------------------------------------------------------------------
 
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pressmark import migrate
+from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.progress import format_duration
+from pressmark.cli.common.provenance_options import user_of
 from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
@@ -177,7 +178,7 @@ class MigrateCall:
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
-            **self._given,
+            **self._with_user(self._to, call["source_kind"] or stores.kind_of(self._source)),
         )
 
     def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
@@ -185,14 +186,23 @@ class MigrateCall:
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, same)
+        check_destination_options(first.options.to, self._given)
         return migrate.catch_up(
             first,
             work=work,
             new_ids=self._call["new_ids"],
             threads=self._call["workers"],
             on_event=reporter.on_event,
-            **self._given,
+            **self._with_user(first.options.to, first.options.source_kind),
         )
+
+    def _with_user(self, to: str, source_kind: str) -> dict[str, Any]:
+        """Return the options of the call, with the user of the environment if the run makes versions."""
+        given = self._given.get("destination_options", {})
+        user = user_of()
+        if user is None or "user" in given or to != "ocfl" or source_kind == "ocfl":
+            return self._given
+        return {**self._given, "destination_options": {**given, "user": user}}
 
     def _refused(self, error: MigrationError, lines: OutputLines) -> CallError:
         """List the conflicts of a refused plan, and return the error."""
@@ -239,7 +249,8 @@ class MigrateCall:
                 **workers,
             }
             if self._verb == "resume":
-                run = migrate.resume(plan, options=self._current_options(plan), **how)
+                given = self._with_user(plan.options.to, plan.options.source_kind)
+                run = migrate.resume(plan, options=self._current_options(plan, given), **how)
             else:
                 run = migrate.run(plan, **how)
         return self._end(run, lines, reporter)
@@ -247,13 +258,13 @@ class MigrateCall:
     def _verify(self, lines: OutputLines, reporter: ProgressReporter) -> int:
         plan = self._finished()
         self._work = plan.work
-        migrate.refuse_others(plan, self._current_options(plan))
+        migrate.refuse_others(plan, self._current_options(plan, self._given))
         with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
         return self._end(run, lines, reporter)
 
-    def _current_options(self, plan: migrate.Plan) -> migrate.Options:
-        return options_of_call(plan.options, self._source, self._destination, self._to, self._given)
+    def _current_options(self, plan: migrate.Plan, given: Mapping[str, Any]) -> migrate.Options:
+        return options_of_call(plan.options, self._source, self._destination, self._to, given)
 
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:

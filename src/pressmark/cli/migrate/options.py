@@ -15,7 +15,9 @@ from pressmark.cli.common.files import CRLF_OPTION
 from pressmark.cli.common.fixity_options import parse_algorithms
 from pressmark.cli.common.options import named_layout
 from pressmark.cli.common.progress import PROGRESS
+from pressmark.cli.common.provenance_options import provenance_options, user_of
 from pressmark.cli.common.worker_options import worker_options
+from pressmark.migrate.options import version_name
 from pressmark.paths import PROFILES
 
 __all__ = ["check_destination_options", "given_options", "migrate_options", "options_of_call"]
@@ -28,7 +30,10 @@ _SAME = (
     *("profile", "links", "improper"),
 )
 # Options of the destination, and the kind of store of each.
-_OF_DESTINATION = {"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"}
+_OF_DESTINATION = {
+    **{"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"},
+    **{"message": "ocfl", "user": "ocfl"},
+}
 _LAYOUT = "NAME[:KEY=VALUE,...]"
 
 
@@ -77,6 +82,7 @@ _WHERE = (
         multiple=True,
         help="To a folder of bags: digest algorithms of the manifests. Default: sha512.",
     ),
+    provenance_options("To an OCFL storage root: "),
     click.option("--source-kind", type=click.Choice(stores.KINDS), help="Kind of SOURCE, if it cannot be detected."),
     click.option(
         "--source-layout",
@@ -98,6 +104,12 @@ _WHAT = (
         help="Column of the --ids file that has the identifiers. Default: source_id, id or identifier.",
     ),
     CRLF_OPTION,
+    click.option(
+        "--version",
+        metavar="vN",
+        help="From an OCFL storage root to another kind of store: the version of each object to migrate; objects"
+        " without it are reported. Default: the newest version.",
+    ),
     click.option(
         "--map",
         "new_ids",
@@ -216,12 +228,19 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
     given = {name: call[name] for name in _SAME if is_given(name)}
+    if call["version"] is not None:
+        try:
+            given["version"] = version_name(call["version"])
+        except ValueError as error:
+            raise CallError(f"--{error}") from None
     if is_given("algorithms"):
         given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
             given[name] = named_layout(call[name]).config()
-    values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
+    values = {name: call[name] for name in ("prefix", "identifiers", "message") if call[name] is not None}
+    if is_given("user") or is_given("user_address"):
+        values["user"] = user_of(call["user"], call["user_address"])
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:
@@ -249,6 +268,8 @@ def options_of_call(
 ) -> migrate.Options:
     """Return the options of an earlier run, overridden by the options of this call."""
     changed = dict(given)
+    if "destination_options" in given:
+        changed["destination_options"] = {**options.destination_options, **given["destination_options"]}
     if to is not None:
         changed["to"] = to
     return replace(options, source=os.path.abspath(source), destination=os.path.abspath(destination), **changed)
