@@ -83,7 +83,8 @@ def test_there_and_back(call: Call, books: Path, kind: str) -> None:
     """A migration into each kind of store, and back into the original kind."""
     result = call("migrate", "books", "other", "--to", kind, *TO[kind])
     assert (result.exit_code, result.stdout) == (0, "")
-    [line] = result.stderr.splitlines()
+    *advice, line = result.stderr.splitlines()
+    assert ["pressmark: other: no user is recorded (W007)" in one for one in advice] == [True] * (kind == "ocfl")
     assert line.startswith("pressmark: other: 3 objects: 3 ok; 6 files, 6 B by ")
     result = call("migrate", "other", "back", "--to", "pairtree", "--prefix", "ark:/13030/")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -270,7 +271,8 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert result.exit_code == 1
     [line] = result.stdout.splitlines()
     assert line.startswith(f"exists_different '{IDS[0]}': ")
-    first, second = result.stderr.splitlines()
+    advice, first, second = result.stderr.splitlines()
+    assert advice.startswith("pressmark: root: no user is recorded (W007); specify --user and --user-address, or set ")
     assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
     remaining = books.parent / "root.migration" / "remaining.txt"
     assert second == f"pressmark: 1 not done; fix the listed problems, then run the same command with --ids {remaining}"
@@ -399,6 +401,7 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
     assert (ann, "caught up") in users(books.parent / "root")
     problems = stores.open(books.parent / "root").check().problems
     assert [one.code for one in problems] == ["W008"]
+    assert call("migrate", "books", "root", "--verify-again", "--user", "Ann").exit_code == 2
     # No new versions are made.
     for to in (("--to", "bags"), ("--to", "ocfl", "--layout", "0004")):
         assert call("migrate", "root" if "ocfl" in to else "books", f"to-{to[1]}", *to).exit_code == 0
@@ -407,9 +410,9 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("source", "call_options", "words"),
     [
-        ("books", ["--to", "bags", "--user", "Ann"], "--user requires --to ocfl"),
-        ("books", ["--to", "bags", "--message", "m"], "--message requires --to ocfl"),
-        ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address requires --user"),
+        ("books", ["--to", "bags", "--user", "Ann"], "--user: a store of kind bags does not record it; omit"),
+        ("books", ["--to", "bags", "--message", "m"], "--message: a store of kind bags does not record it; omit"),
+        ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address: no user given; specify --user"),
         ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit the version"),
         (
             "root",
@@ -420,7 +423,7 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
         (
             "root",
             ["--to", "ocfl", "--layout", "0004", "--user", "A"],
-            "versions of OCFL objects keep their own user; omit",
+            "versions of OCFL objects keep their own; omit the options",
         ),
     ],
 )

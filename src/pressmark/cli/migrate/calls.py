@@ -12,12 +12,12 @@ from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.progress import format_duration
-from pressmark.cli.common.provenance_options import user_of
 from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
+from pressmark.cli.store.provenance import Provenance, missing_provenance
 from pressmark.errors import MigrationError, ReportError
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
@@ -43,6 +43,7 @@ class MigrateCall:
         self._destination: str = call["destination"]
         self._to: str | None = call["to"]
         self._given = given
+        self._provenance = Provenance(call["message"], call["user"], call["user_address"])
         self._work: str | None = None
         # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
@@ -67,6 +68,8 @@ class MigrateCall:
             if call[name] is not None:
                 option = "--map" if name == "new_ids" else "--ids"
                 raise CallError(f"{option}: not allowed with {_option(self._verb)}, which covers all objects")
+        if self._verb == "verify_again" and any(value is not None for value in self._provenance):
+            raise CallError("--message, --user: nothing is written with --verify-again; omit the options")
         for report in call["reports"]:
             self._check_report(report)
         if self._verb == "migrate":
@@ -178,7 +181,7 @@ class MigrateCall:
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
-            **self._with_user(self._to, call["source_kind"] or stores.kind_of(self._source)),
+            **self._with_provenance(self._to, call["source_kind"] or stores.kind_of(self._source)),
         )
 
     def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
@@ -193,16 +196,22 @@ class MigrateCall:
             new_ids=self._call["new_ids"],
             threads=self._call["workers"],
             on_event=reporter.on_event,
-            **self._with_user(first.options.to, first.options.source_kind),
+            **self._with_provenance(first.options.to, first.options.source_kind),
         )
 
-    def _with_user(self, to: str, source_kind: str) -> dict[str, Any]:
-        """Return the options of the call, with the user of the environment if the run makes versions."""
-        given = self._given.get("destination_options", {})
-        user = user_of()
-        if user is None or "user" in given or to != "ocfl" or source_kind == "ocfl":
+    def _with_provenance(self, to: str, source_kind: str) -> dict[str, Any]:
+        """Return the options of the call, with message and user if the run makes versions.
+
+        :raises CallError: message or user do not fit the stores
+        """
+        if to == source_kind == "ocfl":
+            if any(value is not None for value in self._provenance):
+                raise CallError("--message, --user: versions of OCFL objects keep their own; omit the options")
             return self._given
-        return {**self._given, "destination_options": {**given, "user": user}}
+        found = self._provenance.options(to)
+        if not found:
+            return self._given
+        return {**self._given, "destination_options": {**self._given.get("destination_options", {}), **found}}
 
     def _refused(self, error: MigrationError, lines: OutputLines) -> CallError:
         """List the conflicts of a refused plan, and return the error."""
@@ -249,7 +258,7 @@ class MigrateCall:
                 **workers,
             }
             if self._verb == "resume":
-                given = self._with_user(plan.options.to, plan.options.source_kind)
+                given = self._with_provenance(plan.options.to, plan.options.source_kind)
                 run = migrate.resume(plan, options=self._current_options(plan, given), **how)
             else:
                 run = migrate.run(plan, **how)
@@ -309,6 +318,11 @@ class MigrateCall:
     def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " verified" if self._verb == "verify_again" else ""
+        options = run.plan.options
+        if run.by_mode and not read and options.to == "ocfl" != options.source_kind:
+            missing = missing_provenance(options.open_destination())
+            if missing is not None:
+                yield f"{self._destination}: {missing}"
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")

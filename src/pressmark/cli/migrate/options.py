@@ -15,8 +15,8 @@ from pressmark.cli.common.files import CRLF_OPTION
 from pressmark.cli.common.fixity_options import parse_algorithms
 from pressmark.cli.common.options import named_layout
 from pressmark.cli.common.progress import PROGRESS
-from pressmark.cli.common.provenance_options import provenance_options, user_of
 from pressmark.cli.common.worker_options import worker_options
+from pressmark.cli.store.provenance import provenance_options
 from pressmark.migrate.options import version_name
 from pressmark.paths import PROFILES
 
@@ -30,10 +30,7 @@ _SAME = (
     *("profile", "links", "improper"),
 )
 # Options of the destination, and the kind of store of each.
-_OF_DESTINATION = {
-    **{"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"},
-    **{"message": "ocfl", "user": "ocfl"},
-}
+_OF_DESTINATION = {"prefix": "pairtree", "namespaces": "vitro", "identifiers": "bags", "content_paths": "ocfl"}
 _LAYOUT = "NAME[:KEY=VALUE,...]"
 
 
@@ -82,7 +79,7 @@ _WHERE = (
         multiple=True,
         help="To a folder of bags: digest algorithms of the manifests. Default: sha512.",
     ),
-    provenance_options("To an OCFL storage root: "),
+    provenance_options,
     click.option("--source-kind", type=click.Choice(stores.KINDS), help="Kind of SOURCE, if it cannot be detected."),
     click.option(
         "--source-layout",
@@ -238,9 +235,7 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
     for name in ("layout", "source_layout"):
         if call[name] is not None:
             given[name] = named_layout(call[name]).config()
-    values = {name: call[name] for name in ("prefix", "identifiers", "message") if call[name] is not None}
-    if is_given("user") or is_given("user_address"):
-        values["user"] = user_of(call["user"], call["user_address"])
+    values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:
