@@ -15,11 +15,11 @@ from pressmark.reports import Report
 from pressmark.stores import recheck
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl import object_check
-from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl import root as ocfl
 from pressmark.stores.ocfl import walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 
 from .samples import CREATED, create, kinds, source
 

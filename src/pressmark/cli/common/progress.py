@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pressmark.layouts import LineCounts
 
 __all__ = [
-    "DISPLAY_AFTER",
-    "LOG_EVERY",
     "PROGRESS",
     "LineProgress",
     "ProgressMode",
@@ -89,9 +87,14 @@ class Reporter:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Write the lines that wait, and end the display until progress is shown again."""
         self.flush()
         if self._display is not None:
             self._display.stop()
+            self._display = None
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""

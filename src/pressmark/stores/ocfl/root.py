@@ -34,14 +34,14 @@ from pressmark.stores.ocfl.declarations import (
     has_mutable_head,
     is_object_name,
 )
-from pressmark.stores.ocfl.object_writer import CopyOptions, Provenance, write_object, write_version
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
+from pressmark.stores.ocfl.writing.object_writer import CopyOptions, Provenance, write_object, write_version
 from pressmark.stores.problems import problem
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, StoreObject
 
 if TYPE_CHECKING:
-    from pressmark.stores.ocfl.bulk_writer import BulkWriter
     from pressmark.stores.ocfl.check import ObjectResult
+    from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
 __all__ = ["OcflRoot"]
 
@@ -231,8 +231,8 @@ class OcflRoot(StorageRoot):
                 remove_tree(removed)
 
     def bulk_writer(self, durable_places: bool = True) -> BulkWriter:
-        """Return a writer for many new objects; see :mod:`pressmark.stores.ocfl.bulk_writer`."""
-        from pressmark.stores.ocfl.bulk_writer import BulkWriter
+        """Return a writer for many new objects; see :mod:`pressmark.stores.ocfl.writing.bulk_writer`."""
+        from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
         return BulkWriter(self, durable_places)
 

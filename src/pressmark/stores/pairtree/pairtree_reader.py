@@ -34,7 +34,7 @@ from pressmark.stores.pairtree.interrupted import (
     take_back,
     unreached,
 )
-from pressmark.stores.pairtree.version_files import prefix_of, version_problems
+from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
@@ -65,6 +65,7 @@ class PairtreeReader(Store):
     """
 
     kind: ClassVar[str] = "pairtree"
+    unfinished_names = UNFINISHED
     layout: Pairtree
 
     def __init__(

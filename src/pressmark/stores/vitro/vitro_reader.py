@@ -125,6 +125,7 @@ class VitroReader(Store):
     """
 
     kind: ClassVar[str] = "vitro"
+    unfinished_names = frozenset({NAMESPACES, WORK_DIRECTORY})
     layout: Vitro
 
     def __init__(
