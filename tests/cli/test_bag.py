@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,7 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
     for call in (["files"], ["files", "-o", "new"]):
         done = run("bag", "create", *call)
         *reasons, last = done.stderr.decode().splitlines()
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert last == f"pressmark: {call[-1]}: no bag was created: 3 problems; nothing was changed"
         assert {tuple(line.split(": ")[:2]) for line in reasons} == {("pressmark", "error")}
         assert sorted(line.split(": ")[3] for line in reasons) == [r"\udcff\n", "link", "pipe"]
@@ -293,6 +294,51 @@ def test_create_warns(run: Run, files: Path) -> None:
     done = run("bag", "create", "files", "-o", "new")
     assert done.returncode == 0
     assert done.stderr.decode().startswith("pressmark: warning: directory-empty: empty: ")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("target", "in_place", "expected"),
+    [
+        ("a.txt", True, "symbolic link; remove it, or include its target with --links follow"),
+        ("/etc/passwd", False, "symbolic link; remove it, or include its target with --links follow"),
+        (
+            "/etc/passwd",
+            True,
+            "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow",
+        ),
+        ("nowhere", False, "symbolic link to a missing target; remove it"),
+    ],
+)
+def test_create_names_the_option_where_it_helps(
+    run: Run, files: Path, target: str, in_place: bool, expected: str
+) -> None:
+    """The message for a refused link names ``--links follow`` only where it helps."""
+    (files / "a.txt").write_bytes(b"a")
+    (files / "link").symlink_to(target)
+    call = ["files"] if in_place else ["files", "-o", "new"]
+    done = run("bag", "create", *call)
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[0].endswith(f": link: {expected}")
+    assert run("bag", "create", *call, "--links", "follow").returncode == (0 if expected[13] == ";" else 2)
+
+
+@posix
+def test_create_fails_where_a_file_cannot_be_read(
+    call: Call, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that disappears after the check of the names is a failure: exit 1, and nothing is changed."""
+    from pressmark.fixity import hash_files
+
+    def without_one(paths: Iterable[Any], *arguments: Any, **options: Any) -> Any:
+        names = list(paths)
+        next(path for path in files.rglob("*") if path.is_file()).unlink()
+        return hash_files(names, *arguments, **options)
+
+    monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_files", without_one)
+    result = call("bag", "create", "files")
+    last = result.stderr.splitlines()[-1]
+    assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
 
 
 @posix

@@ -108,11 +108,11 @@ def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> No
     done = run("hash", "files", "gone", "/dev/zero")
     assert done.stdout.decode() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
     assert done.stderr.decode() == (
-        "pressmark: files/c: is a named pipe\n"
+        "pressmark: files/c: named pipe not opened\n"
         "pressmark: files/e: dangling symbolic link\n"
         "pressmark: files/up: symbolic link to a parent directory\n"
         "pressmark: gone: No such file or directory\n"
-        "pressmark: /dev/zero: is a device\n"
+        "pressmark: /dev/zero: device not opened\n"
         "pressmark: 5 of 8 files failed\n"
     )
     assert done.returncode == 1
@@ -216,7 +216,7 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
     (files / "new\nline").write_bytes(b"")
     done = run("verify", "SUMS", "--root", "files")
     assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
-        "changed: ./a\nmissing: ./b\nunreadable: ./e: is a named pipe\nnew: new\\nline\n",
+        "changed: ./a\nmissing: ./b\nunreadable: ./e: named pipe not opened\nnew: new\\nline\n",
         "pressmark: 1 changed, 1 missing, 1 unreadable, 1 new, 1 ok\n",
         1,
     )

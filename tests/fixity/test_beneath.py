@@ -123,8 +123,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "nowhere": ("missing", os.strerror(2)),
     "nowhere/x": ("missing", os.strerror(2)),
     "d/file/x": ("missing", os.strerror(20)),
-    "d": ("directory", "is a directory"),
-    "d/pipe": ("fifo", "is a named pipe"),
+    "d": ("directory", "directory instead of a file"),
+    "d/pipe": ("fifo", "named pipe not opened"),
 }
 
 

@@ -200,8 +200,8 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
         ("empty", b"pairtree_root/ef"),
     ]
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        "File exists (one); name collision (this file system may ignore case); rename one of the files",
-        "Permission denied (ef); run as a user with access",
+        "one: File exists; name collision (this file system may ignore case); rename one of the files",
+        "ef: Permission denied; run as a user with access",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
 

@@ -118,7 +118,7 @@ class Preflight:
             return False  # already counted
         if fault is not None and fault.kind.startswith("link-") and fault.kind != "link-loop":
             if self._links == "refuse":
-                self.refuse(fault._replace(message="symbolic link; remove it, or follow links"))
+                self.refuse(fault._replace(message=_link_message(fault.kind, in_place)))
                 return False
             if in_place and fault.severity == "warning" and not _moves_along(base, found.path):
                 self.refuse(
@@ -188,6 +188,15 @@ def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
     :param links: as in :func:`~pressmark.bagit.walk.walk`
     """
     return (found for found in walk(base, links=links) if found.kind == "file")
+
+
+def _link_message(kind: str, in_place: bool) -> str:
+    """Return the message for a symbolic link that is not followed; not every link can be."""
+    if kind == "link-dangling":
+        return "symbolic link to a missing target; remove it"
+    if kind == "link-outside" and in_place:
+        return "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow"
+    return "symbolic link; remove it, or include its target with --links follow"
 
 
 def _is_readable(path: bytes) -> bool:
