@@ -203,5 +203,5 @@ def test_an_unreadable_fetch_txt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return whole(self, path)
 
     monkeypatch.setattr(BagDirectory, "status", stale)
-    with pytest.raises(BagError, match="the operating system denies access"):
+    with pytest.raises(BagError, match="cannot be accessed"):
         len(bag.fetch)

@@ -156,7 +156,7 @@ def find_charset(name: str) -> Charset | None:
 class Line(NamedTuple):
     """A line of a tag file.
 
-    :ivar number: counted from 1
+    :ivar number: number of the line, from 1
     :ivar offset: offset of its first byte in the file
     :ivar data: its bytes, without the line end
     """

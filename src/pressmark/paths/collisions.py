@@ -175,8 +175,8 @@ class PathIndex:
     def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
         """Yield every collision, in the order of the folded paths; a collision inside another precedes it.
 
-        Paths with one folded form give a collision for each path that occurs more than once, and one for all of them if
-        they are spelled differently. Paths inside another path give one collision with everything inside it.
+        Paths with the same folded form give a collision for each path that occurs more than once, and one for all of
+        them if they are spelled differently. Paths inside another path give one collision with everything inside it.
 
         :param first: maximum number of members to name in each collision
         :param most: maximum number of collisions of each kind to yield, :data:`None` for all; others are only counted

@@ -158,7 +158,7 @@ def refuse_doubtful(
 ) -> None:
     """Refuse a first row that is ambiguous.
 
-    :param fields: as written
+    :param fields: the fields as written
     :param column: the name in the header, or the number from 1; :data:`None` for the only column
     :param header: whether the row has the column names; :data:`None` if unspecified
     :param certain: whether the separator was specified
@@ -187,7 +187,7 @@ def refuse_doubtful(
 class Rows(NamedTuple):
     """Consecutive rows.
 
-    :ivar rows: without line feeds
+    :ivar rows: the rows, without line feeds
     :ivar quoted: whether they contain quotes
     :ivar open_end: whether the last one has no line feed
     """

@@ -513,7 +513,7 @@ def test_inaccessible_tag_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         return whole(self, path)
 
     monkeypatch.setattr(BagDirectory if call == "status" else base_module._ByDescriptor, call, stale)
-    refused(f"{name.decode()}.*the operating system denies access", bag, info={"X": "y"})
+    refused(f"{name.decode()}.*cannot be accessed", bag, info={"X": "y"})
     assert not validate(bag).ok
 
 

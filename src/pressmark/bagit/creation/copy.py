@@ -52,7 +52,7 @@ _HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
 class _Source(NamedTuple):
     """A file or directory to copy.
 
-    :ivar path: as given
+    :ivar path: the given path
     :ivar prefix: start of its paths in the payload: empty, the directory's name with a slash, or the file's name
     :ivar status: status at the start of the run
     :ivar base: the open directory; :data:`None` for a file

@@ -40,7 +40,7 @@ def create_in_place(
 ) -> None:
     """Turn the directory ``path`` into a bag.
 
-    :param nested: also if it is already a bag
+    :param nested: turn a bag into the payload of a new bag
     :raises BagError: the bag cannot be created; nothing was changed
     """
     with BagDirectory(path) as base:

@@ -121,7 +121,7 @@ class Walk:
     """One walk of a tree.
 
     :param base: the directory that contains pairtree_root
-    :param layout: decodes the paths
+    :param layout: layout that decodes the paths
     :param dialect: dialect of the tree; :data:`None` for the specification
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore

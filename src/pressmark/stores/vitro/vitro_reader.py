@@ -91,7 +91,7 @@ class VitroObject(StoredObject):
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
             raise ObjectError(
-                self._store, self.id, "missing", f"file {name!r} not found in the object, only {self.name!r}"
+                self._store, self.id, "missing", f"file {name!r} not found in the object; its file is {self.name!r}"
             )
         return file
 

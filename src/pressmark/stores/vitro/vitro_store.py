@@ -173,7 +173,7 @@ class VitroStore(VitroReader):
     def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
         """Check that a file can be stored, before anything is written.
 
-        :raises ObjectError: it cannot
+        :raises ObjectError: the object cannot be stored
         """
         at = self._tree
         for name in encode_fs(place).split(b"/"):
