@@ -38,14 +38,19 @@ PROFILE = {
 # The limit for one process, however much data passes through it.
 MEMORY = 100 << 20  # 100 MiB
 
+USER_VARIABLES = ("PRESSMARK_USER", "PRESSMARK_USER_ADDRESS")
+
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 Call = Callable[..., Result]
 
 
 def environment() -> dict[str, str]:
-    """Return this environment, with PRESSMARK_IMPLEMENTATION, and with the package importable from any folder."""
+    """Return this environment, with PRESSMARK_IMPLEMENTATION, and with the package importable from any folder; without
+    the user of new versions.
+    """
     path = os.pathsep.join(filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    kept = {name: value for name, value in os.environ.items() if name not in USER_VARIABLES}
+    return {**kept, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
 
 
 @pytest.fixture
@@ -66,6 +71,8 @@ def run(tmp_path: Path) -> Run:
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run the command through click's runner in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    for name in USER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     # Before click 8.2, separate streams are an option.
     apart: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 

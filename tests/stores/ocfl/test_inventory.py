@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pressmark.stores import problems as kinds
 from pressmark.stores.ocfl.inventory import (
     InventoryError,
-    head_state,
     inventory_bytes,
     logical_files,
     read_inventory,
     scan_identifier,
     sidecar_bytes,
     sidecar_digest,
+    version_state,
 )
 from pressmark.stores.ocfl.inventory_rules import (
     history_findings,
@@ -291,7 +291,7 @@ def test_no_value_confuses_the_rules(key: str, value: Any, inner: str | None) ->
         list(logical_files(document))
     except InventoryError:
         with pytest.raises(InventoryError):
-            head_state(document)
+            version_state(document)
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

@@ -37,6 +37,8 @@ from pressmark.stores.problems import problem
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
 
 if TYPE_CHECKING:
+    from pressmark.stores.ocfl.changes import Changes
+    from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["FoundInventory", "StorageRoot"]
@@ -318,10 +320,11 @@ class StorageRoot(Store):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def get(self, identifier: str | bytes) -> OcflObject:
-        """Return an object's newest version.
+    def get(self, identifier: str | bytes, version: str | int | None = None) -> OcflObject:
+        """Return one version of an object.
 
-        :raises ObjectError: of kind ``missing``, ``collision`` or ``improper``
+        :param version: name or number, such as ``v2``, ``v0002`` or 2; :data:`None` for the newest
+        :raises ObjectError: of kind ``missing`` (the object, or the version), ``collision`` or ``improper``
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
@@ -330,7 +333,18 @@ class StorageRoot(Store):
         found = self._find(name, place)
         if found is None:
             raise self._missing(name, place)
-        return self._object(name, found)
+        return self._object(name, found, version)
+
+    def versions(self, identifier: str | bytes) -> list[VersionInfo]:
+        """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
+        return self.get(identifier).versions()
+
+    def diff(self, identifier: str | bytes, before: str | int | None = None, after: str | int | None = None) -> Changes:
+        """Return the changes between two versions of an object; see :meth:`OcflObject.diff`.
+
+        Raises the errors of :meth:`get`.
+        """
+        return self.get(identifier).diff(before, after)
 
     def _missing(self, identifier: str, place: bytes) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
@@ -347,10 +361,11 @@ class StorageRoot(Store):
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
         return self._object(str(held), found)
 
-    def _object(self, identifier: str, found: FoundInventory) -> OcflObject:
+    def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put
 
-        return OcflObject(self.storage.below(found.place), self.root, identifier, found.document, found.status)
+        place = self.storage.below(found.place)
+        return OcflObject(place, self.root, identifier, found.document, found.status, version)
 
     # --- staging ------------------------------------------------------------------------------------------------------
 
