@@ -79,7 +79,8 @@ def put(asked: dict[str, Any]) -> None:
     )
     place = os.path.join(asked["root"], root.object_path(asked["id"]))
     if os.path.exists(place):
-        changed = ocfl.Object(path=place, identifier=asked["id"], digest_algorithm=None)
+        # It keeps neither the digest algorithm nor the version of an object by itself.
+        changed = ocfl.Object(path=place, digest_algorithm=asked["algorithm"], spec_version=root.spec_version)
         changed.add_version_with_content(place, asked["source"], metadata)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ import io.ocfl.api.model.VersionInfo;
 import io.ocfl.core.OcflRepositoryBuilder;
 import io.ocfl.core.extension.OcflExtensionConfig;
 import io.ocfl.core.extension.OcflExtensionRegistry;
+import io.ocfl.core.extension.UnsupportedExtensionBehavior;
 import io.ocfl.core.extension.storage.layout.OcflStorageLayoutExtension;
 import io.ocfl.core.validation.Validator;
 import java.io.BufferedReader;
@@ -56,8 +57,11 @@ public final class Stores {
         Path work = root.resolveSibling(root.getFileName() + "-ocfl-java");
         Files.createDirectories(root);
         Files.createDirectories(work);
-        OcflRepositoryBuilder builder =
-                new OcflRepositoryBuilder().storage(storage -> storage.fileSystem(root)).workDir(work);
+        // Other programs have extensions of their own in the root.
+        OcflRepositoryBuilder builder = new OcflRepositoryBuilder()
+                .storage(storage -> storage.fileSystem(root))
+                .workDir(work)
+                .unsupportedExtensionBehavior(UnsupportedExtensionBehavior.WARN);
         if (request.hasNonNull("layout")) {
             builder.defaultLayoutConfig(layout(request.get("layout")));
         }
@@ -141,19 +145,21 @@ public final class Stores {
             return validate(request);
         }
         MutableOcflRepository repository = open(request);
-        ObjectVersionId id = ObjectVersionId.head(text(request, "id"));
+        String id = text(request, "id");
         try {
             switch (text(request, "do")) {
                 case "create":
                     break;
                 case "put":
-                    repository.updateObject(id, provenance(request), updater -> replace(updater, request));
+                    repository.updateObject(
+                            ObjectVersionId.head(id), provenance(request), updater -> replace(updater, request));
                     break;
                 case "stage":
-                    repository.stageChanges(id, provenance(request), updater -> replace(updater, request));
+                    repository.stageChanges(
+                            ObjectVersionId.head(id), provenance(request), updater -> replace(updater, request));
                     break;
                 case "commit":
-                    repository.commitStagedChanges(id.getObjectId(), provenance(request));
+                    repository.commitStagedChanges(id, provenance(request));
                     break;
                 default:
                     throw new IllegalArgumentException("ocfl-java cannot " + text(request, "do"));

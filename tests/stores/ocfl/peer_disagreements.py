@@ -9,11 +9,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark.layouts import Layout
 
-__all__ = ["DISAGREEMENTS", "Disagreement", "Example", "Subject", "inventory_of", "unexplained"]
+__all__ = ["DISAGREEMENTS", "Disagreement", "Example", "Subject", "unexplained"]
 
 
 class Subject(NamedTuple):
@@ -24,8 +24,8 @@ class Subject(NamedTuple):
 
     layout: Layout
     identifier: str
-    inventory: dict[str, Any]
-    by_id: bool
+    folder: Path
+    by_id: bool = False
 
 
 class Example(NamedTuple):
@@ -62,7 +62,11 @@ class Disagreement(NamedTuple):
 
 
 def _has_escapes(subject: Subject) -> bool:
-    return "\\" in json.dumps(subject.inventory, ensure_ascii=False)
+    return any(b"\\" in path.read_bytes() for path in subject.folder.glob("**/inventory.json"))
+
+
+def _has_sha512_256(subject: Subject) -> bool:
+    return "sha512/256" in json.loads((subject.folder / "inventory.json").read_bytes()).get("fixity", {})
 
 
 def _is_under_no_tuples(subject: Subject) -> bool:
@@ -108,7 +112,7 @@ DISAGREEMENTS = (
         ("ocfl-py",),
         "rejects sha512/256 in the fixity block",
         r"\[E056b\]",
-        lambda subject: "sha512/256" in subject.inventory.get("fixity", {}),
+        _has_sha512_256,
         "OCFL 1.1, 3.5.4: 'the controlled vocabulary of digest algorithm names listed in the Digests section, or in a "
         "table given in an Extension'; extension 0009 has it",
         Example(fixity=("sha512/256",)),
@@ -125,12 +129,6 @@ DISAGREEMENTS = (
         Example(),
     ),
 )
-
-
-def inventory_of(folder: Path) -> dict[str, Any]:
-    """Return an object's inventory."""
-    found: dict[str, Any] = json.loads((folder / "inventory.json").read_bytes())
-    return found
 
 
 def unexplained(peer: str, subject: Subject, texts: Sequence[str]) -> tuple[list[str], set[str]]:

@@ -14,7 +14,7 @@ from pressmark import DirectClean
 from pressmark.stores.ocfl.root import OcflRoot
 from support.effort import LONG
 
-from .peer_disagreements import DISAGREEMENTS, Disagreement, Subject, inventory_of, unexplained
+from .peer_disagreements import DISAGREEMENTS, Disagreement, Subject, unexplained
 from .peers import Peer
 from .samples import LAYOUTS, USER, create, kinds, source
 
@@ -165,10 +165,7 @@ def test_every_object_is_valid(life: Life, peer: Peer, record_property: Callable
     advice = {problem.code for problem in report.problems}
     objects = {record.path: str(record.id) for record in life.root.objects()}
     assert len(objects) == len(CHANGES) - 1  # one is deleted
-    subjects = {
-        place: Subject(LAYOUTS[life.word], name, inventory_of(life.folder / place), False)
-        for place, name in objects.items()
-    }
+    subjects = {place: Subject(LAYOUTS[life.word], name, life.folder / place) for place, name in objects.items()}
     asked = {place: (place, subject) for place, subject in subjects.items()}
     verdicts = peer.validate(life.folder, paths=list(objects))
     if peer.knows(LAYOUTS[life.word]):
@@ -208,7 +205,7 @@ def test_every_disagreement_is_still_there(
         place = root.put(example.identifier, given, message="why", fixity=fixity).path
         report = root.check(digests=True)
         assert kinds(report) == []
-        subject = Subject(LAYOUTS[example.layout], example.identifier, inventory_of(folder / place), True)
+        subject = Subject(LAYOUTS[example.layout], example.identifier, folder / place, by_id=True)
         [verdict] = peer.validate(folder, ids=[example.identifier]).values()
         left, used = unexplained(name, subject, [*verdict.errors, *verdict.warnings])
         assert {text.strip("[")[:4] for text in left} <= {problem.code for problem in report.problems}

@@ -79,7 +79,8 @@ func put(ctx context.Context, asked request) error {
 		return err
 	}
 	user := ocfl.User{Name: asked.User["name"], Address: asked.User["address"]}
-	_, err = object.Update(ctx, stage, asked.Message, user)
+	// Without the option, it makes objects of OCFL 1.1 in a root of OCFL 1.0.
+	_, err = object.Update(ctx, stage, asked.Message, user, ocfl.UpdateWithOCFLSpec(root.Spec()))
 	return err
 }
 
