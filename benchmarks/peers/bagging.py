@@ -1,4 +1,4 @@
-"""The tools that make and check bags: their operations and their commands."""
+"""The tools that create and check bags: their operations and commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tool(NamedTuple):
     """A tool with a number of workers.
 
     :ivar workers: threads or processes
-    :ivar make: makes its environment and returns its command; raises ``Unavailable``
+    :ivar make: creates its environment and returns its command; raises ``Unavailable``
     """
 
     name: str

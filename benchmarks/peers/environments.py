@@ -27,13 +27,13 @@ Command = Callable[[Path], Sequence[str]]
 
 
 class Unavailable(Exception):
-    """An environment cannot be made; the message is one line."""
+    """An environment cannot be created; the message is one line."""
 
 
 def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> None:
     """Run a build step.
 
-    :raises Unavailable: with its last line of output
+    :raises Unavailable: the step failed; the message is its last line of output
     """
     if shutil.which(str(command[0])) is None:
         raise Unavailable(f"{command[0]} is not installed")
@@ -70,7 +70,7 @@ def ours(peer: str) -> Command:
 
 
 def interpreter(peer: str) -> Path:
-    """Make a virtual environment from ``python/<peer>.txt`` and return its Python."""
+    """Create a virtual environment from ``python/<peer>.txt`` and return its Python."""
     folder = BUILD / peer
     found = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     requirements = HERE / "python" / f"{peer}.txt"
@@ -84,7 +84,7 @@ def interpreter(peer: str) -> Path:
 
 
 def python(peer: str) -> Command:
-    """Make a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
+    """Create a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
     used = str(interpreter(peer)) if (HERE / "python" / f"{peer}.txt").exists() else sys.executable
     return lambda config: (used, str(HERE / "python" / "runner.py"), peer, str(config))
 

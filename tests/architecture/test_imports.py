@@ -10,7 +10,7 @@ from .modules import MODULES, circles, edges, imported, sources
 
 # From the ground up. A part is a module or package right under pressmark; it imports parts of the layers below its own.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "threads", "generator_pool"),
+    ("errors", "version", "threads"),
     ("reports",),
     ("fs",),
     ("html",),
@@ -29,7 +29,8 @@ LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 # The implementations share the tables, and know neither each other nor who calls them.
 KERNELS = {
-    "_kernels": {"errors"},
+    # The type of ``active``, for mypy alone, is that of the stubs.
+    "_kernels": {"_kernels.native", "errors"},
     "_kernels.native": {"_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.tables", "errors"},
     "_kernels.tables": set(),

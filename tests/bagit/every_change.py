@@ -166,7 +166,7 @@ def main() -> None:
         found = quoted(folder)
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
-        if "nothing was changed" in words or "no bag was made" in words:
+        if "nothing was changed" in words or "no bag was created" in words:
             assert found == before, where
             assert not left, where
         assert "put in its place" not in words or found != after, where

@@ -9,8 +9,7 @@ import pytest
 
 from pressmark.cli.common import progress
 from pressmark.cli.common.files import Sink, Source
-from pressmark.cli.common.line_progress import LineProgress
-from pressmark.cli.common.progress import ProgressMode, progress_mode
+from pressmark.cli.common.progress import LineProgress, ProgressMode, progress_mode
 from pressmark.errors import IdentifierError
 from pressmark.layouts import LineCounts
 

@@ -62,7 +62,7 @@ class ResolvedPath(NamedTuple):
     :ivar kind: ``file``, ``directory`` or ``special`` inside the bag; ``outside``, ``dangling``, ``loop``, or
         ``unreadable``
     :ivar path: the path without links, relative to the base directory; empty for the base directory itself
-    :ivar status: of the file or directory; :data:`None` if it was not accessed
+    :ivar status: status of the file or directory; :data:`None` if it was not accessed
     """
 
     kind: str

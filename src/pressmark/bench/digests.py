@@ -41,8 +41,8 @@ Path = str | bytes
 class Files:
     """Files to hash.
 
-    :ivar paths: their paths
-    :ivar bytes: their total size
+    :ivar paths: paths of the files
+    :ivar bytes: total size in bytes
     :ivar left_out: number of files skipped because they are larger than 1 GiB
     :ivar failed: number of files that could not be read
     :ivar whole: whether these are all files; false where the time ran out

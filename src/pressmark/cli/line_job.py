@@ -7,7 +7,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from pressmark.cli.common.files import Source
-from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import IdentifierError, PathError
 from pressmark.jobs import Receipt
@@ -25,10 +25,10 @@ def map_with_workers(
     target: BinaryIO,
     progress: LineProgress,
 ) -> LineCounts:
-    """Write to ``target`` what one process would write, and return its counts.
+    """Write the same output as one process to ``target``, and return the same counts.
 
     :param stop: end the run at the first item that fails
-    :param output: the name of the file that gets the results, beside which the work folder is
+    :param output: the name of the output file; the work folder is beside it
     :raises IdentifierError: an item failed, under ``stop``; :exc:`PathError` where paths are mapped
     """
     counts = done = LineCounts()

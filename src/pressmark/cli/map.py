@@ -10,10 +10,9 @@ import click
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_formats import Files, chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
-from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import discard_stdout
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
@@ -251,7 +250,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
             except (IdentifierError, PathError) as error:
                 raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
-                # The reader has left; items that failed before still count.
+                # The reader has closed the pipe; items that failed before still count.
                 discard_stdout()
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:

@@ -125,8 +125,6 @@ def _grown(
 
 @dataclass(frozen=True)
 class _Fit:
-    """A fitted model."""
-
     formula: str
     coefficients: Mapping[str, float]
     predict: Callable[[int], float]

@@ -51,7 +51,7 @@ class Chunk(NamedTuple):
     def checked(self) -> Chunk:
         """Return the chunk itself if its fields are valid.
 
-        :raises ValueError: a field is not
+        :raises ValueError: a field is invalid
         """
         for name, value in self._asdict().items():
             if type(value) is not (str if name in ("id", "kind", "source") else int):

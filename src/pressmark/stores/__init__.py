@@ -44,12 +44,12 @@ __all__ = [
     "store_class",
 ]
 
-# Loaded when the name is first asked for.
+# The module of each name, imported when the name is first used.
 _MODULES = {name: module for module, name in CLASSES.values()} | {"CheckStore": "pressmark.stores.job"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the class of a kind, or the job, when it is first asked for."""
+    """Import the class of a kind, or the job, when it is first used."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -95,9 +95,9 @@ class Dialect(NamedTuple):
         return field if value is None else value
 
     def field(self, row: bytes, index: int, width: int) -> bytes | str:
-        """Return the value of a field of a row, or as ``str`` the reason why there is none.
+        """Return the value of a field of a row, or as ``str`` the reason for a missing value.
 
-        :param index: of the field
+        :param index: index of the field
         :param width: the required number of fields
         """
         fields = self.split_roughly(row)
@@ -139,7 +139,7 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
     r"""Return the dialect of a format.
 
     :param format: ``csv`` or ``tsv``
-    :param delimiter: that separates the fields of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
+    :param delimiter: the separator of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
     :raises ValueError: the delimiter is not supported
     """
     dialect = _DIALECTS[format]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, format_duration
+from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, ProgressMode, format_duration
 from pressmark.migrate import GOOD, MigrationProgress
+
+if TYPE_CHECKING:
+    from pressmark.cli.common.display import Display
 
 __all__ = ["PHASES", "ProgressReporter", "text_of"]
 
@@ -72,6 +76,9 @@ class ProgressReporter:
                 say(text_of(event, self._first, now - self._since))
             return
         if self._display is None:
+            # rich takes longer to import than the rest of a short run.
+            from pressmark.cli.common.display import Display
+
             self._display = Display(None, True)
         self._display.update(event.objects, text_of(event, self._first, now - self._since), event.of_objects)
 

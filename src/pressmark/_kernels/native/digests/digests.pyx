@@ -7,8 +7,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from pressmark._kernels.tables import DIGESTS
-
 __all__ = [
     "Engine",
     "best_level",
@@ -106,6 +104,8 @@ def use_level(str name not None):
 
 def supported(algorithm):
     """Return whether ``algorithm`` is supported."""
+    from pressmark._kernels.tables import DIGESTS  # most commands need no table
+
     return algorithm in DIGESTS
 
 
@@ -560,7 +560,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
     :param device: the device of the files; any if negative
-    :param flags: for opening files
+    :param flags: flags for opening files
     :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
         latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
         SHA-512 in hex, and its size

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.file_formats import Files, Kind
 from pressmark.cli.common.files import Source, checked_list
-from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import LineCounts

@@ -1,4 +1,4 @@
-"""JSON lines: all but the new key keeps its bytes."""
+"""JSON lines: existing keys keep their bytes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 import pressmark
 from pressmark.fixity.copying import CopyTask, copy_files
-from pressmark.generator_pool import GeneratorPool
+from pressmark.threads import GeneratorPool
 
 
 def copies(folder: Path) -> Iterator[Any]:
