@@ -77,16 +77,29 @@ def _is_beyond_two_bytes(subject: Subject) -> bool:
     return subject.by_id and subject.layout.name.startswith("0003") and any(c > "\u07ff" for c in subject.identifier)
 
 
+_JSON = (
+    "OCFL 1.1, 3.5: 'An OCFL Object Inventory MUST follow the JSON (defined by [RFC8259]) structure'; RFC 8259, 7: "
+    "'Any character may be escaped.'"
+)
+
 DISAGREEMENTS = (
     Disagreement(
         ("rocfl",),
         "rejects paths with characters that JSON escapes",
         r"\[E(051|092)\].* must reference an array of strings",
         _has_escapes,
-        "OCFL 1.1, 3.5: 'An OCFL Object Inventory MUST follow the JSON (defined by [RFC8259]) structure'; RFC 8259, 7: "
-        "'Any character may be escaped.'",
+        _JSON,
         Example(name='a"b'),
         Example(name="a'b"),
+    ),
+    Disagreement(
+        ("rocfl",),
+        "rejects identifiers with characters that JSON escapes",
+        r"\[E037\].*'id' must be a string|Not found: Object",
+        _has_escapes,
+        _JSON,
+        Example(identifier='info:a"b'),
+        Example(identifier="info:a'b"),
     ),
     Disagreement(
         ("rocfl",),

@@ -104,12 +104,12 @@ class Peer:
         self._ask("put", root, id=identifier, source=str(source), **options)
 
     def stage(self, root: Path, identifier: str, source: Path, **options: Any) -> None:
-        """As :meth:`put`, into a mutable HEAD."""
+        """As :meth:`put`, without publishing the version: into a mutable HEAD, or the root's staging area."""
         options = {"algorithm": "sha512", "message": "a version", "user": USER, **options}
         self._ask("stage", root, id=identifier, source=str(source), **options)
 
     def commit(self, root: Path, identifier: str) -> None:
-        """Commit a mutable HEAD."""
+        """Publish the staged version of an object."""
         self._ask("commit", root, id=identifier, message="a version", user=USER)
 
     def validate(self, root: Path, *, paths: Sequence[str] = (), ids: Sequence[str] = ()) -> dict[str, Verdict]:
@@ -148,6 +148,10 @@ class Rocfl(Peer):
             self._do(root, "init", "--spec-version", version, "--layout", layout.name, *given)
 
     def put(self, root: Path, identifier: str, source: Path, **options: Any) -> None:
+        self.stage(root, identifier, source, **options)
+        self.commit(root, identifier)
+
+    def stage(self, root: Path, identifier: str, source: Path, **options: Any) -> None:
         if self._run(root, "info", "--", identifier).returncode:
             how = ["--digest-algorithm", options.get("algorithm") or "sha512"]
             how += ["--content-directory", options.get("content") or "content"]
@@ -158,6 +162,8 @@ class Rocfl(Peer):
         entries = sorted(str(path) for path in source.iterdir())
         if entries:
             self._do(root, "cp", "--recursive", identifier, *entries, "--", "/")
+
+    def commit(self, root: Path, identifier: str) -> None:
         who = ["--user-name", USER["name"], "--user-address", USER["address"], "--message", "a version"]
         self._do(root, "commit", *who, "--", identifier)
 

@@ -19,7 +19,7 @@ from support.trees import write
 
 from .conftest import PeerNamed
 from .peer_disagreements import Subject, unexplained
-from .peers import Peer
+from .peers import Peer, PeerError
 from .samples import LAYOUTS, USER, kinds
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
@@ -268,6 +268,29 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     assert verdict.errors == []
     java.put(folder, "info:x", given[0])
     assert [contents(root, "info:x", number) for number in (1, 2, 3, 4)] == [*HISTORY, HISTORY[0]]
+
+
+@pytest.mark.repository
+def test_staged_changes_of_rocfl(peer_named: PeerNamed, tmp_path: Path) -> None:
+    """rocfl stages versions and new objects in the root: they are no objects yet, and do not stand in the way."""
+    rocfl = peer_named("rocfl")
+    folder = tmp_path / "root"
+    rocfl.create(folder, LAYOUTS["0003"])
+    given = [write_all(tmp_path / str(number), files) for number, files in enumerate(HISTORY)]
+    rocfl.put(folder, "info:x", given[0])
+    rocfl.stage(folder, "info:x", given[1])
+    rocfl.stage(folder, "info:y", given[1])
+    root = OcflRoot(folder, user=USER, durable=False)
+    assert [record.id for record in root.objects()] == ["info:x"]
+    report = root.check(digests=True)
+    assert (kinds(report), kinds(report, "warning")) == ([], ["extension-unregistered"])
+    root.put("info:x", given[2], replace=True, message="why")
+    with pytest.raises(PeerError, match=r"Cannot create version v2 .* because the current version is at v2"):
+        rocfl.commit(folder, "info:x")
+    rocfl.commit(folder, "info:y")
+    assert [contents(root, "info:x", number) for number in (1, 2)] == [HISTORY[0], HISTORY[2]]
+    assert contents(root, "info:y") == HISTORY[1]
+    assert kinds(root.check(digests=True)) == []
 
 
 @pytest.mark.repository
