@@ -1,7 +1,7 @@
 """ocfl-py, in its own process: importing it configures logging globally.
 
-With arguments, which are roots, it validates them. For each it prints a JSON object: whether all is valid, how many
-objects there are and how many of them are good, what was said, and place and identifier of each object.
+Arguments are roots. For each root, this prints a JSON object: whether the root is valid, the numbers of objects and of
+valid objects, the messages, and the path and identifier of each object.
 
 Without arguments, it answers requests; see ``benchmarks/peers/ocfl_stores.py``.
 """
@@ -35,7 +35,7 @@ NAMES = (
 
 
 class Named(Layout):
-    """A layout of which only the name is known."""
+    """A layout that is only known by name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -70,7 +70,7 @@ class BagFolder(BagFolderReader):
         config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
-            strangers = sorted(set(os.listdir(base)) - {CONFIG + b".new"})
+            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
             if strangers:
                 raise StoreError(
                     base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"

@@ -27,6 +27,7 @@ __all__ = [
     "Finding",
     "history_findings",
     "inventory_findings",
+    "is_uri",
     "order_finding",
     "unset_finding",
 ]
@@ -60,6 +61,11 @@ class Finding(NamedTuple):
     algorithm: str | None = None
     expected: str | None = None
     found: str | None = None
+
+
+def is_uri(text: str) -> bool:
+    """Return whether a text has the form of a URI (RFC 3986): a scheme, a colon, and no white space."""
+    return _URI.fullmatch(text) is not None
 
 
 def inventory_findings(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
@@ -102,7 +108,7 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
     identifier = document.get("id", "")
     if "id" in document and (not isinstance(identifier, str) or not identifier):
         add(Finding("inventory-value", "E037", f"id is {quoted_value(identifier)}; a non-empty string is required"))
-    elif identifier and _URI.fullmatch(identifier) is None:
+    elif identifier and not is_uri(identifier):
         add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI"))
     if "type" in document:
         given = document["type"]
@@ -278,7 +284,7 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
             add(Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address"))
         elif not isinstance(address, str):
             add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is not a string"))
-        elif _URI.fullmatch(address) is None:
+        elif not is_uri(address):
             add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI"))
 
 

@@ -26,7 +26,6 @@ from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool, resolve_threads
@@ -299,6 +298,8 @@ class Walk:
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
         if not self._readable:
             return ()
+        from pressmark.stores.readability import find_unreadable  # only a check needs it
+
         links = "follow" if self._follow else "refuse"
         places = (encode_fs(f"{path}/{name}") for name in names)
         return tuple(
