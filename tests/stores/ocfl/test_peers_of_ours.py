@@ -148,9 +148,33 @@ def _repaired(life: Life) -> None:
     assert kinds(life.root.repair()) == []
 
 
+def _updated(life: Life) -> None:
+    life.put({"a": b"1", "b": b"2", "d/c": b"3", "same": b"1"}, fixity={"md5": {}})
+    given = life.source({"a": b"1 changed", "new": b"4", "also new": b"1"})
+    how: dict[str, Any] = {"message": "why"}
+    life.root.update(life.id, add={"a": given / "a", "e/new": given / "new"}, fixity={"sha1": {}}, **how)
+    life.root.update(life.id, remove=["b"], **how)
+    life.root.update(life.id, rename={"d/c": "f/c", "a": "same", "same": "a"}, **how)
+    life.root.update(life.id, add={"again": given / "also new"}, **how)  # content of the first version
+    life.root.update(life.id, add={"copy": given / "also new"}, dedup=False, **how)
+    life.root.update(life.id, add={"b": given}, remove=["again"], rename={"f/c": 'quo"te \u00e9'}, **how)
+    head = life.root.get(life.id).inventory["head"]
+    life.root.update(life.id, add={"e/new": given / "new"}, **how)  # no change, no version
+    assert life.root.get(life.id).inventory["head"] == head == "v7"
+
+
+def _updated_with_clean_paths(life: Life) -> None:
+    life.put({name: name.encode() for name in CAREFUL}, store=life.mapped)
+    given = life.source({"new": b"new"})
+    renamed = {name: f"renamed:{number}" for number, name in enumerate(CAREFUL)}
+    life.mapped.update(life.id, add={"a?b": given / "new", "a*b": given / "new"}, message="why")
+    life.mapped.update(life.id, rename=renamed, message="why")
+    life.root.update(life.id, remove=list(renamed.values()), message="why")
+
+
 CHANGES: tuple[Callable[[Life], None], ...] = (
     *(_once, _with_fixity, _with_fixity_of_extension, _replaced, _emptied, _of_careful_names, _of_escaped_names),
-    *(_with_clean_paths, _of_many_versions, _deleted, _stored_again, _repaired),
+    *(_with_clean_paths, _of_many_versions, _deleted, _stored_again, _repaired, _updated, _updated_with_clean_paths),
 )
 
 

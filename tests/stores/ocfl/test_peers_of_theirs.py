@@ -145,7 +145,7 @@ def test_roots_of_peers_are_read(case: Case, made: Path, record_property: Callab
 def test_new_versions_of_peers_objects_are_valid(
     case: Case, made: Path, peer: Peer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """Pressmark adds a version to an object of a peer: valid for every peer; and the maker adds another.
+    """Pressmark replaces and updates an object of a peer: valid for every peer; and the maker adds another version.
 
     The object has logs (section 3.2), by hand because no peer writes them: they stay.
     """
@@ -169,10 +169,16 @@ def test_new_versions_of_peers_objects_are_valid(
     assert "unversioned" in kinds(report, "warning")
     used = check_validity(peer, root, IDENTIFIERS[0], place, by_id=peer.name == case.maker)
     record_property("ocfl peer", json.dumps([peer.name, "ours", 1, sorted(used)]))
+    new = {"new": tmp_path / "ours/a"}
+    root.update(IDENTIFIERS[0], add=new, remove=["a"], rename={"renamed": "again"}, message="why", fixity={"md5": {}})
+    updated = {"new": b"of ours", "again": b"2", "deep/er/c": b"5"}
+    assert contents(root, IDENTIFIERS[0]) == updated
+    assert kinds(root.check(digests=True)) == []
+    check_validity(peer, root, IDENTIFIERS[0], place, by_id=peer.name == case.maker)
     if peer.name == case.maker and case.versions > 1:
         last = {"a": b"of theirs", "renamed": b"2"}
         peer.put(folder, IDENTIFIERS[0], write_all(tmp_path / "theirs", last), **case.options)
-        for number, expected in enumerate((*case.history, files, last), 1):
+        for number, expected in enumerate((*case.history, files, updated, last), 1):
             assert contents(root, IDENTIFIERS[0], number) == expected
         assert kinds(root.check(digests=True)) == []
 
