@@ -190,6 +190,8 @@ def _environment() -> dict[str, str]:
 @cache
 def _programs(make: bool) -> tuple[Mapping[str, list[str]], str]:
     """Return the commands of the programs of other languages, and why others could not be made."""
+    if not (REPOSITORY / "benchmarks").is_dir():
+        return {}, "the benchmarks are not here"
     program = [sys.executable, "-m", "benchmarks.peers.ocfl_stores"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), *sys.path]))}
     why = ""
