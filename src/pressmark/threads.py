@@ -35,8 +35,8 @@ class GeneratorPool:
     closed, the threads are not joined: the garbage collector may close it on a thread that holds a lock of
     :mod:`threading`, and there, before CPython 3.13, joining another thread never returns.
 
-    :param threads: their number, at most
-    :param name: the start of the threads' names
+    :param threads: maximum number of threads
+    :param name: prefix of the names of the threads
     """
 
     def __init__(self, threads: int, name: str) -> None:

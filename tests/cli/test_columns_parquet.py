@@ -380,9 +380,7 @@ def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | No
         ({"id": ["a"], "path": ["b"]}, "id", "column 'path' already exists; use --as NAME"),
     ],
 )
-def test_tables_that_do_not_fit_the_call(
-    call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str
-) -> None:
+def test_unusable_tables(call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str) -> None:
     """An unusable table is a one-line error, and no output is left."""
     pq.write_table(pa.table(table), tmp_path / "in.pq")
     result = call("map", "0002", "in.pq", "--column", column, "-o", "out.pq")

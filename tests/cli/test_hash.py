@@ -91,7 +91,7 @@ def test_json(run: Run, files: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_calls(run: Run, files: Path, call: list[str], line: str) -> None:
+def test_usage_errors(run: Run, files: Path, call: list[str], line: str) -> None:
     """A usage error is one line and exit status 2, and nothing is written."""
     (files / "a").write_bytes(b"not a ledger")
     done = run(*call)
@@ -131,7 +131,7 @@ def test_links(run: Run, files: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
-def test_output_is_no_input(run: Run, files: Path, output: str) -> None:
+def test_output_that_is_an_input(run: Run, files: Path, output: str) -> None:
     """A file to be hashed is not overwritten by the output."""
     (files.parent / "link").symlink_to("files/b")
     done = run("hash", "files/a", "files/b", "-o", output)
@@ -251,7 +251,7 @@ def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
     assert done.stderr.startswith(b"pressmark: <stdin>:4: expected digest, two spaces and name")
 
 
-def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
+def test_verify_of_an_empty_manifest(run: Run, files: Path, tmp_path: Path) -> None:
     """An empty manifest fails, except for an empty folder."""
     (tmp_path / "empty").mkdir()
     for manifest in (b"", b"# a comment\n"):
@@ -263,7 +263,7 @@ def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
         assert run("verify", "SUMS", "--root", "empty").returncode == 0
 
 
-def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
+def test_verify_resumes_with_a_ledger(run: Run, files: Path) -> None:
     """Verified files in the ledger are not read again; changed ones are."""
     run("hash", "files", "-o", "SUMS")
     assert run("verify", "SUMS", "--ledger", "l").returncode == 0
@@ -287,7 +287,7 @@ def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
         (2e21, "2e+03 EB"),
     ],
 )
-def test_shown_bytes(count: float, text: str) -> None:
+def test_formatted_bytes(count: float, text: str) -> None:
     """Byte counts have decimal units."""
     assert format_bytes(count) == text
 
@@ -319,7 +319,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
 
 
 @posix
-def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
     """Ctrl-C in a run gives one line and 130."""
 
     def interrupted(*_args: object, **_more: object) -> None:

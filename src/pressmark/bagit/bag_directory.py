@@ -62,7 +62,7 @@ class ResolvedPath(NamedTuple):
     :ivar kind: ``file``, ``directory`` or ``special`` inside the bag; ``outside``, ``dangling``, ``loop``, or
         ``unreadable``
     :ivar path: the path without links, relative to the base directory; empty for the base directory itself
-    :ivar status: of the file or directory; :data:`None` if it was not accessed
+    :ivar status: status of the file or directory; :data:`None` if it was not accessed
     """
 
     kind: str
@@ -253,7 +253,7 @@ def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> Binar
     if target.kind == "directory":
         problems.append(problem("file-unreadable", name, "is a directory"))
     elif target.kind == "unreadable":  # not the same as a missing file
-        problems.append(problem("file-unreadable", name, "the operating system denies access"))
+        problems.append(problem("file-unreadable", name, "cannot be accessed"))
     if target.kind != "file":
         return None
     try:

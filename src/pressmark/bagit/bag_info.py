@@ -300,10 +300,10 @@ def read_oxum(value: str) -> tuple[int, int] | None:
 def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] = (1, 0)) -> list[Problem]:
     """Return the problems of values and repetitions of reserved elements.
 
-    Whether Payload-Oxum matches the payload is checked by the validation.
+    The validation checks whether Payload-Oxum matches the payload.
 
     :param name: path of the file, for problems
-    :param version: of the bag
+    :param version: BagIt version of the bag
     """
     problems = []
     for label, repeated in RESERVED.items():

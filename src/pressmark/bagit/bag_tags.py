@@ -55,8 +55,8 @@ class BagTags:
 
     :ivar path: the base directory, as given, in bytes
     :ivar version: major and minor number of the BagIt version
-    :ivar encoding: of the tag files, as bagit.txt spells it
-    :ivar info: the elements of bag-info.txt; empty if there is no such file
+    :ivar encoding: character encoding of the tag files, as bagit.txt spells it
+    :ivar info: the elements of bag-info.txt; empty if the file does not exist
     :ivar info_name: name of that file: package-info.txt in some bags up to version 0.95
     :ivar manifests: the payload manifests, sorted by name
     :ivar tag_manifests: the tag manifests, sorted by name

@@ -156,8 +156,8 @@ def find_charset(name: str) -> Charset | None:
 class Line(NamedTuple):
     """A line of a tag file.
 
-    :ivar number: counted from 1
-    :ivar offset: of its first byte in the file
+    :ivar number: number of the line, from 1
+    :ivar offset: offset of its first byte in the file
     :ivar data: its bytes, without the line end
     """
 
@@ -173,11 +173,11 @@ class LineReader:
     and calls :meth:`line` for the next line.
 
     :param file: a binary file, at its start
-    :param charset: of the text
+    :param charset: character set of the text
     :param name: path of the file, for problems
     :ivar charset: the character set, with its byte order once the file has been read
     :ivar block: bytes that were read but not consumed
-    :ivar position: of the next line in the block
+    :ivar position: position of the next line in the block
     :ivar base: offset of the block in the file, in bytes
     :ivar number: number of lines before the position
     :ivar final: whether the block ends the file

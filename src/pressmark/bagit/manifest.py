@@ -1,6 +1,6 @@
 """Read the lines of manifests and tag manifests (sections 2.1.3, 2.2.1).
 
-A violation of the specification is a :class:`Problem`. The entry is returned all the same if it can be understood, so
+A violation of the specification is a :class:`Problem`. The entry is nevertheless returned if it can be understood, so
 that one run reports everything. No file that a manifest names is opened here.
 """
 
@@ -65,8 +65,8 @@ class ManifestForm:
 
     :ivar name: path of the manifest, for problems
     :ivar algorithm: official name of its algorithm; if unknown, as the file name spells it
-    :ivar charset: of its text
-    :ivar version: of the bag
+    :ivar charset: character set of its text
+    :ivar version: BagIt version of the bag
     :ivar tag: whether it is a tag manifest
     :ivar lenient: report blank lines as warnings
     """

@@ -42,10 +42,10 @@ def map_with_workers(
     target: BinaryIO,
     progress: LineProgress,
 ) -> LineCounts:
-    """Write to ``target`` what one process would write, and return its counts.
+    """Write the same output as one process to ``target``, and return the same counts.
 
     :param on_error: ``stop``: end the run at the first item that fails; ``skip``; ``empty``
-    :param output: the name of the file that gets the results, beside which the work folder is
+    :param output: the name of the output file; the work folder is beside it
     :raises IdentifierError: an item failed, under ``stop``; :exc:`PathError` where paths are mapped
     """
     job = MapIds(

@@ -245,7 +245,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
             except (IdentifierError, PathError) as error:
                 raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
-                # The reader has left; items that failed before still count.
+                # The reader has closed the pipe; items that failed before still count.
                 discard_stdout()
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:

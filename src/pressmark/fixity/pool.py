@@ -81,7 +81,7 @@ def hash_files(
 
 
 class _Slot:
-    """A file in the queue: its path, its size and in the end its outcome."""
+    """A file in the queue: its path, its size and finally its outcome."""
 
     __slots__ = ("outcome", "path", "size")
 

@@ -27,7 +27,7 @@ from pressmark.fs.moves import TRIES
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
 
-__all__ = ["LOCK", "RunDirectory", "clear", "kind_of_leftover", "leftovers", "own_leftovers", "staged"]
+__all__ = ["LOCK", "RunDirectory", "clear", "kind_of_leftover", "leftovers", "own_leftovers"]
 
 LOCK = b"lock"
 # Other users may check the lock in a private directory, but neither list nor change it.
@@ -40,7 +40,7 @@ class RunDirectory:
 
     Entering it removes the directories of killed runs. Leaving it removes the directory, and ``folder`` if it is empty.
 
-    :param folder: on the file system of the files to be moved; created if it does not exist
+    :param folder: the shared directory, on the file system of the files to be moved; created if it does not exist
 
     :ivar path: path of the private directory
     :raises UntrustedError: ``folder`` is a symbolic link, or belongs to a user who cannot change the store
@@ -113,18 +113,6 @@ def leftovers(folder: bytes) -> list[bytes]:
     return found
 
 
-def staged(folder: bytes) -> list[bytes]:
-    """Return the files and directories in the private directories of living runs in ``folder``."""
-    found: list[bytes] = []
-    dead = leftovers(folder)
-    with contextlib.suppress(OSError):
-        for run in (os.path.join(folder, name) for name in os.listdir(folder) if name != LOCK):
-            if run not in dead:
-                with contextlib.suppress(OSError):
-                    found += [os.path.join(run, name) for name in os.listdir(run) if name != LOCK]
-    return found
-
-
 def kind_of_leftover(path: bytes) -> str:
     """Return the kind of problem of a leftover directory: ``leftover``, or of another user ``leftover-foreign``."""
     try:
@@ -149,7 +137,7 @@ def _is_held(path: bytes) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # in doubt, it is
+        return True  # unknown: assume that it is held
     try:
         lock_descriptor(descriptor)
     except OSError:

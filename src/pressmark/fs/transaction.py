@@ -1,7 +1,7 @@
 """Change a directory as a whole or not at all, even if the change is interrupted.
 
-New files are written to a hidden directory inside the directory that is changed. A journal then lists what is moved out
-and what is moved in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
+New files are written to a hidden directory inside the directory that is changed. A journal then lists the names to move
+out and in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
 After it, the next run (this one, or another after a crash) completes the moves, however many are already done. If a
 move fails, all moves are reversed.
 
@@ -48,7 +48,7 @@ class TransactionError(Exception):
     """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
 
     :ivar path: the file or directory concerned
-    :ivar reason: one line: the problem and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
     def __init__(self, path: str | bytes, reason: str) -> None:
@@ -58,7 +58,7 @@ class TransactionError(Exception):
 
 
 class ChangeFormat(NamedTuple):
-    """How changes of one kind of directory are recorded.
+    """The format in which changes of one kind of directory are recorded.
 
     :ivar staging: name of the hidden directory
     :ivar key: key of the format number in the journal
@@ -114,7 +114,7 @@ class Transaction:
 
     :param base: the directory to change
     :param staging: its hidden directory, entered and locked; the transaction leaves it
-    :param form: how the change is recorded
+    :param form: the format in which the change is recorded
 
     :ivar new: directory for the files to move in
     :ivar recovered: the request of an interrupted change that was finished; else :data:`None`

@@ -1,6 +1,6 @@
 """Layouts: mappings of identifiers to storage paths, by official name or from a configuration file.
 
-The class of a layout is imported when it is first asked for.
+The class of a layout is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ __all__ = [
     "unclean",
 ]
 
-# The layouts of this package in the order of lists, each as ``module:class``, by the first part of its name. Only the
-# module of the layout that is asked for is imported.
+# The layouts of this package in the order of list_layouts(), each as ``module:class``, by the first part of its name.
+# Only the module of the requested layout is imported.
 _BUILT_IN = {
     "pairtree": "pairtree:Pairtree",
     "vitro": "vitro:Vitro",
@@ -107,7 +107,7 @@ def layout(name: str, **parameters: Any) -> Layout:
     :raises LayoutConfigError: a name or parameter is unknown, a value has the wrong type or is out of range
     """
     cls = find_layout(name)
-    cls.check_names(parameters)  # one that makes it another layout is unknown here
+    cls.check_names(parameters)  # a parameter that selects another class is unknown here
     return cls(**parameters)
 
 

@@ -33,7 +33,7 @@ class BoundKernel:
     def one(self, item: str | bytes) -> str:
         """Return the result for one item.
 
-        :raises IdentifierError: or :exc:`PathError`: the item has none
+        :raises IdentifierError: the item has no result; :exc:`PathError` for a path
         """
         found = self.located(item)
         if isinstance(found, tuple):
@@ -46,7 +46,14 @@ class BoundKernel:
         return faults[0][1:] if faults else result.to_texts()[0]
 
     def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
-        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` as the result."""
+        """Return the results in order.
+
+        :param on_error: ``"raise"`` an error for the first item without a result, or return :data:`None` for each
+            (``"none"``)
+        :raises IdentifierError: an item has no result, under ``"raise"``; :exc:`PathError` for a path
+        :raises TypeError: ``items`` is a single string, or an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
+        """
         if on_error not in ("raise", "none"):
             raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
         if isinstance(items, (str, bytes)):

@@ -136,11 +136,12 @@ class Pairtree(Layout):
     def split_path(self, path: str | bytes) -> tuple[str, str]:
         """Split a path into a pairtree into the identifier and the rest after its ppath.
 
-        The loose reading: everything up to the last ``pairtree_root`` is dropped, slashes may repeat,
-        characters that cleaning would have changed are accepted, and the ppath ends before the first component of more
-        than two characters or after the first of one.
+        Unlike :meth:`unmap_path`, this accepts repeated slashes, and characters that cleaning would have changed.
+        Everything up to the last ``pairtree_root`` is dropped. The ppath ends before the first component of more than
+        two characters, or after the first component of one character.
 
         :raises PathError: ``path`` has no ppath, or a ``^`` is not followed by two hex digits
+        :raises TypeError: ``path`` is neither ``str`` nor ``bytes``
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
@@ -180,12 +181,12 @@ class Pairtree(Layout):
 
     @staticmethod
     def clean(identifier: str | bytes) -> str:
-        """Return :func:`clean` of ``identifier``."""
+        """Return the cleaned identifier: see :func:`pressmark.layouts.pairtree.clean`."""
         return clean(identifier)
 
     @staticmethod
     def unclean(text: str | bytes) -> str:
-        """Return :func:`unclean` of ``text``."""
+        """Return the identifier of a cleaned text: see :func:`pressmark.layouts.pairtree.unclean`."""
         return unclean(text)
 
 

@@ -24,7 +24,13 @@ WINDOW = 2
 
 
 class LineCounts(NamedTuple):
-    """Numbers of items and bytes."""
+    """The result of :meth:`Layout.map_lines` and :meth:`Layout.unmap_lines`, and their progress.
+
+    :ivar items: number of items, including failed ones
+    :ivar failed: number of items that failed
+    :ivar bytes_read: bytes read
+    :ivar bytes_written: bytes written
+    """
 
     items: int = 0
     failed: int = 0
@@ -56,6 +62,7 @@ def pass_lines(
     """Write the result of every item of ``src`` to ``dst``: see ``Layout.map_lines``.
 
     :param identifier_last: the kernel returns identifiers, so that ``both`` must swap the columns
+    :raises ValueError: ``delimiter`` or ``on_error`` is invalid
     """
     if not isinstance(delimiter, bytes) or len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")

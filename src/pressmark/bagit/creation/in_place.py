@@ -38,9 +38,9 @@ __all__ = ["create_in_place"]
 def create_in_place(
     path: bytes, options: CreateOptions, nested: bool, ledger: Ledger | None, on_event: Listener
 ) -> None:
-    """Make the directory ``path`` a bag.
+    """Turn the directory ``path`` into a bag.
 
-    :param nested: even if it is already a bag
+    :param nested: turn a bag into the payload of a new bag
     :raises BagError: the bag cannot be created; nothing was changed
     """
     with BagDirectory(path) as base:

@@ -44,7 +44,7 @@ class Preflight:
 
     :ivar files: number of files that will be payload
     :ivar bytes: size of these files
-    :ivar refused: number of problems that prevent the bag
+    :ivar refused: number of problems that prevent the creation
     """
 
     def __init__(self, links: str, on_event: Listener) -> None:
@@ -54,18 +54,18 @@ class Preflight:
         self._reasons: list[str] = []
 
     def refuse(self, found: Problem) -> None:
-        """Add a problem that prevents the bag."""
+        """Add a problem that prevents the creation."""
         self.refused += 1
         self._on_event(Notice(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
-        """Report a problem that does not prevent the bag."""
+        """Report a problem that does not prevent the creation."""
         self._on_event(Notice(found._replace(severity="warning")))
 
     def raise_if_refused(self, source: bytes) -> None:
-        """Raise an error about the problems that prevent the bag, if there are any.
+        """Raise an error about the problems that prevent the creation, if any.
 
         :raises BagError: the bag cannot be created
         """

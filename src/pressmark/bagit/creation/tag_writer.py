@@ -36,7 +36,7 @@ class ManifestWriter:
     :param folder: directory of the new files
     :param algorithms: official names
     :param charset: the character set that bagit.txt names
-    :param version: of the bag
+    :param version: BagIt version of the bag
     """
 
     def __init__(
@@ -100,7 +100,7 @@ def write_tag_manifests(
     :param algorithms: official names
     :param files: path in the bag and current path of each tag file
     :param charset: the character set that bagit.txt names
-    :param version: of the bag
+    :param version: BagIt version of the bag
     :raises BagError: a tag file cannot be read
     """
     outcomes = hash_files([where for _path, where in files], algorithms)

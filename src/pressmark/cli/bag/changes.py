@@ -36,7 +36,7 @@ class Listener:
 
     :param on_problem: called with each problem; by default, problems are printed to standard error
 
-    :ivar mode: how files were copied; empty if none were
+    :ivar mode: how files were copied; empty if no file was copied
     :ivar wrote: whether the run began to write, after it had checked all names
     :ivar moved: whether anything was changed, by this run or by finishing an interrupted one
     :ivar read: the last progress of reading

@@ -20,7 +20,7 @@ class Problems:
 
     :param as_json: write JSON lines instead of text
     :param several: there are several bags, so each problem names its bag
-    :param go_on: continue the operation if the reader of standard output leaves
+    :param go_on: continue the operation if the reader of standard output closes it
 
     :ivar report: number of problems of all bags; problems are not kept
     """

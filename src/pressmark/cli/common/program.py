@@ -160,7 +160,7 @@ def _endings() -> Iterator[None]:
         discard_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
-        # Errors without a file name are of tables and help on stdout.
+        # Writing tables and help to stdout raises errors without a file name.
         discard_stdout()
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
         raise Failure(f"{name}: {cause(error)}") from None

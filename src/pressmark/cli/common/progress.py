@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pressmark.layouts import LineCounts
 
 __all__ = [
-    "DISPLAY_AFTER",
-    "LOG_EVERY",
     "PROGRESS",
     "LineProgress",
     "ProgressMode",
@@ -62,7 +60,7 @@ def progress_mode(wanted: bool | None, sink: OutputStream) -> ProgressMode:
     terminal = sys.stderr.isatty()
     if terminal and not sink.terminal and os.environ.get("TERM") != "dumb":
         return ProgressMode.DISPLAY
-    # Data on the terminal are progress enough; lines between them would disturb.
+    # Data on the terminal show the progress; lines between them would disturb.
     return ProgressMode.LOG if wanted or not (terminal and sink.terminal) else ProgressMode.NONE
 
 
@@ -89,9 +87,14 @@ class Reporter:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Write the lines that wait, and end the display until progress is shown again."""
         self.flush()
         if self._display is not None:
             self._display.stop()
+            self._display = None
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""
@@ -116,7 +119,7 @@ class Reporter:
         :param now: :func:`time.monotonic`
         :param text: called if progress is shown
         :param done: position of the bar
-        :param total: its end, if known
+        :param total: end of the bar, if known
         """
         if self._mode is ProgressMode.LOG:
             if self.is_log_due(now):

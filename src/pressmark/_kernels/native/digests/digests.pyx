@@ -560,7 +560,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
     :param device: the device of the files; any if negative
-    :param flags: for opening files
+    :param flags: flags for opening files
     :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
         latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
         SHA-512 in hex, and its size

@@ -379,8 +379,8 @@ def suspicious(
 
     :param classes: bits for each of the 256 bytes: 1 rejected, 2 not at the end of a segment, 4 discouraged at the
         start of a segment
-    :param longest_segment: in bytes
-    :param longest_path: in bytes
+    :param longest_segment: length in bytes above which a segment is too long
+    :param longest_path: length in bytes above which a path is too long
     :param devices: check for CON, PRN, AUX, NUL, COM and LPT, in either case
     """
     if len(classes) != 256:
