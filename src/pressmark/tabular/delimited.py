@@ -118,7 +118,7 @@ class Dialect(NamedTuple):
             return values
         together = b"\0".join(values)
         separator = self.separator
-        if not any(octet in together for octet in (separator, b'"', b"\n", b"\r")):
+        if not any(one in together for one in (separator, b'"', b"\n", b"\r")):
             return values
         return [
             b'"%b"' % value.replace(b'"', b'""')
