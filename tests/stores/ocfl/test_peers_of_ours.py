@@ -208,6 +208,18 @@ def test_every_object_is_valid(life: Life, peer: Peer, record_property: Callable
     record_property("ocfl peer", json.dumps([peer.name, "ours", len(objects), sorted(reasons)]))
 
 
+def test_a_damaged_object_is_reported(tmp_path: Path, peer: Peer) -> None:
+    """A peer reads the content: it reports a changed byte by path, by identifier, and in the whole root."""
+    root = create(tmp_path / "root")
+    place = root.put("info:x", source(tmp_path / "in", {"a": b"1"}), message="why").path
+    (tmp_path / "root" / place / "v1/content/a").write_bytes(b"2")
+    assert kinds(root.check(digests=True)) == ["content-mismatch"]
+    for verdicts in (peer.validate(tmp_path / "root", paths=[place]), peer.validate(tmp_path / "root", ids=["info:x"])):
+        [verdict] = verdicts.values()
+        assert verdict.errors
+    assert peer.validate_root(tmp_path / "root") != []
+
+
 @pytest.fixture(scope="module", params=["pairtree", "bags", "ocfl"])
 def migrated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OcflRoot:
     """Return a root with the objects of another store, hostile identifiers and names, and of a run that catches up."""
