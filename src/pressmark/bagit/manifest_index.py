@@ -413,8 +413,8 @@ class IndexedManifest:
 
     def _scan(self) -> None:
         reader = LineReader(self._file, self._form.charset, self._form.name)
-        # The reader has detected the byte order.
-        self._form = dataclasses.replace(self._form, charset=reader.charset)
+        if reader.charset is not self._form.charset:  # the reader has detected the byte order
+            self._form = dataclasses.replace(self._form, charset=reader.charset)
         while True:
             if self._plain and not reader.pending:
                 position, lines, status = self.index.scan(reader.block, reader.position, reader.base, reader.final)

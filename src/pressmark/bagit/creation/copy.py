@@ -219,7 +219,8 @@ def _build(
     on_event(Stage("check", files, nbytes))
     detector.compare(sources[0].path, _again(sources, data, links))
     on_event(Stage("tag"))
-    for name in write_tag_files(tags, options, nbytes, files):
+    names, _info = write_tag_files(tags, options, nbytes, files)
+    for name in names:
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag
 
