@@ -70,10 +70,7 @@ def _python(tool: Tool) -> Command:
 
 
 def _bagr(_tool: Tool) -> Command:
-    program = BUILD / "bagr" / "bin" / "bagr"
-    # With the dependencies of its lock file.
-    where = ("--root", BUILD / "bagr", "--target-dir", BUILD / "bagr" / "target")
-    environments.run("cargo", "install", "--quiet", "--locked", "bagr", "--version", f"={BAGR}", *where)
+    program = environments.cargo_install("bagr", BAGR)
 
     def command(call: Call) -> Sequence[str]:
         places = [str(call.bag)] + ([] if call.destination is None else [str(call.destination)])

@@ -13,7 +13,7 @@ import pressmark
 
 __all__ = [
     *("Command", "Unavailable"),
-    *("cargo", "go", "interpreter", "maven", "ours", "python", "run", "with_pressmark"),
+    *("cargo", "cargo_install", "go", "interpreter", "java", "maven", "ours", "python", "run", "with_pressmark"),
 ]
 
 HERE = Path(__file__).resolve().parent
@@ -96,17 +96,30 @@ def cargo(peer: str) -> Command:
     return lambda config: (str(target / "release" / "pressmark-peer-rocfl"), str(config))
 
 
-def go(peer: str) -> Command:
-    """Build a Go runner from its module files."""
-    runner = BUILD / peer / "runner"
-    runner.parent.mkdir(parents=True, exist_ok=True)
-    run("go", "build", "-mod=readonly", "-o", runner, ".", cwd=HERE / peer)
-    return lambda config: (str(runner), str(config))
+def cargo_install(crate: str, version: str, *options: str) -> Path:
+    """Install a program with the dependencies of its lock file, and return it."""
+    folder = BUILD / crate
+    where = ("--root", folder, "--target-dir", folder / "target")
+    run("cargo", "install", "--quiet", "--locked", crate, "--version", f"={version}", *options, *where)
+    return folder / "bin" / crate
+
+
+def go(peer: str, package: str = ".", name: str = "runner") -> Command:
+    """Build a Go program from a package of the peer's module."""
+    program = BUILD / peer / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    run("go", "build", "-mod=readonly", "-o", program, package, cwd=HERE / peer)
+    return lambda config: (str(program), str(config))
 
 
 def maven(peer: str) -> Command:
-    """Compile a Java runner and fetch its libraries."""
+    """Compile the Java programs of a peer and fetch its libraries."""
     folder = BUILD / peer
     run("mvn", "--quiet", "--batch-mode", "--file", HERE / peer / "pom.xml", f"-Dpeer.directory={folder}", "compile")
-    path = os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*")))
-    return lambda config: ("java", "-cp", path, "Runner", str(config))
+    return lambda config: (*java(peer, "Runner"), str(config))
+
+
+def java(peer: str, program: str) -> tuple[str, ...]:
+    """Return the command of a Java program of a peer."""
+    folder = BUILD / peer
+    return ("java", "-cp", os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*"))), program)

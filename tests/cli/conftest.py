@@ -22,7 +22,7 @@ from pressmark.cli import main
 PACKAGE_PARENT = str(Path(pressmark.__file__).parent.parent)
 COMMAND = [sys.executable, "-m", "pressmark"]
 
-# A BagIt Profile that asks for a contact.
+# A BagIt Profile that requires a contact.
 PROFILE = {
     "BagIt-Profile-Info": {
         "BagIt-Profile-Identifier": "http://example.org/profile.json",
@@ -38,14 +38,19 @@ PROFILE = {
 # The limit for one process, however much data passes through it.
 MEMORY = 100 << 20  # 100 MiB
 
+USER_VARIABLES = ("PRESSMARK_USER", "PRESSMARK_USER_ADDRESS")
+
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 Call = Callable[..., Result]
 
 
 def environment() -> dict[str, str]:
-    """Return this environment, with PRESSMARK_IMPLEMENTATION, and with the package importable from any folder."""
+    """Return this environment, with PRESSMARK_IMPLEMENTATION, and with the package importable from any folder; without
+    the user of new versions.
+    """
     path = os.pathsep.join(filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    kept = {name: value for name, value in os.environ.items() if name not in USER_VARIABLES}
+    return {**kept, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
 
 
 @pytest.fixture
@@ -66,6 +71,8 @@ def run(tmp_path: Path) -> Run:
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run the command through click's runner in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    for name in USER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     # Before click 8.2, separate streams are an option.
     apart: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
@@ -87,9 +94,9 @@ def used_memory(process: int) -> int:
 
 
 def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> bytes:
-    """Feed the command ``block`` endlessly, read ``lines`` of its output, leave, and return the last of them.
+    """Feed the command ``block`` endlessly, read ``lines`` lines of its output, close it, and return the last line.
 
-    The command must end by itself, silently and with 0, and use no more memory than any run may.
+    The command must end by itself, without output on stderr and with status 0, within the memory limit of every run.
     """
     process = subprocess.Popen(
         [*COMMAND, *arguments],

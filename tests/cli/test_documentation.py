@@ -58,7 +58,7 @@ def test_everything_has_help(path: str) -> None:
             assert parameter.help, parameter.name
 
 
-def test_documents_are_fresh() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
     if not script.exists():
@@ -102,13 +102,16 @@ def furnish(folder: Path, example: str) -> None:
 def furnish_stores(folder: Path, example: str) -> None:
     """Create the stores that an example uses, and their sources."""
     (folder / "scans").mkdir()
-    (folder / "scans" / "one").write_text("1")
+    (folder / "scans" / "page1.tif").write_text("1")
     (folder / "lily.jpg").write_text("lily")
     (folder / "objects.tsv").write_text("a:1\tscans\nb:2\tone.txt\n")
     if " init " not in example:
         books = stores.create("pairtree", folder / "books")
         stores.create("vitro", folder / "uploads", namespaces=["http://vivo.example.edu/individual/"])
-        stores.create("ocfl", folder / "root", layout("0003"))
+        root = stores.create("ocfl", folder / "root", layout("0003"), durable=False)
+        if "root ark:/13030/xt12t3" in example and " put " not in example:
+            for text in ("one.txt", "two.txt", "readme.txt"):
+                root.put("ark:/13030/xt12t3", {"mets.xml": folder / text, "page1.tif": folder / text}, replace=True)
         for identifier in ("a:1", "b:2", *(["ark:/13030/xt12t3"] if " put " not in example else [])):
             books.put(identifier, folder / "scans")
 

@@ -24,6 +24,10 @@ KINDS = {
     "ocfl": ["--layout", "0003:tupleSize=2,numberOfTuples=2"],
     "bags": [],
 }
+NO_USER = (
+    "pressmark: store: no user is recorded (W007); specify --user and --user-address, or set PRESSMARK_USER and "
+    "PRESSMARK_USER_ADDRESS\n"
+)
 PLACES = {
     "pairtree": "pairtree_root/12",
     "vitro": "file_storage_root/a~1/2",
@@ -56,7 +60,7 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     result = call("store", "ls", "store")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "pressmark: store: 0 objects\n")
     result = call("store", "put", "store", "x:12", "given")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, NO_USER if kind == "ocfl" else "")
     identifier, path = result.stdout.rstrip("\n").split("\t")
     assert identifier == "x:12"
     assert (tmp_path / "store" / path).is_dir()
@@ -123,9 +127,10 @@ def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -
     assert result.exit_code == 0
     assert result.stdout.startswith("x:12\t")
     if kind == "ocfl":
-        [warning, last] = result.stderr.splitlines()
+        [warning, no_user, last] = result.stderr.splitlines(keepends=True)
         assert warning.startswith("pressmark: 'x:12': warning directory-empty: 'empty/er' not stored")
-        assert last == "pressmark: store: 1 object stored, 1 warning"
+        assert no_user == NO_USER
+        assert last == "pressmark: store: 1 object stored, 1 warning\n"
     else:
         assert result.stderr == ""
     assert call("store", "rm", "store", "x:12").exit_code == 0
@@ -139,7 +144,7 @@ def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
-    """Ignored files are not part of the object that is got, replaced or removed."""
+    """Ignored files are not part of an object that is read, replaced or removed."""
     call("store", "init", kind, "store")
     place = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
     stray = tmp_path / "store" / place / ".DS_Store"
@@ -351,7 +356,7 @@ def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
 
 
 def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
-    """Serialised bags are listed with a warning, checked with --digests, and got as one file."""
+    """Serialized bags are listed with a warning, checked with --digests, and returned as one file."""
     call("store", "init", "bags", "store")
     call("store", "put", "store", "x:1", "given")
     with tarfile.open(tmp_path / "store" / "y.tar.gz", "w:gz") as tar:

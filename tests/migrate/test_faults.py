@@ -23,8 +23,8 @@ from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 
 from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write
@@ -291,7 +291,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
     copied, done = threading.Event(), threading.Event()
     copy = copying.copy_file
 
-    def hooked(job: copying.Job, *how: Any) -> Outcome:
+    def hooked(job: copying.CopyTask, *how: Any) -> Outcome:
         if job.source.endswith(b"/then") and not done.is_set():
             assert copied.wait(60)
             then()

@@ -1,8 +1,8 @@
-/* Preloaded into a test's process: the n-th change that it makes to the disk fails, or is its last moment.
+/* Preloaded into the process of a test: the n-th change of the disk fails, or the process is killed before it.
  *
- * What counts as a change is a call that makes, renames or removes a name, opens a file for writing, writes, or flushes.
- * disk_arm(kill, n, number) starts the count: at the n-th change the process is killed before it is made, or it fails with
- * the errno `number`, and so do all later ones where `number` is negative. disk_changes() says how many there were.
+ * A change is a call that creates, renames or removes a name, opens a file for writing, writes, or flushes.
+ * disk_arm(kill, n, number) starts the count: the process is killed before the n-th change, or that change fails with the
+ * errno `number`; if `number` is negative, all later changes fail as well. disk_changes() returns the number of changes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -56,7 +56,17 @@ CHANGE(int, unlink, (const char *path), (path))
 CHANGE(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))
 CHANGE(int, rename, (const char *old, const char *new), (old, new))
 CHANGE(int, renameat, (int one, const char *old, int two, const char *new), (one, old, two, new))
-CHANGE(int, renameat2, (int one, const char *old, int two, const char *new, unsigned flags), (one, old, two, new, flags))
+
+/* With DISK_NO_RENAMEAT2 in the environment, as on file systems that do not support the flags of Linux. */
+int renameat2(int one, const char *old, int two, const char *new, unsigned flags)
+{
+    if (getenv("DISK_NO_RENAMEAT2")) {
+        errno = EINVAL;
+        return -1;
+    }
+    return refused() ? -1 : REAL(renameat2)(one, old, two, new, flags);
+}
+
 CHANGE(int, linkat, (int one, const char *old, int two, const char *new, int flags), (one, old, two, new, flags))
 CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))

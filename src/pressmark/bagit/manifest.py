@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
@@ -34,6 +34,7 @@ _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 PATH_LIMIT = 4096
 
 
+@lru_cache
 def digest_digits(algorithm: str) -> int:
     """Return the number of hex digits of a checksum of the algorithm; 0 if it is unknown."""
     official = official_name(algorithm)

@@ -81,7 +81,7 @@ class ManifestSource(NamedTuple):
 class ListedFile(NamedTuple):
     """A listed file.
 
-    :ivar path: as listed, decoded
+    :ivar path: the listed path, decoded
     :ivar digests: lower-case hex by algorithm, for each manifest that lists the file; empty if the checksum is
         malformed, which is reported
     """
@@ -94,7 +94,7 @@ class RespelledEntry(NamedTuple):
     """A file that is listed under another spelling of its name.
 
     :ivar kind: kind of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
-    :ivar path: as listed, decoded
+    :ivar path: the listed path, decoded
     :ivar digests: as in :class:`ListedFile`
     """
 
@@ -413,8 +413,8 @@ class IndexedManifest:
 
     def _scan(self) -> None:
         reader = LineReader(self._file, self._form.charset, self._form.name)
-        # The reader has detected the byte order.
-        self._form = dataclasses.replace(self._form, charset=reader.charset)
+        if reader.charset is not self._form.charset:  # the reader has detected the byte order
+            self._form = dataclasses.replace(self._form, charset=reader.charset)
         while True:
             if self._plain and not reader.pending:
                 position, lines, status = self.index.scan(reader.block, reader.position, reader.base, reader.final)

@@ -249,7 +249,8 @@ RULES = {
     ),
     "elements-once": VersionRule(
         (1, 0),
-        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count occur once; Bag-Count not alone.",
+        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count occur once; Bag-Count requires "
+        "Bag-Group-Identifier.",
         "Every element may be repeated, and none requires another.",
         ("element-repeated", "element-alone"),
     ),

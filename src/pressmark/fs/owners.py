@@ -74,7 +74,7 @@ def require_shared(path: bytes | str) -> os.stat_result:
 
     In a directory writable by everybody, such as ``/tmp``, only its owner and the current user are trusted.
 
-    :return: its status
+    :return: status of the directory
     :raises UntrustedError: it is a symbolic link, not a directory, belongs to another user, or is writable by others
     :raises OSError: it does not exist
     """

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Self
 
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.staging import StagingDirectory
+from pressmark.fs.staging import LOCK, StagingDirectory
 
 __all__ = ["ChangeFormat", "Transaction", "TransactionError", "is_decided"]
 
@@ -132,7 +132,8 @@ class Transaction:
         self.recovered: dict[str, Any] | None = None
         try:
             with _refusing(base):
-                self._recover()
+                if os.listdir(self.staging) != [LOCK]:
+                    self._recover()
                 os.mkdir(self.new)
         except BaseException:
             self._entered.abandon()
@@ -232,14 +233,14 @@ class Transaction:
 
     def _moves_out(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move out, relative to the base directory."""
-        target = os.path.join(self._form.staging, b"data" if moves.nested else b"old")
-        return [(name, os.path.join(target, name)) for name in moves.out]
+        target = b"%b/%b" % (self._form.staging, b"data" if moves.nested else b"old")
+        return [(name, b"%b/%b" % (target, name)) for name in moves.out]
 
     def _moves_in(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move in, relative to the base directory."""
         staging = self._form.staging
-        nested = [(os.path.join(staging, b"data"), self._form.content)] if moves.nested else []
-        return nested + [(os.path.join(staging, b"new", name), name) for name in moves.into]
+        nested = [(b"%b/data" % staging, self._form.content)] if moves.nested else []
+        return nested + [(b"%b/new/%b" % (staging, name), name) for name in moves.into]
 
     def _move_out(self, moves: _Moves) -> None:
         for source, target in self._moves_out(moves):
@@ -274,7 +275,7 @@ class Transaction:
         self._move(source, target)
 
     def _move(self, source: bytes, target: bytes) -> None:
-        source, target = os.path.join(self._base, source), os.path.join(self._base, target)
+        source, target = b"%b/%b" % (self._base, source), b"%b/%b" % (self._base, target)
         for attempt in range(RENAME_TRIES):
             try:
                 os.rename(source, target)
@@ -285,7 +286,7 @@ class Transaction:
                 sleep(RENAME_PAUSE * 2**attempt)
 
     def _exists(self, name: bytes) -> bool:
-        return exists(os.path.join(self._base, name))
+        return exists(b"%b/%b" % (self._base, name))
 
     # --- recovery -------------------------------------------------------------------------------------------------
 
@@ -320,7 +321,7 @@ class Transaction:
             os.rmdir(self._nested)
 
     def _path(self, name: bytes) -> bytes:
-        return os.path.join(self.staging, name)
+        return b"%b/%b" % (self.staging, name)
 
     def _read(self, path: bytes) -> tuple[dict[str, Any], _Moves]:
         """Return request and moves of a journal, which is untrusted input: it may have come with the directory."""

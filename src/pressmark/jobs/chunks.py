@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 __all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
-#: The usual limits of a chunk: seconds of work, so that scheduling it costs next to nothing.
+#: The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
 ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
 
 # An id is part of file names, up to their first full stop.

@@ -35,7 +35,7 @@ class MapIds:
     and ``path``, null for a failed identifier. Failed items are in ``<chunk>.errors.jsonl``, with the number of their
     row in the chunk, from 1, and are not in the lines. Statuses: ``ok``, ``failed``, ``null``.
 
-    :ivar layout: the layout
+    :ivar layout: layout of the identifiers or paths
     :ivar unmap: map paths to identifiers
     :ivar column: name, or number from 1; :data:`None` for the only column
     :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for the suffixes of the files

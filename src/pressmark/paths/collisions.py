@@ -17,13 +17,15 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import SpillError
 from pressmark.paths.batches import Texts, batches
-from pressmark.paths.directories import Tree
 from pressmark.paths.folding import casefolded, decomposed, folded
+
+if TYPE_CHECKING:
+    from pressmark.paths.directories import Tree
 
 __all__ = ["Collision", "Member", "PathIndex", "Totals"]
 
@@ -173,8 +175,8 @@ class PathIndex:
     def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
         """Yield every collision, in the order of the folded paths; a collision inside another precedes it.
 
-        Paths with one folded form give a collision for each path that occurs more than once, and one for all of them if
-        they are spelled differently. Paths inside another path give one collision with everything inside it.
+        Paths with the same folded form give a collision for each path that occurs more than once, and one for all of
+        them if they are spelled differently. Paths inside another path give one collision with everything inside it.
 
         :param first: maximum number of members to name in each collision
         :param most: maximum number of collisions of each kind to yield, :data:`None` for all; others are only counted
@@ -215,6 +217,8 @@ class PathIndex:
             raise ValueError("directories were not counted: the index was created without tree=True")
         self.totals()
         if self._tree is None:
+            from pressmark.paths.directories import Tree  # collisions alone need no tree
+
             self._tree = Tree.of(self._counting)
         return self._tree
 

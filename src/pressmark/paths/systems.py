@@ -126,7 +126,7 @@ class NameViolations(NamedTuple):
 
 
 def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> str | None:
-    """Return which rule of a profile ``path`` breaks, on one line that names the segment; :data:`None` if none.
+    """Return which rule of a profile ``path`` breaks, on one line that names the segment, or :data:`None`.
 
     :param root_length: bytes of the root directory of the path, without a trailing slash; 0 for none
     :raises ValueError: the profile is unknown, or the length is negative

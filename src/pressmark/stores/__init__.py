@@ -18,6 +18,8 @@ from pressmark.stores.stored_object import StoredObject
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
     from pressmark.stores.job import CheckStore
+    from pressmark.stores.ocfl.changes import Changes
+    from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.root import OcflRoot
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
@@ -26,6 +28,7 @@ __all__ = [
     "KINDS",
     "PROBLEM_KINDS",
     "BagFolder",
+    "Changes",
     "CheckProgress",
     "CheckStore",
     "CopyMode",
@@ -37,6 +40,7 @@ __all__ = [
     "Store",
     "StoreObject",
     "StoredObject",
+    "VersionInfo",
     "VitroStore",
     "create",
     "kind_of",
@@ -45,11 +49,15 @@ __all__ = [
 ]
 
 # The module of each name, imported when the name is first used.
-_MODULES = {name: module for module, name in CLASSES.values()} | {"CheckStore": "pressmark.stores.job"}
+_MODULES = {name: module for module, name in CLASSES.values()} | {
+    "Changes": "pressmark.stores.ocfl.changes",
+    "CheckStore": "pressmark.stores.job",
+    "VersionInfo": "pressmark.stores.ocfl.history",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the class of a kind, or the job, when it is first used."""
+    """Import a class when it is first used."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -50,7 +50,7 @@ def refusal(error: OSError) -> tuple[str, str]:
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     named = error.filename if isinstance(error.filename, (str, bytes)) else ""
     name = decode_fs(os.path.basename(encode_fs(named)))
-    reason = f"{error.strerror or error}{f' ({name})' if name else ''}"
+    reason = f"{name}: {error.strerror or error}" if name else error.strerror or str(error)
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 

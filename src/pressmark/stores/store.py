@@ -86,6 +86,9 @@ class StoreObject(NamedTuple):
     :ivar encapsulation: the name of a Pairtree object's encapsulating directory; :data:`None` without one and in other
         stores
     :ivar problems: the object's problems; a proper object may have some
+    :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
+    :ivar changes: what the change did: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
+        ``unchanged``; :data:`None` without ``version``
     """
 
     id: str | None
@@ -93,10 +96,18 @@ class StoreObject(NamedTuple):
     proper: bool
     encapsulation: str | None
     problems: tuple[Problem, ...]
+    version: str | None = None
+    changes: Mapping[str, int] | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return the object as a JSON-compatible dictionary."""
-        return {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
+        :data:`None`.
+        """
+        record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        for key in ("version", "changes"):
+            if record[key] is None:
+                del record[key]
+        return record
 
 
 class Store(ABC):
@@ -108,11 +119,21 @@ class Store(ABC):
 
     #: The name of the kind, as for :func:`pressmark.stores.open` and ``--kind``.
     kind: ClassVar[str]
+    #: The names in the store's directory while the store is created, before it is recognized as a store.
+    unfinished_names: ClassVar[frozenset[bytes]]
     root: str
     layout: Layout | None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
+
+    @staticmethod
+    def is_reserved(_place: bytes) -> bool:
+        """Return whether the store reserves a path for itself: no object can have it.
+
+        :param _place: the path of an object, relative to the store's root
+        """
+        return False
 
     @abstractmethod
     def objects(

@@ -158,7 +158,7 @@ def refuse_doubtful(
 ) -> None:
     """Refuse a first row that is ambiguous.
 
-    :param fields: as written
+    :param fields: the fields as written
     :param column: the name in the header, or the number from 1; :data:`None` for the only column
     :param header: whether the row has the column names; :data:`None` if unspecified
     :param certain: whether the separator was specified

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl import object_writer as ocfl_writer
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 from support.implementations import PURE, Implementation, use
 
 from .samples import CREATED, create, kinds

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pressmark.stores import problems as kinds
 from pressmark.stores.ocfl.inventory import (
     InventoryError,
-    head_state,
     inventory_bytes,
     logical_files,
     read_inventory,
     scan_identifier,
     sidecar_bytes,
     sidecar_digest,
+    version_state,
 )
 from pressmark.stores.ocfl.inventory_rules import (
     history_findings,
@@ -177,6 +177,9 @@ RULES: list[tuple[str, str, str, Change]] = [
     ),
     ("sha256", "inventory-advice", "W004", having("digestAlgorithm", "sha256")),
     ("id a word", "inventory-advice", "W005", having("id", "seven")),
+    ("id with a space", "inventory-advice", "W005", having("id", "urn:a b")),
+    ("id not ASCII", "inventory-advice", "W005", having("id", "urn:\u00e9")),
+    ("id with a bare percent sign", "inventory-advice", "W005", having("id", "urn:50%")),
     ("no message", "inventory-advice", "W007", without(*V1, "message")),
     ("no user", "inventory-advice", "W007", without(*V1, "user")),
     ("no address", "inventory-advice", "W008", having(*V1, "user", {"name": "x"})),
@@ -291,7 +294,7 @@ def test_no_value_confuses_the_rules(key: str, value: Any, inner: str | None) ->
         list(logical_files(document))
     except InventoryError:
         with pytest.raises(InventoryError):
-            head_state(document)
+            version_state(document)
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)

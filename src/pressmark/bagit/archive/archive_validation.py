@@ -241,7 +241,7 @@ class _Members:
         return number
 
     def lacking(self) -> tuple[str, ...]:
-        """Return all needed algorithms if some digests are missing; otherwise empty."""
+        """Return all needed algorithms if some digests are missing, otherwise ``()``."""
         if self.top is None:
             return ()
         top = self.table.find(self.top)

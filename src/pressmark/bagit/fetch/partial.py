@@ -38,7 +38,7 @@ class PartialFile:
     :param directory: directory of the file
     :param name: temporary name
     :param url: source of the file
-    :param algorithms: official names
+    :param algorithms: official names of the algorithms
     :param length: size of the complete file in bytes, if known
     :param cancelled: called before each write
 

@@ -225,7 +225,8 @@ class _Verifier:
 
             self._compare(first(), self._names, self._ledger)
             self._before = self._now
-            self._compare(later, self._tag_names, None)
+            if later:
+                self._compare(later, self._tag_names, None)
 
     def _compare(self, matches: Iterable[Match], names: tuple[str, ...], ledger: Ledger | None) -> None:
         waiting: deque[Match] = deque()

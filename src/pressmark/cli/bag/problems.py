@@ -9,7 +9,7 @@ from typing import Any
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.buffered_lines import BufferedLines
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.reports import Problem, Report
 
 __all__ = ["Problems"]
@@ -25,7 +25,7 @@ class Problems:
     :ivar report: number of problems of all bags; problems are not kept
     """
 
-    def __init__(self, sink: Sink, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
+    def __init__(self, sink: OutputStream, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
         self._lines = BufferedLines(sink, go_on=go_on)
         self._as_json = as_json

@@ -41,7 +41,7 @@ class FileProgress(Reporter):
 
     :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
         is skipped. :data:`None` if only :meth:`stage` reports a total
-    :param on_pause: called a few times a second, to write results that wait
+    :param on_pause: called a few times a second, to write pending results
     :param transient: remove the display at the end: the run reports its result itself
     :param noun: the noun of the counted items, in the singular
     """

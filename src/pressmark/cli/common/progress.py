@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from pressmark.cli.common.console import say, say_lines
-from pressmark.cli.common.files import Sink, Source
+from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.errors import IdentifierError, PathError, quoted
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pressmark.layouts import LineCounts
 
 __all__ = [
-    "DISPLAY_AFTER",
-    "LOG_EVERY",
     "PROGRESS",
     "LineProgress",
     "ProgressMode",
@@ -52,7 +50,7 @@ class ProgressMode(Enum):
     NONE = "none"
 
 
-def progress_mode(wanted: bool | None, sink: Sink) -> ProgressMode:
+def progress_mode(wanted: bool | None, sink: OutputStream) -> ProgressMode:
     """Return how to show progress.
 
     :param wanted: ``--progress`` or ``--no-progress``; :data:`None` if neither is given
@@ -89,9 +87,14 @@ class Reporter:
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        self.hide()
+
+    def hide(self) -> None:
+        """Write the lines that wait, and end the display until progress is shown again."""
         self.flush()
         if self._display is not None:
             self._display.stop()
+            self._display = None
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""
@@ -155,7 +158,7 @@ class LineProgress(Reporter):
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 
-    def __init__(self, mode: ProgressMode, source: Source, noun: str, null: bool) -> None:
+    def __init__(self, mode: ProgressMode, source: InputStream, noun: str, null: bool) -> None:
         super().__init__(mode, source.size)
         self._source = source
         self._noun = noun

@@ -15,6 +15,9 @@ COMMANDS = {
     "repair": "pressmark.cli.store.repair:repair_command",
     "put": "pressmark.cli.store.put:put_command",
     "get": "pressmark.cli.store.get:get_command",
+    "cat": "pressmark.cli.store.cat:cat_command",
+    "log": "pressmark.cli.store.log:log_command",
+    "diff": "pressmark.cli.store.diff:diff_command",
     "rm": "pressmark.cli.store.rm:rm_command",
 }
 

@@ -11,7 +11,16 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
+from pressmark.cli.store.options import (
+    IDENTIFIER,
+    JSON,
+    STORE,
+    VERSION,
+    command_errors,
+    find_object,
+    open_store,
+    store_options,
+)
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
@@ -29,11 +38,12 @@ Copy the files of the object IDENTIFIER into the new directory DESTINATION.
 \b
 Examples:
   pressmark store get books ark:/13030/xt12t3 copy
+  pressmark store get root ark:/13030/xt12t3 first --version v1
 """
 
 EPILOG = """\
-DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version; those of
-a bag are its payload; a serialized bag is one file. Empty directories are created as well.
+DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version, or
+of --version; those of a bag are its payload; a serialized bag is one file. Empty directories are created as well.
 
 Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
 """
@@ -41,8 +51,9 @@ Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usag
 
 @click.command("get", help=HELP, epilog=EPILOG, short_help="Copy the files of an object.")
 @STORE
-@click.argument("identifier", metavar="IDENTIFIER")
+@IDENTIFIER
 @click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
+@VERSION
 @click.option(
     "--mode",
     type=click.Choice(["auto", "copy", "reflink"]),
@@ -61,6 +72,7 @@ def get_command(
     progress: bool | None,
     identifier: str,
     destination: bytes,
+    version: str | None,
     mode: str,
     as_json: bool,
 ) -> int:
@@ -81,7 +93,7 @@ def get_command(
         ):
             objects = Objects(sink, None, True, False)
             try:
-                found = store.get(identifier)
+                found = find_object(store, identifier, version)
                 files = dict(found.files())
                 empty = dict(found.empty_directories())
                 hidden = stack.enter_context(StagingDirectory(hidden_path))

@@ -1,50 +1,71 @@
-"""``pressmark store ls``: list the objects of a store."""
+"""``pressmark store ls``: list the objects of a store, or the files of an object."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.console import Failure, Interrupted, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
+from pressmark.cli.store.options import (
+    JSON,
+    NULL,
+    STORE,
+    VERSION,
+    command_errors,
+    find_object,
+    open_store,
+    store_options,
+)
 from pressmark.cli.store.output import Objects
+from pressmark.errors import quoted
 from pressmark.fixity import Progress
 from pressmark.reports import Problem, Report
+from pressmark.stores import Store
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["ls_command"]
 
 TELL_EVERY = 10_000  # objects
 
 HELP = """\
-List every object in STORE, in an order that does not depend on the file system.
+List every object in STORE, or the files of the object IDENTIFIER.
 
 \b
 Examples:
   pressmark store ls books
   pressmark store ls books --json --ignore .DS_Store
+  pressmark store ls books ark:/13030/xt12t3
+  pressmark store ls root ark:/13030/xt12t3 --version v1
 """
 
 EPILOG = """\
 Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
 {"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; a file or directory outside of all
 objects is a line {"kind": ..., "severity": ..., "path": ...}; the last line is {"summary": {...}}. A listed object may
-have problems: "pressmark store check" lists them.
+have problems: "pressmark store check" lists them. The order does not depend on the file system.
 
-Exit status: 0 success, 1 an identifier cannot be read or contains a line break, or a directory cannot be
-read; 2 usage error, 130 interrupted.
+With IDENTIFIER, each line is the name of a file; in an OCFL object its logical path, TAB, and its digest. With --json
+it is {"name": ..., "algorithm": ..., "digest": ...}. "pressmark store cat" accepts these names.
+
+Exit status: 0 success, 1 a name cannot be read or contains a line break, a directory cannot be read, or the object was
+not found; 2 usage error, 130 interrupted.
 """
 
 
-@click.command("ls", help=HELP, epilog=EPILOG, short_help="List the objects of a store.")
+@click.command("ls", help=HELP, epilog=EPILOG, short_help="List objects or their files.")
 @STORE
-@click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
+@click.argument("identifier", metavar="[IDENTIFIER]", required=False)
+@VERSION
+@NULL
 @JSON
 @THREADS
 @store_options
@@ -55,11 +76,18 @@ def ls_command(
     identifiers: str | None,
     ignore: tuple[str, ...],
     progress: bool | None,
+    identifier: str | None,
+    version: str | None,
     null: bool,
     as_json: bool,
     threads: int,
 ) -> int:
-    """List all objects."""
+    """List all objects, or all files of one."""
+    if identifier is not None:
+        with command_errors():
+            return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
+    if version is not None:
+        raise CallError("--version: only with IDENTIFIER")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     with command_errors():
@@ -106,3 +134,27 @@ def ls_command(
         text += '; run "pressmark store check" for details'
     say(text)
     return Failure.exit_code if failed else 0
+
+
+def _list_files(store: Store, identifier: str, version: str | None, null: bool, as_json: bool) -> int:
+    """List all files of an object, and return the exit status."""
+    found = find_object(store, identifier, version)
+    name, algorithm, digests = None, None, {}
+    if store.kind == "ocfl":
+        held = cast("OcflObject", found)
+        name, algorithm, digests = held.version, held.inventory.get("digestAlgorithm"), held.digests
+    count = 0
+    with open_sink(None, None) as sink:
+        objects = Objects(sink, None, as_json, null)
+        for file, _path in found.files():
+            count += 1
+            digest = digests.get(file)
+            if as_json:
+                objects.write_json({"name": file, "algorithm": algorithm, "digest": digest})
+            else:
+                objects.write_row(file, file, *([] if digest is None else [digest]))
+        if as_json:
+            objects.write_json({"summary": {"ok": True, "version": name, "files": count}})
+        objects.flush()
+    say(f"{quoted(identifier)}: {f'version {name}: ' if name else ''}{format_count(count, 'file')}")
+    return Failure.exit_code if objects.unwritten else 0

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.progress import PROGRESS
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Progress
 from pressmark.layouts import Layout
-from pressmark.stores import Store
+from pressmark.stores import Store, StoredObject
+
+if TYPE_CHECKING:
+    from pressmark.stores import OcflRoot
 
 __all__ = [
+    "IDENTIFIER",
     "IDENTIFIERS",
     "JSON",
     "LAYOUT",
+    "NULL",
     "STORE",
+    "VERSION",
+    "check_version",
     "command_errors",
     "file_progress",
+    "find_object",
     "layout_of",
+    "ocfl_root",
     "open_store",
     "store_options",
 ]
@@ -31,7 +41,9 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
+NULL = click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
 STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
+IDENTIFIER = click.argument("identifier", metavar="IDENTIFIER")
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
@@ -43,6 +55,21 @@ IDENTIFIERS = click.option(
     type=click.Choice(["external", "name", "layout"]),
     help="Identifiers in a folder of bags: the External-Identifier of each bag (or, without one, the name of its"
     " directory), the name of its directory, or its path under the layout.",
+)
+
+
+def check_version(_context: click.Context, _parameter: click.Parameter, version: str | None) -> str | None:
+    """Return the version of a call, after checking that it is the name or number of one."""
+    if version is not None and re.fullmatch("v?[0-9]+", version) is None:
+        raise CallError(f"{quoted(version)} is not a version; specify one such as v2")
+    return version
+
+
+VERSION = click.option(
+    "--version",
+    metavar="VERSION",
+    callback=check_version,
+    help="Version of an OCFL object, such as v2 (default: the newest).",
 )
 _KIND = click.option(
     "--kind",
@@ -81,14 +108,16 @@ def open_store(
     ignore: tuple[str, ...] = (),
     *,
     undeclared: bool = False,
+    more: Callable[[str], Mapping[str, Any]] = lambda _kind: {},
 ) -> Store:
     """Open the store of a call.
 
     :param ignore: globs of names that commands on a single object ignore
     :param undeclared: open an OCFL storage root without its declaration, if ``kind`` is given
+    :param more: returns more options for a kind of store
     """
     found = kind or stores.kind_of(path)
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {**more(found)}
     if layout is not None:
         if found not in ("ocfl", "bags"):
             raise CallError(f"--layout: the layout of a store of kind {found} is fixed; omit the option")
@@ -103,6 +132,24 @@ def open_store(
     if kind == "ocfl" and undeclared:
         options["undeclared"] = True
     return stores.open(path, found, **options)
+
+
+def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:
+    """Return a store that is an OCFL storage root.
+
+    :param what: the command or option that requires one
+    :param instead: what to do with other kinds of stores
+    """
+    if store.kind != "ocfl":
+        raise CallError(f"{what}: a store of kind {store.kind} has no versions; {instead}")
+    return cast("OcflRoot", store)
+
+
+def find_object(store: Store, identifier: str, version: str | None) -> StoredObject:
+    """Return an object, or the version of it that ``--version`` names."""
+    if version is None:
+        return store.get(identifier)
+    return ocfl_root(store, "--version", "omit the option").get(identifier, version)
 
 
 @contextmanager

@@ -1,31 +1,39 @@
-"""Objects on standard output, as text lines or JSON."""
+"""Objects and their files on standard output, as text lines or JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from pressmark.cli.common.buffered_lines import BufferedLines
+from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.errors import quoted
 from pressmark.stores import StoreObject
 
-__all__ = ["Objects"]
+__all__ = ["Objects", "changes_text"]
+
+
+def changes_text(counts: Mapping[str, int]) -> str:
+    """Return the number of files that were added, removed, changed and so on."""
+    found = [f"{count:,} {kind}" for kind, count in counts.items() if count and kind != "unchanged"]
+    return ", ".join([*(found or ["no changes"]), f"{counts['unchanged']:,} unchanged"])
 
 
 class Objects:
-    """Write objects, several at a time.
+    """Write objects or their files, several at a time.
 
     :param null: end items with NUL instead of a line feed
     :param go_on: continue when the reader closes the pipe, because the store is being changed
     :param done: what happened to an object that cannot be written, for the error message
-    :ivar unwritten: number of objects that do not fit on one line
+    :ivar unwritten: number of objects or files that do not fit on one line
     """
 
     def __init__(
         self,
-        sink: Sink,
+        sink: OutputStream,
         reporter: FileProgress | None,
         as_json: bool,
         null: bool,
@@ -45,14 +53,21 @@ class Objects:
         if self._as_json:
             self.write_json(record.record())
             return
-        identifier = _octets(record.id or "")
-        path = _octets(record.path)
         if record.id is None:
             self._fail(f"{quoted(record.path)}: identifier cannot be read")
-        elif self._end in identifier + path or b"\t" in identifier:
-            self._fail(f"{quoted(record.id)}: {self._done}contains a separator; use --json")
         else:
-            self._lines.add(identifier + b"\t" + path + self._end)
+            self.write_row(record.id, record.id, record.path)
+
+    def write_row(self, name: str, *fields: str) -> None:
+        """Write fields with a TAB between them; only the last one may contain a TAB.
+
+        :param name: of the object or file, for messages
+        """
+        encoded = [field.encode("utf-8", "surrogateescape") for field in fields]
+        if self._end in b"".join(encoded) or b"\t" in b"".join(encoded[:-1]):
+            self._fail(f"{quoted(name)}: {self._done}contains a separator; use --json")
+        else:
+            self._lines.add(b"\t".join(encoded) + self._end)
 
     def write_json(self, record: dict[str, Any]) -> None:
         """Write a JSON object on a line of its own."""
@@ -66,7 +81,5 @@ class Objects:
         self.unwritten += 1
         if self._reporter is not None:
             self._reporter.fail(text)
-
-
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+        else:
+            say(text)

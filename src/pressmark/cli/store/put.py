@@ -14,6 +14,7 @@ from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
+from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fixity import Progress
 from pressmark.stores import ObjectSource
@@ -73,6 +74,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     show_default=True,
     help="Refuse symbolic links in SOURCE, or copy their targets.",
 )
+@provenance_options
 @JSON
 @store_options
 def put_command(
@@ -90,6 +92,9 @@ def put_command(
     replace: bool,
     mode: str,
     links: str,
+    message: str | None,
+    user: str | None,
+    user_address: str | None,
     as_json: bool,
 ) -> int:
     """Store objects."""
@@ -103,7 +108,8 @@ def put_command(
         _refuse_missing(sources)
     stored = failed = warned = 0
     with command_errors():
-        store = open_store(path, kind, layout, identifiers, ignore)
+        provenance = Provenance(message, user, user_address)
+        store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
             objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
@@ -140,6 +146,9 @@ def put_command(
                     counts = {"stored": stored, "failed": failed, "warnings": warned}
                     objects.write_json({"summary": {"ok": not failed, **counts}})
                 objects.flush()
+    missing = missing_provenance(store)
+    if stored and missing:
+        say(f"{os.fsdecode(path)}: {missing}")
     if warned:
         say(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
     return Failure.exit_code if failed or objects.unwritten else 0

@@ -28,7 +28,6 @@ from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import copy_source
-from pressmark.stores.ocfl.bulk_writer import Staged
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
@@ -42,6 +41,7 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.object_check import check_object
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.writing.bulk_writer import Staged
 
 __all__ = ["OcflToOcfl"]
 

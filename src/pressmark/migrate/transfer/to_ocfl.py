@@ -16,9 +16,9 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
-from pressmark.stores.ocfl.bulk_writer import WrittenSmall
-from pressmark.stores.ocfl.object_writer import Written
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.writing.bulk_writer import WrittenSmall
+from pressmark.stores.ocfl.writing.object_writer import Written
 
 __all__ = ["BulkDirection", "ToOcfl"]
 

@@ -70,7 +70,7 @@ class BagFolder(BagFolderReader):
         config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
-            strangers = sorted(set(os.listdir(base)) - {CONFIG + b".new"})
+            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
             if strangers:
                 raise StoreError(
                     base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
@@ -126,7 +126,7 @@ class BagFolder(BagFolderReader):
         """Copy an existing bag, a directory or a serialized bag, into the folder, or move it with ``rename``.
 
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
-        :param mode: as for :meth:`put`; or ``rename``: the bag is on the same file system
+        :param mode: as for :meth:`put`; or ``rename`` to move a bag on the same file system
         :param check: called with the path of the bag before it appears; an exception discards the bag
         :param on_event: called with the events of copying
         :param algorithms: algorithms of the digests that ``on_file`` receives
@@ -216,7 +216,7 @@ class BagFolder(BagFolderReader):
     def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None, replace: bool) -> None:
         """Check that a bag can be stored at ``place``.
 
-        :raises ObjectError: it cannot
+        :raises ObjectError: the object cannot be stored
         """
         if old is not None:
             if not replace:

@@ -119,6 +119,7 @@ class BagFolderReader(Store):
     """
 
     kind: ClassVar[str] = "bags"
+    unfinished_names = frozenset({CONFIG + b".new"})
 
     def __init__(
         self,
@@ -164,14 +165,19 @@ class BagFolderReader(Store):
             place = Pairtree().clean(identifier)
             if place in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "no directory name can be derived from it")
-        for name in encode_fs(place).split(b"/"):
-            if name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED):
-                reason = f"path {place!r} is reserved for the folder itself; use another layout"
-                raise ObjectError(self.root, identifier, "reserved", reason)
+        if self.is_reserved(encode_fs(place)):
+            reason = f"path {place!r} is reserved for the folder itself; use another layout"
+            raise ObjectError(self.root, identifier, "reserved", reason)
         why = too_long(self._base, encode_fs(place) + REPLACED)
         if why is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
+
+    @staticmethod
+    def is_reserved(place: bytes) -> bool:
+        # A file system that ignores case takes other spellings for the same names.
+        names = place.lower().split(b"/")
+        return any(name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED) for name in names)
 
     def _from_place(self, place: bytes) -> str | None:
         """Return the identifier that a path implies without an External-Identifier."""

@@ -19,10 +19,10 @@ __all__ = [
     "InventoryError",
     "content_directory",
     "first_version",
-    "head_state",
     "inventory_bytes",
     "inventory_type",
     "logical_files",
+    "next_version",
     "path_fault",
     "read_inventory",
     "scan_identifier",
@@ -30,6 +30,7 @@ __all__ = [
     "sidecar_digest",
     "sidecar_name",
     "version_number",
+    "version_state",
 ]
 
 INVENTORY = "inventory.json"
@@ -119,6 +120,20 @@ def version_number(name: str) -> tuple[int, int] | None:
     return int(match[2]), len(name) - 1 if match[1] else 0
 
 
+def next_version(name: str) -> str | None:
+    """Return the name of the version after ``name``, padded like it; :data:`None` if no number of that width is left.
+
+    >>> next_version("v0009"), next_version("v9"), next_version("v09")
+    ('v0010', 'v10', None)
+    """
+    parsed = version_number(name)
+    if parsed is None:
+        return None
+    number, width = parsed
+    following = f"v{number + 1:0{max(width, 1)}}"
+    return following if not width or following.startswith("v0") else None
+
+
 def path_fault(path: Any) -> str | None:
     """Return why ``path`` is neither a valid logical path nor a valid content path; :data:`None` if it is valid."""
     if not isinstance(path, str):
@@ -136,23 +151,25 @@ def content_directory(document: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else CONTENT_DIRECTORY
 
 
-def head_state(document: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return manifest and state of an object's newest version.
+def version_state(
+    document: Mapping[str, Any], version: str | None = None
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the manifest, and the state of a version.
 
+    :param version: its name in the inventory; :data:`None` for the newest
     :raises InventoryError: they are missing or malformed
     """
+    what = f"the state of {'the newest version' if version is None else quoted(version)}"
     try:
         manifest = document["manifest"]
-        state = document["versions"][document["head"]]["state"]
+        state = document["versions"][document["head"] if version is None else version]["state"]
         for block in (manifest, state):
             if not all(isinstance(paths, list) and paths and _are_texts(paths) for paths in block.values()):
-                raise InventoryError(
-                    "the manifest or the state of the newest version contains an invalid list of paths"
-                )
+                raise InventoryError(f"the manifest or {what} contains an invalid list of paths")
         if not all(digest in manifest for digest in state):
-            raise InventoryError("the state of the newest version uses digests that are not in the manifest")
+            raise InventoryError(f"{what} uses digests that are not in the manifest")
     except (KeyError, TypeError, AttributeError):
-        raise InventoryError("no manifest, or no state of the newest version") from None
+        raise InventoryError(f"no manifest, or {what} is missing") from None
     return manifest, state
 
 
@@ -160,12 +177,13 @@ def _are_texts(paths: list[Any]) -> bool:
     return set(map(type, paths)) <= {str}
 
 
-def logical_files(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield logical path, content path and digest of every file of the newest version, in the order of logical paths.
+def logical_files(document: Mapping[str, Any], version: str | None = None) -> Iterator[tuple[str, str, str]]:
+    """Yield logical path, content path and digest of every file of a version, in the order of logical paths.
 
-    :raises InventoryError: as for :func:`head_state`
+    :param version: its name in the inventory; :data:`None` for the newest
+    :raises InventoryError: as for :func:`version_state`
     """
-    manifest, state = head_state(document)
+    manifest, state = version_state(document, version)
     yield from sorted((path, manifest[digest][0], digest) for digest, paths in state.items() for path in paths)
 
 

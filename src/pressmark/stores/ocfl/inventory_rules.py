@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.reports import ERROR
 from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
@@ -22,19 +23,24 @@ from pressmark.stores.ocfl.inventory import (
     path_fault,
     version_number,
 )
+from pressmark.stores.problems import KINDS
 
 __all__ = [
     "Finding",
     "history_findings",
+    "inventory_errors",
     "inventory_findings",
+    "is_uri",
     "order_finding",
+    "path_conflicts",
     "unset_finding",
 ]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S+")
+# RFC 3986, section 2: ASCII characters alone; others are percent-encoded.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 # RFC 3339, section 5.6: date-time; the zone is required.
 _CREATED = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"
@@ -59,6 +65,11 @@ class Finding(NamedTuple):
     algorithm: str | None = None
     expected: str | None = None
     found: str | None = None
+
+
+def is_uri(text: str) -> bool:
+    """Return whether a text has the form of a URI (RFC 3986): a scheme, a colon, and no white space."""
+    return _URI.fullmatch(text) is not None
 
 
 def inventory_findings(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
@@ -97,11 +108,16 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     return found
 
 
+def inventory_errors(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
+    """Return the findings of :func:`inventory_findings` that make an object invalid."""
+    return [finding for finding in inventory_findings(document, version) if KINDS[finding.kind].severity == ERROR]
+
+
 def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> None:
     identifier = document.get("id", "")
     if "id" in document and (not isinstance(identifier, str) or not identifier):
         add(Finding("inventory-value", "E037", f"id is {quoted_value(identifier)}; a non-empty string is required"))
-    elif identifier and _URI.fullmatch(identifier) is None:
+    elif identifier and not is_uri(identifier):
         add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI"))
     if "type" in document:
         given = document["type"]
@@ -202,12 +218,12 @@ def _manifest(
             if first not in names or not rest.startswith(f"{folder}/"):
                 what = f"the manifest has the path {quoted(path)}, which is not in a version's {quoted(folder)}"
                 add(Finding("path-malformed", "E042", what))
-    for path in _conflicts(contents):
+    for path in path_conflicts(contents):
         add(Finding("path-conflict", "E101", f"the manifest has {quoted(path)} as a file and as a directory"))
     return set(manifest), contents
 
 
-def _conflicts(paths: Iterable[str]) -> list[str]:
+def path_conflicts(paths: Iterable[str]) -> list[str]:
     """Return the paths that are also directories of other paths."""
     folders: set[str] = set()
     for path in paths:
@@ -277,7 +293,7 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
             add(Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address"))
         elif not isinstance(address, str):
             add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is not a string"))
-        elif _URI.fullmatch(address) is None:
+        elif not is_uri(address):
             add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI"))
 
 
@@ -312,7 +328,7 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
                 add(Finding("path-repeated", "E095", what))
             else:
                 logical.add(path)
-    for path in _conflicts(logical):
+    for path in path_conflicts(logical):
         what = f"the state of {quoted(name)} has {quoted(path)} as a file and as a directory"
         add(Finding("path-conflict", "E095", what))
 

@@ -1,22 +1,31 @@
-"""The files of an OCFL object's newest version, by their logical paths."""
+"""The files of one version of an OCFL object, by their logical paths, and the object's history."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.changes import Changes, compare_states
+from pressmark.stores.ocfl.history import (
+    VersionInfo,
+    VersionMissingError,
+    describe_versions,
+    find_version,
+    version_pair,
+)
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
-    head_state,
     logical_files,
     path_fault,
     read_inventory,
+    version_state,
 )
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.unversioned import unversioned
@@ -28,17 +37,26 @@ _INVENTORY = encode_fs(INVENTORY)
 
 
 class OcflObject(StoredObject):
-    """An object of an OCFL storage root: the files of its newest version, by their logical paths.
+    """An object of an OCFL storage root: the files of one version, by their logical paths.
 
     Later versions do not change these files.
 
     :param storage: of the object's root
     :param seen: the status of the inventory that was read
+    :param version: name or number of the version; :data:`None` for the newest
     :ivar inventory: the inventory's JSON object
+    :ivar version: the name of the version in the inventory
+    :ivar digests: the digest of each logical path, as the inventory spells it
     """
 
     def __init__(
-        self, storage: Storage, store: str, identifier: str, inventory: dict[str, Any], seen: os.stat_result
+        self,
+        storage: Storage,
+        store: str,
+        identifier: str,
+        inventory: dict[str, Any],
+        seen: os.stat_result,
+        version: str | int | None = None,
     ) -> None:
         super().__init__(store, identifier, storage.path(b""), ())
         self._storage = storage
@@ -46,10 +64,14 @@ class OcflObject(StoredObject):
         self._read: os.stat_result = seen
         # Directories that are known not to be below a link.
         self._folders: set[bytes] = set()
-        try:
-            self._contents = {logical: content for logical, content, _digest in logical_files(inventory)}
-        except InventoryError as error:
-            raise ObjectError(store, identifier, "improper", f"malformed inventory: {error}") from None
+        self._contents: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
+        with self._inventory_errors():
+            name = None if version is None else find_version(inventory, version)
+            for logical, content, digest in logical_files(inventory, name):
+                self._contents[logical] = content
+                self.digests[logical] = digest
+        self.version = str(inventory["head"]) if name is None else name
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield logical path and file system path of each file, in the order of logical paths.
@@ -61,16 +83,68 @@ class OcflObject(StoredObject):
         self.confirm()
 
     def older_files(self) -> Iterator[tuple[str, bytes, str]]:
-        """Yield content path, file system path and digest of each file that only older versions use, in the order of
+        """Yield content path, file system path and digest of each file that only other versions use, in the order of
         content paths.
 
         :raises ObjectError: as for :meth:`files`
         """
-        newest = set(self._contents.values())
+        own = set(self._contents.values())
         for content, digest in sorted(_digests(self.inventory).items()):
-            if content not in newest:
+            if content not in own:
                 yield content, self._path(content), digest
         self.confirm()
+
+    def versions(self) -> list[VersionInfo]:
+        """Return all versions of the object, the oldest first.
+
+        :raises ObjectError: the inventory is malformed; or as for :meth:`confirm`
+        """
+        with self._inventory_errors():
+            found = describe_versions(self.inventory, self._size)
+        self.confirm()
+        return found
+
+    def version_pair(self, before: str | int | None, after: str | int | None) -> tuple[str | None, str]:
+        """Return the names of the versions that :meth:`diff` compares.
+
+        :raises ObjectError: as for :meth:`diff`
+        """
+        with self._inventory_errors():
+            return version_pair(self.inventory, before, after)
+
+    def diff(self, before: str | int | None = None, after: str | int | None = None) -> Changes:
+        """Return the changes from one version to another.
+
+        :param before: name or number; :data:`None` for the version before the newest, or for no files if the object has
+            one version
+        :param after: name or number; :data:`None` for the newest version
+        :raises ObjectError: of kind ``missing``: the object has no such version; or the inventory is malformed
+        """
+        pair = self.version_pair(before, after)
+        with self._inventory_errors():
+            return compare_states(*map(self._state, pair))
+
+    def _state(self, version: str | None) -> dict[str, str]:
+        if version is None:
+            return {}
+        return {logical: digest for logical, _content, digest in logical_files(self.inventory, version)}
+
+    def _size(self, content: str) -> int | None:
+        """Return the size of a content file; :data:`None` if it is not a file that can be looked at."""
+        try:
+            status = status_or_none(self._storage, self._content(content))
+        except ObjectError:
+            return None
+        return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
+
+    @contextmanager
+    def _inventory_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except VersionMissingError as error:
+            raise ObjectError(self._store, self.id, "missing", str(error)) from None
+        except InventoryError as error:
+            raise ObjectError(self._store, self.id, "improper", f"malformed inventory: {error}") from None
 
     def unversioned(self) -> list[bytes]:
         """Return the files in the object's root outside of its versions; see :mod:`pressmark.stores.ocfl.unversioned`.
@@ -96,7 +170,7 @@ class OcflObject(StoredObject):
                 file, status = self._storage.open(_INVENTORY)
                 with file:
                     document = read_inventory(file.read())
-                head_state(document)
+                version_state(document)
             except (FileNotFoundError, NotADirectoryError, InventoryError):
                 raise self._changed() from None
         same = all(document.get(key) == self.inventory.get(key) for key in ("id", "digestAlgorithm"))

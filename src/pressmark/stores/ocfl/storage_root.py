@@ -26,6 +26,7 @@ from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSION
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.layout_files import (
     LAYOUT,
+    UNFINISHED,
     WORK_DIRECTORY,
     RootFacts,
     create_root,
@@ -37,6 +38,8 @@ from pressmark.stores.problems import problem
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
 
 if TYPE_CHECKING:
+    from pressmark.stores.ocfl.changes import Changes
+    from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["FoundInventory", "StorageRoot"]
@@ -55,11 +58,13 @@ class FoundInventory(NamedTuple):
     :ivar place: relative to the root
     :ivar document: its inventory
     :ivar status: of the inventory's file
+    :ivar data: the bytes of its inventory
     """
 
     place: bytes
     document: dict[str, Any]
     status: os.stat_result
+    data: bytes
 
 
 class StorageRoot(Store):
@@ -82,6 +87,7 @@ class StorageRoot(Store):
     """
 
     kind = "ocfl"
+    unfinished_names = UNFINISHED
     signs = _SIGNS
 
     def __init__(
@@ -173,16 +179,21 @@ class StorageRoot(Store):
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: the path cannot be used
         """
         place = encode_fs(self._layout(purpose).map_id(identifier))
-        first = place.split(b"/", 1)[0]
-        if first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0="):
+        if self.is_reserved(place):
             what = f"path {decode_fs(place)!r} is reserved for the storage root itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
         why = too_long(self._root, place)
         if why is not None:
             if purpose != "put" and is_absent(self._root, place):
-                raise ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
+                raise self._missing(identifier, place)
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
+
+    @staticmethod
+    def is_reserved(place: bytes) -> bool:
+        # A file system that ignores case takes other spellings for the same names.
+        first = place.partition(b"/")[0].lower()
+        return first in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")
 
     def _foreign_place(self, place: bytes) -> bytes | None:
         """Return ocfl-java's path of an object that layout 0003 maps to ``place``, if it differs."""
@@ -212,10 +223,8 @@ class StorageRoot(Store):
         for identifier, path in zip(identifiers, paths, strict=True):
             # An identifier that is not UTF-8 has no path.
             place = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
-            first = place.partition(b"/")[0]
-            usual = first and first.lower() not in (EXTENSIONS, LAYOUT) and not first.startswith(b"0=")
             is_short = len(place) < NAME_MAX or (len(place) < room and max(map(len, place.split(b"/"))) <= NAME_MAX)
-            found.append(place if usual and is_short and len(place) < room else None)
+            found.append(place if place and is_short and len(place) < room and not self.is_reserved(place) else None)
         return found
 
     def is_elsewhere(self, place: bytes) -> bool:
@@ -238,7 +247,8 @@ class StorageRoot(Store):
             with object_errors(self.root, identifier):
                 file, status = self.storage.open(place + b"/" + _INVENTORY)
                 with file:
-                    return FoundInventory(place, read_inventory(file.read()), status)
+                    data = file.read()
+                return FoundInventory(place, read_inventory(data), status, data)
         except ObjectError as error:
             if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                 return None
@@ -315,10 +325,11 @@ class StorageRoot(Store):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def get(self, identifier: str | bytes) -> OcflObject:
-        """Return an object's newest version.
+    def get(self, identifier: str | bytes, version: str | int | None = None) -> OcflObject:
+        """Return one version of an object.
 
-        :raises ObjectError: of kind ``missing``, ``collision`` or ``improper``
+        :param version: name or number, such as ``v2``, ``v0002`` or 2; :data:`None` for the newest
+        :raises ObjectError: of kind ``missing`` (the object, or the version), ``collision`` or ``improper``
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
@@ -326,25 +337,42 @@ class StorageRoot(Store):
         place = self._place(name, "find")
         found = self._find(name, place)
         if found is None:
-            raise ObjectError(self.root, name, "missing", f"object not found at {decode_fs(place)!r}")
-        return self._object(name, found)
+            raise self._missing(name, place)
+        return self._object(name, found, version)
 
-    def locate(self, record: StoreObject) -> OcflObject:
+    def versions(self, identifier: str | bytes) -> list[VersionInfo]:
+        """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
+        return self.get(identifier).versions()
+
+    def diff(self, identifier: str | bytes, before: str | int | None = None, after: str | int | None = None) -> Changes:
+        """Return the changes between two versions of an object; see :meth:`OcflObject.diff`.
+
+        Raises the errors of :meth:`get`.
+        """
+        return self.get(identifier).diff(before, after)
+
+    def _missing(self, identifier: str, place: bytes) -> ObjectError:
+        return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
+
+    def locate(self, record: StoreObject, version: str | int | None = None) -> OcflObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.
 
-        :raises ObjectError: of kind ``missing``: it was removed, or another object is there; or ``improper``
+        :param version: as for :meth:`get`
+        :raises ObjectError: of kind ``missing``: it was removed, another object is there, or it does not have the
+            version; or ``improper``
         """
         found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
             what = "object not found" if found is None else f"found object {quoted(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return self._object(str(held), found)
+        return self._object(str(held), found, version)
 
-    def _object(self, identifier: str, found: FoundInventory) -> OcflObject:
+    def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put
 
-        return OcflObject(self.storage.below(found.place), self.root, identifier, found.document, found.status)
+        place = self.storage.below(found.place)
+        return OcflObject(place, self.root, identifier, found.document, found.status, version)
 
     # --- staging ------------------------------------------------------------------------------------------------------
 

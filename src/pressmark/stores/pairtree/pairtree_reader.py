@@ -34,11 +34,10 @@ from pressmark.stores.pairtree.interrupted import (
     take_back,
     unreached,
 )
-from pressmark.stores.pairtree.version_files import prefix_of, version_problems
+from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
-from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
 from pressmark.stores.stored_object import StoredObject
 
@@ -66,6 +65,7 @@ class PairtreeReader(Store):
     """
 
     kind: ClassVar[str] = "pairtree"
+    unfinished_names = UNFINISHED
     layout: Pairtree
 
     def __init__(
@@ -225,6 +225,8 @@ class PairtreeReader(Store):
         Files in objects are only checked for being readable. A Pairtree contains no digests, so ``digests`` has no
         effect.
         """
+        from pressmark.stores.running_report import RunningReport  # only a check needs it
+
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(version_problems(self._base))
         for record in self._objects(self._walk(ignore, readable=True), threads, run.add_item):

@@ -22,7 +22,6 @@ from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.version_files import (
-    UNFINISHED,
     encoded_prefix,
     prefix_of,
     write_prefix,
@@ -56,7 +55,7 @@ class PairtreeStore(PairtreeReader):
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
             # Files of an interrupted creation are overwritten.
-            strangers = sorted(set(os.listdir(base)) - UNFINISHED)
+            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
             if strangers:
                 raise StoreError(
                     base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"

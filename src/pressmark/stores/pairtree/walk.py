@@ -26,7 +26,6 @@ from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool, resolve_threads
@@ -122,7 +121,7 @@ class Walk:
     """One walk of a tree.
 
     :param base: the directory that contains pairtree_root
-    :param layout: decodes the paths
+    :param layout: layout that decodes the paths
     :param dialect: dialect of the tree; :data:`None` for the specification
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore
@@ -284,7 +283,8 @@ class Walk:
             # Calling the NamedTuple takes twice as long.
             make = partial(tuple.__new__, StoreObject)
             unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
-            return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable)))
+            no_change = (repeat(None), repeat(None))
+            return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable, *no_change)))
         found: list[Item] = []
         for place, path, name in zip(places, paths, names, strict=True):
             identifier, problems = self.identified(place)
@@ -299,6 +299,8 @@ class Walk:
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
         if not self._readable:
             return ()
+        from pressmark.stores.readability import find_unreadable  # only a check needs it
+
         links = "follow" if self._follow else "refuse"
         places = (encode_fs(f"{path}/{name}") for name in names)
         return tuple(

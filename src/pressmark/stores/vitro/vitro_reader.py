@@ -37,7 +37,6 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
-from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
@@ -92,7 +91,7 @@ class VitroObject(StoredObject):
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
             raise ObjectError(
-                self._store, self.id, "missing", f"file {name!r} not found in the object, only {self.name!r}"
+                self._store, self.id, "missing", f"file {name!r} not found in the object; its file is {self.name!r}"
             )
         return file
 
@@ -126,6 +125,7 @@ class VitroReader(Store):
     """
 
     kind: ClassVar[str] = "vitro"
+    unfinished_names = frozenset({NAMESPACES, WORK_DIRECTORY})
     layout: Vitro
 
     def __init__(
@@ -339,6 +339,8 @@ class VitroReader(Store):
 
         Files are only checked for being readable. A Vitro store contains no digests, so ``digests`` has no effect.
         """
+        from pressmark.stores.running_report import RunningReport  # only a check needs it
+
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(self.namespaces_problems)
         for record in self._objects(ignore, run.add_item, readable=True):

@@ -53,7 +53,7 @@ class VitroStore(VitroReader):
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
             # Files of an interrupted creation are overwritten.
-            strangers = sorted(set(os.listdir(base)) - {NAMESPACES, WORK_DIRECTORY})
+            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
             if strangers:
                 raise StoreError(
                     base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
@@ -173,7 +173,7 @@ class VitroStore(VitroReader):
     def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
         """Check that a file can be stored, before anything is written.
 
-        :raises ObjectError: it cannot
+        :raises ObjectError: the object cannot be stored
         """
         at = self._tree
         for name in encode_fs(place).split(b"/"):

@@ -220,7 +220,7 @@ cdef extern from "digests/worker.h":
 
     ctypedef int (*pm_extra_hashers)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
 
-    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int64_t *) noexcept nogil
+    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int, int64_t *) noexcept nogil
 
 
 def lane_count(str algorithm not None):
@@ -319,10 +319,10 @@ cdef class Engine:
                 free(queued[made].path)
             free(queued)
 
-    def work(self):
+    def work(self, bint wait=True):
         """Hash files in lanes until a file without a path is next, and return its ticket.
 
-        Return :data:`None` if the engine is closed.
+        Return :data:`None` if the engine is closed, and without ``wait`` if no file is left.
         """
         cdef int64_t ticket = -1
         cdef int status
@@ -333,7 +333,7 @@ cdef class Engine:
             extra.running = [None] * PM_MAXIMUM_LANES
             function = _run_extra_hashers
         with nogil:
-            status = pm_engine_work(&self.engine, function, <void *>extra, &ticket)
+            status = pm_engine_work(&self.engine, function, <void *>extra, wait, &ticket)
         if status == -2:
             raise self.failure or MemoryError()
         return ticket if status == 0 else None

@@ -23,7 +23,8 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version
-from pressmark.stores.ocfl.object_writer import (
+from pressmark.stores.ocfl.storage_root import StorageRoot
+from pressmark.stores.ocfl.writing.object_writer import (
     CopyOptions,
     Files,
     Provenance,
@@ -31,7 +32,6 @@ from pressmark.stores.ocfl.object_writer import (
     write_inventories,
     write_object,
 )
-from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.store import CopyMode
 
 __all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]

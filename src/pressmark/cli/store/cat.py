@@ -1,0 +1,71 @@
+"""``pressmark store cat``: write a file of an object to standard output."""
+
+from __future__ import annotations
+
+import click
+
+from pressmark.cli.common.console import Interrupted
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.store.options import (
+    IDENTIFIER,
+    STORE,
+    VERSION,
+    command_errors,
+    find_object,
+    open_store,
+    store_options,
+)
+from pressmark.stores.exceptions import object_errors
+
+__all__ = ["cat_command"]
+
+READ_SIZE = 1 << 20  # 1 MiB
+
+HELP = """\
+Write the file NAME of the object IDENTIFIER to standard output.
+
+\b
+Examples:
+  pressmark store cat books ark:/13030/xt12t3 page1.tif | sha256sum
+  pressmark store cat root ark:/13030/xt12t3 mets.xml --version v1
+"""
+
+EPILOG = """\
+"pressmark store ls STORE IDENTIFIER" lists the names. The file of a serialized bag is the archive.
+
+Exit status: 0 success, 1 object or file not found, or reading failed; 2 usage error, 130 interrupted.
+"""
+
+
+@click.command("cat", help=HELP, epilog=EPILOG, short_help="Write a file of an object to standard output.")
+@STORE
+@IDENTIFIER
+@click.argument("name", metavar="NAME")
+@VERSION
+@store_options
+def cat_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    name: str,
+    version: str | None,
+) -> int:
+    """Write a file of an object to standard output."""
+    with command_errors():
+        store = open_store(path, kind, layout, identifiers, ignore)
+        with open_sink(None, None) as sink, find_object(store, identifier, version).open(name) as file:
+            try:
+                while True:
+                    with object_errors(path, identifier):
+                        data = file.read(READ_SIZE)
+                    if not data:
+                        break
+                    sink.write(data)
+                sink.flush()
+            except KeyboardInterrupt:
+                raise Interrupted("interrupted") from None
+    return 0

@@ -1,0 +1,101 @@
+"""``pressmark store diff``: compare two versions of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from pressmark.cli.common.console import Failure, say
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.store.options import (
+    IDENTIFIER,
+    JSON,
+    NULL,
+    STORE,
+    check_version,
+    command_errors,
+    ocfl_root,
+    open_store,
+    store_options,
+)
+from pressmark.cli.store.output import Objects, changes_text
+from pressmark.errors import quoted
+from pressmark.stores import Changes
+
+__all__ = ["diff_command"]
+
+HELP = """\
+List the files that differ between two versions of the OCFL object IDENTIFIER.
+
+\b
+Examples:
+  pressmark store diff root ark:/13030/xt12t3           # the two newest versions
+  pressmark store diff root ark:/13030/xt12t3 v1        # v1 and the newest version
+  pressmark store diff root ark:/13030/xt12t3 v1 v3
+"""
+
+EPILOG = """\
+Each file is a line on standard output: added, removed or changed, TAB, and its logical path; or renamed, TAB, the old
+path, TAB, and the new one. A renamed file has the same digest under another path. With --json it is {"change": ...,
+"name": ...}, and for a renamed file {"change": "renamed", "name": ..., "from": ...}. If the object has one version, all
+its files are listed as added. No content is read.
+
+Exit status: 0 success, with or without differences; 1 object or version not found, or a path contains a line break;
+2 usage error, 130 interrupted.
+"""
+
+
+@click.command("diff", help=HELP, epilog=EPILOG, short_help="Compare two versions of an object.")
+@STORE
+@IDENTIFIER
+@click.argument("before", metavar="[V1", required=False, callback=check_version)
+@click.argument("after", metavar="[V2]]", required=False, callback=check_version)
+@NULL
+@JSON
+@store_options
+def diff_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    before: str | None,
+    after: str | None,
+    null: bool,
+    as_json: bool,
+) -> int:
+    """Compare two versions of an object."""
+    instead = 'compare the object with a copy from "pressmark store get"'
+    with command_errors():
+        found = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead).get(identifier)
+        older, newer = found.version_pair(before, after)
+        changes = found.diff(before, after)
+        with open_sink(None, None) as sink:
+            objects = Objects(sink, None, as_json, null)
+            for change, *names in _rows(changes):
+                name = names[-1]
+                if as_json:
+                    old = {"from": names[0]} if change == "renamed" else {}
+                    objects.write_json({"change": change, "name": name, **old})
+                else:
+                    objects.write_row(name, change, *names)
+            if as_json:
+                objects.write_json({"summary": {"ok": True, "from": older, "to": newer, **changes.counts()}})
+            objects.flush()
+    versions = newer if older is None else f"{older} to {newer}"
+    say(f"{quoted(identifier)}: {versions}: {changes_text(changes.counts())}")
+    return Failure.exit_code if objects.unwritten else 0
+
+
+def _rows(changes: Changes) -> Iterator[tuple[str, ...]]:
+    """Yield each kind of change and the paths of a file, in the order of the (new) paths."""
+    rows = [
+        *(("added", name) for name in changes.added),
+        *(("removed", name) for name in changes.removed),
+        *(("changed", name) for name in changes.changed),
+        *(("renamed", *pair) for pair in changes.renamed),
+    ]
+    yield from sorted(rows, key=lambda row: row[-1])

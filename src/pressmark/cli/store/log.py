@@ -1,0 +1,89 @@
+"""``pressmark store log``: list the versions of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from pressmark.cli.common.console import one_line, say
+from pressmark.cli.common.file_progress import format_count
+from pressmark.cli.common.files import open_sink
+from pressmark.cli.store.options import (
+    IDENTIFIER,
+    JSON,
+    STORE,
+    command_errors,
+    ocfl_root,
+    open_store,
+    store_options,
+)
+from pressmark.cli.store.output import Objects
+from pressmark.errors import quoted
+
+__all__ = ["log_command"]
+
+HELP = """\
+List the versions of the OCFL object IDENTIFIER, the newest last.
+
+\b
+Examples:
+  pressmark store log root ark:/13030/xt12t3
+  pressmark store log root ark:/13030/xt12t3 --json
+"""
+
+EPILOG = """\
+Each version is a line on standard output, with a TAB between its fields: name, date of creation, number of files, their
+size in bytes, user, and message. "-" stands for what is unknown; line breaks and other control characters in a message
+are escaped. With --json it is {"version": ..., "created": ..., "user": {"name": ..., "address": ...}, "message": ...,
+"files": ..., "bytes": ...}.
+
+Exit status: 0 success, 1 object not found or its inventory cannot be read; 2 usage error, 130 interrupted.
+"""
+
+
+@click.command("log", help=HELP, epilog=EPILOG, short_help="List the versions of an object.")
+@STORE
+@IDENTIFIER
+@JSON
+@store_options
+def log_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    as_json: bool,
+) -> int:
+    """List the versions of an object."""
+    instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
+    with command_errors():
+        store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
+        versions = store.versions(identifier)
+        with open_sink(None, None) as sink:
+            objects = Objects(sink, None, as_json, False)
+            for one in versions:
+                if as_json:
+                    objects.write_json(one._asdict())
+                    continue
+                size = "-" if one.bytes is None else str(one.bytes)
+                fields = (one.created or "-", str(one.files), size, _user_text(one.user), one.message or "-")
+                objects.write_row(one.version, one.version, *map(one_line, fields))
+            if as_json:
+                objects.write_json({"summary": {"ok": True, "versions": len(versions)}})
+            objects.flush()
+    unknown = sum(one.bytes is None for one in versions)
+    text = f"{quoted(identifier)}: {format_count(len(versions), 'version')}"
+    if unknown:
+        text += f'; the size of {unknown:,} is unknown: run "pressmark store check" for details'
+    say(text)
+    return 0
+
+
+def _user_text(user: Mapping[str, str] | None) -> str:
+    if user is None:
+        return "-"
+    address = user.get("address")
+    return " ".join([*filter(None, [user.get("name")]), *([] if address is None else [f"<{address}>"])])

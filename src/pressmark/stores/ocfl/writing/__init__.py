@@ -1,0 +1,1 @@
+"""Objects written to a staging directory: new ones, and new versions."""
