@@ -58,7 +58,7 @@ def test_everything_has_help(path: str) -> None:
             assert parameter.help, parameter.name
 
 
-def test_documents_are_fresh() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
     if not script.exists():
