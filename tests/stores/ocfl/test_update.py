@@ -278,6 +278,17 @@ def test_objects_that_cannot_be_updated(root: OcflRoot, tmp_path: Path) -> None:
         assert refused(root, call).kind == kind
     with pytest.raises(IdentifierError):
         root.update("", remove=["a"])
+    for options, words in [
+        ({"created": "yesterday"}, "created is 'yesterday'; specify an RFC 3339 date and time"),
+        ({"created": "2026-02-30T00:00:00Z"}, "RFC 3339"),
+        ({"user": {"address": "mailto:a@example.org"}}, "invalid user; specify a name"),
+        ({"user": {"name": "A", "phone": "1"}}, "invalid user; specify a name"),
+    ]:
+        for change in (root.update, lambda identifier, **options: root.put(identifier, tmp_path / "in", **options)):
+            with pytest.raises(StoreError, match=words):
+                change("x", **options)
+    with pytest.raises(TypeError, match="expected a list of logical paths"):
+        root.update("x", remove="a")
     with pytest.raises(StoreError, match="forbids hard links"):
         root.update("x", add={"n": tmp_path / "in/new"}, mode="hardlink")
     (folder(root) / "extensions/0005-mutable-head").mkdir(parents=True)
