@@ -83,7 +83,8 @@ def test_there_and_back(call: Call, books: Path, kind: str) -> None:
     """A migration into each kind of store, and back into the original kind."""
     result = call("migrate", "books", "other", "--to", kind, *TO[kind])
     assert (result.exit_code, result.stdout) == (0, "")
-    [line] = result.stderr.splitlines()
+    *advice, line = result.stderr.splitlines()
+    assert ["pressmark: other: no user is recorded (W007)" in one for one in advice] == [True] * (kind == "ocfl")
     assert line.startswith("pressmark: other: 3 objects: 3 ok; 6 files, 6 B by ")
     result = call("migrate", "other", "back", "--to", "pairtree", "--prefix", "ark:/13030/")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -270,7 +271,8 @@ def test_what_is_not_done(call: Call, books: Path) -> None:
     assert result.exit_code == 1
     [line] = result.stdout.splitlines()
     assert line.startswith(f"exists_different '{IDS[0]}': ")
-    first, second = result.stderr.splitlines()
+    advice, first, second = result.stderr.splitlines()
+    assert advice.startswith("pressmark: root: no user is recorded (W007); specify --user and --user-address, or set ")
     assert first.startswith("pressmark: root: 3 objects: 2 ok, 1 exists_different; 4 files, 5 B by ")
     remaining = books.parent / "root.migration" / "remaining.txt"
     assert second == f"pressmark: 1 not done; fix the listed problems, then run the same command with --ids {remaining}"
@@ -362,6 +364,96 @@ def test_catch_up(call: Call, root: Path, books: Path) -> None:
     assert "this migration was started with different options" in result.stderr
 
 
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+def users(root: Path) -> list[tuple[Any, str]]:
+    """Return user and message of every version of all objects, the newest of each object last."""
+    found = []
+    for record in stores.open(root).objects():
+        inventory = json.loads((root / record.path / "inventory.json").read_bytes())
+        found += [(block.get("user"), block["message"]) for block in inventory["versions"].values()]
+    return found
+
+
+def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Versions name the user of the options or of the environment; a resumed run names the same."""
+    monkeypatch.setenv("PRESSMARK_USER_ADDRESS", "mailto:ann@example.org")
+    given = ("--user", "Bob", "--message", "moved")
+    assert call("migrate", "books", "root", *OCFL, *given, "--dry-run").exit_code == 0
+    work = books.parent / "root.migration"
+    assert migrate.Plan.open(work).options.destination_options == {"user": {"name": "Bob"}, "message": "moved"}
+    monkeypatch.setenv("PRESSMARK_USER", "Ann")
+    ann = {"name": "Ann", "address": "mailto:ann@example.org"}
+    (work / "begun.json").write_text("{}")
+    result = call("migrate", "books", "root", "--resume")
+    assert result.exit_code == 2
+    assert "different options: destination user name was 'Bob', now 'Ann'" not in result.stderr
+    assert "different options: destination user address was not given, now 'mailto:ann@example.org', " in result.stderr
+    assert "destination user name was 'Bob', now 'Ann'; use the same options or start a new migration" in result.stderr
+    result = call("migrate", "books", "root", "--resume", "--user", "Bob")
+    assert result.exit_code == 0
+    assert users(books.parent / "root") == [({"name": "Bob"}, "moved")] * 3
+    # Nothing is written: the user does not matter.
+    assert call("migrate", "books", "root", "--verify-again").exit_code == 0
+    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    assert call("migrate", "books", "root", "--catch-up", "--message", "caught up").exit_code == 0
+    assert (ann, "caught up") in users(books.parent / "root")
+    problems = stores.open(books.parent / "root").check().problems
+    assert [one.code for one in problems] == ["W008"]
+    assert call("migrate", "books", "root", "--verify-again", "--user", "Ann").exit_code == 2
+    # No new versions are made.
+    for to in (("--to", "bags"), ("--to", "ocfl", "--layout", "0004")):
+        assert call("migrate", "root" if "ocfl" in to else "books", f"to-{to[1]}", *to).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "call_options", "words"),
+    [
+        ("books", ["--to", "bags", "--user", "Ann"], "--user: a store of kind bags does not record it; omit"),
+        ("books", ["--to", "bags", "--message", "m"], "--message: a store of kind bags does not record it; omit"),
+        ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address: no user given; specify --user"),
+        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit the version"),
+        (
+            "root",
+            ["--to", "bags", "--version", "first"],
+            "--version 'first': expected the name of a version, such as v2",
+        ),
+        ("root", ["--to", "ocfl", "--layout", "0004", "--version", "v1"], "keeps all versions of each object; omit"),
+        (
+            "root",
+            ["--to", "ocfl", "--layout", "0004", "--user", "A"],
+            "versions of OCFL objects keep their own; omit the options",
+        ),
+    ],
+)
+def test_options_of_versions_that_do_not_fit(
+    call: Call, root: Path, source: str, call_options: list[str], words: str
+) -> None:
+    result = call("migrate", source, "new", *call_options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert not (root.parent / "new").exists()
+
+
+def test_one_version_of_each_object(call: Call, root: Path, books: Path) -> None:
+    """--version migrates this version; objects without it are listed."""
+    stores.open(books, durable=False).put(IDS[0], books.parent / "given", replace=True)
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 0
+    result = call("migrate", "root", "tree", "--to", "pairtree", "--version", "2")
+    assert result.exit_code == 1
+    assert [line for line in result.stdout.splitlines() if not line.startswith("ok ")] == [
+        f"source_missing '{one}': version 'v2' not found; the object has v1" for one in IDS[1:]
+    ]
+    with stores.open(books.parent / "tree").get(IDS[0]).open("sub/two.txt") as file:
+        assert file.read() == (books.parent / "given" / "sub" / "two.txt").read_bytes()
+    result = call(
+        "migrate", "root", "tree1", "--to", "pairtree", "--version", "v0001", "--ids", "tree.migration/remaining.txt"
+    )
+    assert result.exit_code == 0
+    assert call("migrate", "root", "tree1", "--resume", "--version", "v2").exit_code == 2
+
+
 # --- interruptions ----------------------------------------------------------------------------------------------------
 
 
@@ -384,7 +476,7 @@ def test_going_on(call: Call, books: Path) -> None:
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2
     result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
     assert result.exit_code == 2
-    assert 'verify was "copy", not "reread"' in result.stderr
+    assert "verify was 'copy', now 'reread'" in result.stderr
     result = call("migrate", "books", "root", "--to", "ocfl", "--layout", "0004", "--resume")
     assert result.exit_code == 2
     assert not list(books.parent.glob("root/**/inventory.json"))

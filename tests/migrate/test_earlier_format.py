@@ -301,7 +301,7 @@ def test_options_of_today_do_not_continue_it(pairtree: Path, tmp_path: Path) -> 
     options = migrate.make_options(
         pairtree, tmp_path / "root", to="ocfl", layout="0003", move=True, drop_empty_directories=True
     )
-    with pytest.raises(MigrationError, match="drop_empty_directories was false, not true"):
+    with pytest.raises(MigrationError, match="drop empty directories was off, now on"):
         migrate.resume(folder.path, options=options, threads=True)
 
 

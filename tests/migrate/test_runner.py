@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -162,10 +163,34 @@ def test_a_run_is_resumed_with_its_own_options_only(pairtree: Path, tmp_path: Pa
     plan = to_ocfl(pairtree, tmp_path / "root")
     migrate.run(plan, threads=True, stop=lambda: True)
     others = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", verify="reread", move=True)
-    with pytest.raises(MigrationError, match=r'move was false, not true.*verify was "copy", not "reread"'):
+    with pytest.raises(MigrationError, match=r": move was off, now on, verify was 'copy', now 'reread'; use the same"):
         migrate.resume(plan, options=others, threads=True)
     same = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", layout="0003")
     check(migrate.resume(plan, options=same, threads=True), pairtree, tmp_path / "root")
+
+
+def test_options_that_differ_are_named(pairtree: Path, tmp_path: Path) -> None:
+    """The message names each option with both values, in words."""
+    plan = to_ocfl(pairtree, tmp_path / "root", destination_options={"user": {"name": "Ann"}})
+    options = plan.options
+    assert options.layout is not None
+    for changed, words in (
+        ({"layout": {**options.layout, "tupleSize": 2}}, "layout tupleSize was 3, now 2"),
+        (
+            {"layout": layout_or_none("0002").config()},
+            "layout was 0003-hash-and-id-n-tuple-storage-layout, now 0002-flat-direct-storage-layout",
+        ),
+        ({"layout": None}, "layout was 0003-hash-and-id-n-tuple-storage-layout, now not given"),
+        ({"destination_options": {"user": {"name": "Bob"}}}, "destination user name was 'Ann', now 'Bob'"),
+        ({"destination_options": {}}, "destination user was 'Ann', now not given"),
+        ({"algorithms": ("md5", "sha1")}, "algorithms was 'sha512', now 'md5', 'sha1'"),
+        ({"source": "/new\nline", "copy_mode": "copy"}, r"copy mode was 'auto', now 'copy', source was '"),
+    ):
+        with pytest.raises(MigrationError) as caught:
+            migrate.refuse_others(plan, dataclasses.replace(options, **changed))
+        assert f"different options: {words}" in str(caught.value)
+        assert str(caught.value).endswith("; use the same options or start a new migration")
+        assert not set('{}"\n') & set(str(caught.value))
 
 
 def test_a_chunk_that_is_done_but_has_no_receipt(pairtree: Path, tmp_path: Path) -> None:
@@ -274,6 +299,27 @@ def test_a_destination_that_was_not_made_whole(pairtree: Path, tmp_path: Path) -
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "ocfl_layout.json").write_text("{")
     check(migrate.run(plan, threads=True), pairtree, tmp_path / "root")
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_a_destination_that_was_being_made(source: Path, tmp_path: Path, kind: str) -> None:
+    """A directory with only the files of an interrupted creation becomes the destination."""
+    made(source, IDS[:2])
+    for name in map(os.fsdecode, stores.store_class(kind).unfinished_names):
+        root = tmp_path / f"root-{name}"
+        root.mkdir()
+        if name in ("extensions", "file_storage_pressmark"):
+            (root / name).mkdir()
+        else:
+            (root / name).touch()
+        how = {"to": kind, "layout": "0003" if kind == "ocfl" else None}
+        (root / "thesis.txt").touch()
+        with pytest.raises((MigrationError, StoreError), match="not empty, and not a store"):
+            migrate.plan(source, root, **how)
+        (root / "thesis.txt").unlink()
+        run = migrate.run(migrate.plan(source, root, **how), threads=True)
+        assert run.ok
+        assert contents(root) == contents(source)
 
 
 def test_a_destination_that_became_another(pairtree: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.options import layout_option
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, PROGRESS, Display, ProgressMode, progress_mode
+from pressmark.cli.common.progress import PROGRESS, ProgressMode, Reporter, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
@@ -172,7 +172,7 @@ def compare_command(
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
         identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        reporter = stack.enter_context(_ProgressReporter(progress_mode(progress, sink), len(chosen)))
+        reporter = stack.enter_context(_ComparisonProgress(progress_mode(progress, sink), len(chosen)))
         try:
             comparison = compare(
                 identifiers,
@@ -301,36 +301,17 @@ def _null_ended(data: Any) -> Iterator[bytes]:
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
-class _ProgressReporter:
-    """Displays or logs the progress of a comparison; a context manager that clears its display."""
+class _ComparisonProgress(Reporter):
+    """The reporter of a comparison."""
 
-    def __init__(self, manner: ProgressMode, layouts: int) -> None:
-        self._manner = manner
+    def __init__(self, mode: ProgressMode, layouts: int) -> None:
+        super().__init__(mode, transient=True)
         self._layouts = layouts
-        self._display: Display | None = None
-        self._begin = time.monotonic()
-        self._next_log = self._begin + LOG_EVERY
-
-    def __enter__(self) -> _ProgressReporter:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        if self._display is not None:
-            self._display.stop()
 
     def on_event(self, event: ComparisonProgress) -> None:
-        """Report an event."""
-        if self._manner is ProgressMode.NONE:
-            return
+        """Report progress if it is time."""
         now = time.monotonic()
-        if self._manner is ProgressMode.LOG:
-            if now >= self._next_log:
-                self._next_log = now + LOG_EVERY
-                say(self._text(event, now))
-        elif now - self._begin >= DISPLAY_AFTER:
-            if self._display is None:
-                self._display = Display(None, transient=True)
-            self._display.update(0, self._text(event, now))
+        self.show(now, lambda: self._text(event, now))
 
     def _text(self, event: ComparisonProgress, now: float) -> str:
         if event.step == "read":

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import stores
-from pressmark.errors import MigrationError, StoreError
+from pressmark.errors import MigrationError, StoreError, quoted
 from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
 from pressmark.layouts import layout as layout_by_name
@@ -30,6 +30,7 @@ __all__ = [
     "Options",
     "make_options",
     "nearest_existing",
+    "version_name",
 ]
 
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
@@ -72,6 +73,8 @@ class Options:
     :ivar improper: invalid source objects: ``skip`` them and report them as ``source_invalid``, ``take`` the readable
         ones, or ``refuse`` to start
     :ivar drop_empty_directories: with ``move``, remove sources with empty directories that the destination cannot hold
+    :ivar version: the version of OCFL objects to migrate to other kinds of stores, such as ``v2``; :data:`None` for the
+        newest of each
     """
 
     source: str
@@ -91,6 +94,7 @@ class Options:
     algorithms: tuple[str, ...] = ("sha512",)
     improper: str = "skip"
     drop_empty_directories: bool = False
+    version: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the options.
@@ -98,8 +102,9 @@ class Options:
         Options added after format 1 of work folders are absent at their defaults: keys of earlier runs stay valid.
         """
         record = asdict(self)
-        if not self.drop_empty_directories:
-            del record["drop_empty_directories"]
+        for added in ("drop_empty_directories", "version"):
+            if not record[added]:
+                del record[added]
         return {**record, "algorithms": list(self.algorithms)}
 
     @classmethod
@@ -220,17 +225,8 @@ class Options:
 
     def _is_unfinished(self) -> bool:
         """Return whether the directory contains only files that are written while a store is created."""
-        names = set(os.listdir(self.destination))
-        first = {
-            "pairtree": {
-                *("pairtree_version0_1", "pairtree_prefix"),
-                *("pairtree_version0_1.new", "pairtree_prefix.new"),
-            },
-            "vitro": {"file_storage_namespaces.properties", "file_storage_pressmark"},
-            "ocfl": {"ocfl_layout.json", "extensions", "declaration.pressmark-new"},
-            "bags": {".pressmark-bags.json.new"},
-        }
-        return names <= first[self.to]
+        unfinished_names: frozenset[bytes] = stores.store_class(self.to).unfinished_names
+        return unfinished_names.issuperset(os.listdir(os.fsencode(self.destination)))
 
     def unknown(self) -> str | None:
         """Return the first unknown option of source or destination; :data:`None` if all are known."""
@@ -310,6 +306,7 @@ def make_options(
     algorithms: Iterable[str] = ("sha512",),
     improper: str = "skip",
     drop_empty_directories: bool = False,
+    version: str | int | None = None,
 ) -> Options:
     """Return the options of a migration, completed and checked against each other, source and destination.
 
@@ -348,6 +345,7 @@ def make_options(
         algorithms=tuple(algorithms),
         improper=improper,
         drop_empty_directories=drop_empty_directories,
+        version=None if version is None else version_name(version),
     )
     unknown = options.unknown()
     if unknown is not None:
@@ -358,6 +356,20 @@ def make_options(
     if why is not None:
         raise MigrationError(options.source, options.destination, why)
     return options
+
+
+def version_name(version: str | int) -> str:
+    """Return the name of a version without zero-padding.
+
+    :param version: a name or a number, such as ``v2``, ``v0002`` or 2
+    :raises ValueError: it is neither
+    """
+    from pressmark.stores.ocfl.inventory import version_number
+
+    number = version_number(f"v{str(version).removeprefix('v')}")
+    if number is None:
+        raise ValueError(f"version {quoted(str(version))}: expected the name of a version, such as v2")
+    return f"v{number[0]}"
 
 
 def _config(layout: Layout | str | Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -390,6 +402,13 @@ def _contradiction(options: Options) -> str | None:
         return "the destination is inside the source; name another destination"
     if is_inside(source, destination):
         return "the source is inside the destination; name another destination"
+    if options.version is not None and options.source_kind != "ocfl":
+        return f"a store of kind {options.source_kind} has no versions; omit the version"
+    if options.version is not None and options.to == "ocfl":
+        return "a migration from OCFL to OCFL keeps all versions of each object; omit the version"
+    given = sorted({"message", "user"}.intersection(options.destination_options))
+    if given and options.verbatim:
+        return f"versions of OCFL objects keep their own {' and '.join(given)}; omit the option"
     if options.to == "ocfl" and options.layout is None:
         return "an OCFL storage root needs a layout; name one, such as 0003-hash-and-id-n-tuple-storage-layout"
     layout = options.destination_layout()

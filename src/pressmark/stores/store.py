@@ -119,11 +119,21 @@ class Store(ABC):
 
     #: The name of the kind, as for :func:`pressmark.stores.open` and ``--kind``.
     kind: ClassVar[str]
+    #: The names in the store's directory while the store is created, before it is recognized as a store.
+    unfinished_names: ClassVar[frozenset[bytes]]
     root: str
     layout: Layout | None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
+
+    @staticmethod
+    def is_reserved(_place: bytes) -> bool:
+        """Return whether the store reserves a path for itself: no object can have it.
+
+        :param _place: the path of an object, relative to the store's root
+        """
+        return False
 
     @abstractmethod
     def objects(

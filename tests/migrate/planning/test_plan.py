@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 import pressmark
 from pressmark import migrate, stores
-from pressmark.errors import JobError, LayoutConfigError, MigrationError, StoreError
+from pressmark.errors import JobError, LayoutConfigError, MigrationError, ObjectError, StoreError
 from pressmark.fs.atomic import temporary
 from pressmark.jobs import WorkFolder
 from pressmark.migrate.planning import conflicts as refusals
@@ -336,11 +336,26 @@ def test_lengths(source: Path, tmp_path: Path) -> None:
     assert "260" in items[0]["message"]
 
 
-def test_reserved_places(source: Path, tmp_path: Path) -> None:
-    made(source, ["extensions", "ocfl_layout.json", "0=mine", "good"])
-    _error, items = refused(source, tmp_path / "root", to="ocfl", layout="0002")
+@pytest.mark.parametrize("to", ["ocfl", "bags"])
+def test_reserved_places(source: Path, tmp_path: Path, to: str) -> None:
+    """A plan refuses exactly the paths that the store reserves, in every spelling of the letters."""
+    reserved = {
+        "ocfl": ["extensions", "Extensions", "ocfl_layout.json", "OCFL_Layout.json", "0=mine", "0=OCFL_1.1"],
+        "bags": [".pressmark-bags.json", ".Pressmark-Bags.JSON", ".PRESSMARK-work", "x.pressmark-OLD"],
+    }
+    all_kinds = [*reserved["ocfl"], *reserved["bags"], "good", "extension", "x0=mine"]
+    made(source, all_kinds)
+    _error, items = refused(source, tmp_path / "root", to=to, layout="0002")
     assert {item["kind"] for item in items} == {"reserved"}
-    assert len(items) == 3
+    assert {item["objects"][0]["source_id"] for item in items} == set(reserved[to])
+    store = stores.create(to, tmp_path / "store", "0002")
+    for identifier in all_kinds:
+        with pytest.raises(ObjectError) if identifier in reserved[to] else nullcontext() as caught:
+            store.put(identifier, source.parent / "file-source-0")
+        assert caught is None or caught.value.kind == "reserved"
+    if to == "ocfl":
+        places = stores.OcflRoot(tmp_path / "store").places(all_kinds)
+        assert places == [None if one in reserved[to] else one.encode() for one in all_kinds]
 
 
 def test_identifiers_that_do_not_map(source: Path, tmp_path: Path) -> None:

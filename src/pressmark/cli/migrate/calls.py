@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pressmark import migrate
+from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
 from pressmark.cli.common.file_progress import format_bytes, format_count
+from pressmark.cli.common.program import on_ctrl_c
 from pressmark.cli.common.progress import format_duration
-from pressmark.cli.common.signals import on_ctrl_c
 from pressmark.cli.common.worker_options import check_workers
 from pressmark.cli.migrate.options import check_destination_options, options_of_call
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
+from pressmark.cli.store.provenance import Provenance, missing_provenance
 from pressmark.errors import MigrationError, ReportError
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
@@ -42,6 +43,7 @@ class MigrateCall:
         self._destination: str = call["destination"]
         self._to: str | None = call["to"]
         self._given = given
+        self._provenance = Provenance(call["message"], call["user"], call["user_address"])
         self._work: str | None = None
         # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
@@ -66,6 +68,8 @@ class MigrateCall:
             if call[name] is not None:
                 option = "--map" if name == "new_ids" else "--ids"
                 raise CallError(f"{option}: not allowed with {_option(self._verb)}, which covers all objects")
+        if self._verb == "verify_again" and any(value is not None for value in self._provenance):
+            raise CallError("--message, --user: nothing is written with --verify-again; omit the options")
         for report in call["reports"]:
             self._check_report(report)
         if self._verb == "migrate":
@@ -177,7 +181,7 @@ class MigrateCall:
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
-            **self._given,
+            **self._with_provenance(self._to, call["source_kind"] or stores.kind_of(self._source)),
         )
 
     def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
@@ -185,14 +189,29 @@ class MigrateCall:
         # Source, destination and its kind must be the same; other options may differ.
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, same)
+        check_destination_options(first.options.to, self._given)
         return migrate.catch_up(
             first,
             work=work,
             new_ids=self._call["new_ids"],
             threads=self._call["workers"],
             on_event=reporter.on_event,
-            **self._given,
+            **self._with_provenance(first.options.to, first.options.source_kind),
         )
+
+    def _with_provenance(self, to: str, source_kind: str) -> dict[str, Any]:
+        """Return the options of the call, with message and user if the run makes versions.
+
+        :raises CallError: message or user do not fit the stores
+        """
+        if to == source_kind == "ocfl":
+            if any(value is not None for value in self._provenance):
+                raise CallError("--message, --user: versions of OCFL objects keep their own; omit the options")
+            return self._given
+        found = self._provenance.options(to)
+        if not found:
+            return self._given
+        return {**self._given, "destination_options": {**self._given.get("destination_options", {}), **found}}
 
     def _refused(self, error: MigrationError, lines: OutputLines) -> CallError:
         """List the conflicts of a refused plan, and return the error."""
@@ -239,7 +258,8 @@ class MigrateCall:
                 **workers,
             }
             if self._verb == "resume":
-                run = migrate.resume(plan, options=self._current_options(plan), **how)
+                given = self._with_provenance(plan.options.to, plan.options.source_kind)
+                run = migrate.resume(plan, options=self._current_options(plan, given), **how)
             else:
                 run = migrate.run(plan, **how)
         return self._end(run, lines, reporter)
@@ -247,13 +267,13 @@ class MigrateCall:
     def _verify(self, lines: OutputLines, reporter: ProgressReporter) -> int:
         plan = self._finished()
         self._work = plan.work
-        migrate.refuse_others(plan, self._current_options(plan))
+        migrate.refuse_others(plan, self._current_options(plan, self._given))
         with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
         return self._end(run, lines, reporter)
 
-    def _current_options(self, plan: migrate.Plan) -> migrate.Options:
-        return options_of_call(plan.options, self._source, self._destination, self._to, self._given)
+    def _current_options(self, plan: migrate.Plan, given: Mapping[str, Any]) -> migrate.Options:
+        return options_of_call(plan.options, self._source, self._destination, self._to, given)
 
     @contextmanager
     def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
@@ -298,6 +318,11 @@ class MigrateCall:
     def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " verified" if self._verb == "verify_again" else ""
+        options = run.plan.options
+        if run.by_mode and not read and options.to == "ocfl" != options.source_kind:
+            missing = missing_provenance(options.open_destination())
+            if missing is not None:
+                yield f"{self._destination}: {missing}"
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")

@@ -16,6 +16,8 @@ from pressmark.cli.common.fixity_options import parse_algorithms
 from pressmark.cli.common.options import named_layout
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.cli.common.worker_options import worker_options
+from pressmark.cli.store.provenance import provenance_options
+from pressmark.migrate.options import version_name
 from pressmark.paths import PROFILES
 
 __all__ = ["check_destination_options", "given_options", "migrate_options", "options_of_call"]
@@ -77,6 +79,7 @@ _WHERE = (
         multiple=True,
         help="To a folder of bags: digest algorithms of the manifests. Default: sha512.",
     ),
+    provenance_options,
     click.option("--source-kind", type=click.Choice(stores.KINDS), help="Kind of SOURCE, if it cannot be detected."),
     click.option(
         "--source-layout",
@@ -98,6 +101,12 @@ _WHAT = (
         help="Column of the --ids file that has the identifiers. Default: source_id, id or identifier.",
     ),
     CRLF_OPTION,
+    click.option(
+        "--version",
+        metavar="vN",
+        help="From an OCFL storage root to another kind of store: the version of each object to migrate; objects"
+        " without it are reported. Default: the newest version.",
+    ),
     click.option(
         "--map",
         "new_ids",
@@ -216,6 +225,11 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
     given = {name: call[name] for name in _SAME if is_given(name)}
+    if call["version"] is not None:
+        try:
+            given["version"] = version_name(call["version"])
+        except ValueError as error:
+            raise CallError(f"--{error}") from None
     if is_given("algorithms"):
         given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
@@ -249,6 +263,8 @@ def options_of_call(
 ) -> migrate.Options:
     """Return the options of an earlier run, overridden by the options of this call."""
     changed = dict(given)
+    if "destination_options" in given:
+        changed["destination_options"] = {**options.destination_options, **given["destination_options"]}
     if to is not None:
         changed["to"] = to
     return replace(options, source=os.path.abspath(source), destination=os.path.abspath(destination), **changed)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 
-from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.progress import DISPLAY_AFTER, LOG_EVERY, Display, ProgressMode, format_duration
+from pressmark.cli.common.progress import ProgressMode, Reporter, format_duration
 from pressmark.migrate import GOOD, MigrationProgress
 
 __all__ = ["PHASES", "ProgressReporter", "text_of"]
@@ -25,36 +23,19 @@ PHASES = {
 _WELL = GOOD | {"removed", "gone"}
 
 
-class ProgressReporter:
-    """Reports the progress of a migration; a context manager.
+class ProgressReporter(Reporter):
+    """Shows the progress of a migration; a context manager.
 
     :ivar phase: the current phase; empty before the first one
     :ivar last: the last event
     """
 
-    def __init__(self, manner: ProgressMode) -> None:
+    def __init__(self, mode: ProgressMode) -> None:
+        super().__init__(mode, transient=True)
         self.phase = ""
         self.last: MigrationProgress | None = None
-        self._manner = manner
-        self._display: Display | None = None
-        self._begin = time.monotonic()
-        self._next_log = self._begin + LOG_EVERY
         self._first = MigrationProgress("", 0, 0)
         self._since = self._begin
-
-    def __enter__(self) -> ProgressReporter:
-        return self
-
-    def __exit__(
-        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
-        self.hide()
-
-    def hide(self) -> None:
-        """Remove the display before other output."""
-        if self._display is not None:
-            self._display.stop()
-            self._display = None
 
     def on_event(self, event: MigrationProgress) -> None:
         """Record an event, and display it at intervals."""
@@ -64,16 +45,7 @@ class ProgressReporter:
             self.phase, self._since = event.phase, now
             self._first = event if event.of_objects is not None else MigrationProgress(event.phase, 0, 0)
         self.last = event
-        if self._manner is ProgressMode.NONE or now - self._begin < DISPLAY_AFTER:
-            return
-        if self._manner is ProgressMode.LOG:
-            if now >= self._next_log:
-                self._next_log = now + LOG_EVERY
-                say(text_of(event, self._first, now - self._since))
-            return
-        if self._display is None:
-            self._display = Display(None, True)
-        self._display.update(event.objects, text_of(event, self._first, now - self._since), event.of_objects)
+        self.show(now, lambda: text_of(event, self._first, now - self._since), event.objects, event.of_objects)
 
 
 def text_of(event: MigrationProgress, first: MigrationProgress, seconds: float) -> str:

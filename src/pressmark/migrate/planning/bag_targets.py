@@ -8,9 +8,9 @@ from pressmark.bagit.paths import normal_key
 from pressmark.errors import quoted
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.bags.bag_folder_reader import CONFIG, IDENTIFIER, REPLACED, WORK_DIRECTORY, is_writable_identifier
+from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, is_writable_identifier
 
-__all__ = ["is_bag", "is_reserved", "same_in_manifest", "unstorable_identifier"]
+__all__ = ["is_bag", "same_in_manifest", "unstorable_identifier"]
 
 
 def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> str | None:
@@ -20,11 +20,6 @@ def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> 
     if layout is not None and layout.reversible and layout.unmap_path(path) == identifier:
         return None
     return f"the identifier cannot be written as an {IDENTIFIER}, which is one line of text"
-
-
-def is_reserved(path: bytes) -> bool:
-    """Return whether the folder reserves a path for itself."""
-    return any(name in (CONFIG, WORK_DIRECTORY) or name.endswith(REPLACED) for name in path.split(b"/"))
 
 
 def is_bag(names: Sequence[str]) -> bool:

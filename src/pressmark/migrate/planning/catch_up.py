@@ -32,6 +32,8 @@ __all__ = ["PreviousRuns", "catch_up"]
 
 # The size of an object that a run has moved: if the source has one again, it is another object.
 _MOVED = ""
+# The size of an object whose files are those of another version.
+_OTHER_VERSION = "-"
 
 
 def catch_up(
@@ -63,14 +65,19 @@ def catch_up(
     if state(first.work) != "finished":
         what = f"the run in {first.work} is not finished; run or resume it first"
         raise MigrationError(first.options.source, first.options.destination, what)
-    options = make_options(**{**asdict(first.options), "replace": True, **how})
+    of_before = asdict(first.options)
+    # Options of the stores that are not given again stay.
+    for name in ("source_options", "destination_options"):
+        if name in how:
+            how[name] = {**of_before[name], **(how[name] or {})}
+    options = make_options(**{**of_before, "replace": True, **how})
     with work_errors(folder), IdentifierIndex(first.work) as index:
         return make_plan(
             options,
             folder,
             new_ids=new_ids,
             threads=threads,
-            selection=PreviousRuns(first, index),
+            selection=PreviousRuns(first, index, options.version),
             before=first.work,
             on_event=on_event,
         )
@@ -81,15 +88,16 @@ class PreviousRuns:
 
     :param plan: of the last run, which is finished
     :param index: empty; filled with the migrated objects
+    :param version: the version of OCFL objects to migrate: objects migrated in another version count as changed
     :raises MigrationError: the work folder of an earlier run is missing
     :raises JobError: rows or entries are damaged
     """
 
-    def __init__(self, plan: Plan, index: IdentifierIndex) -> None:
+    def __init__(self, plan: Plan, index: IdentifierIndex, version: str | None = None) -> None:
         self._plan = plan
         self._index = index
         # The newest run first: the first row of an object counts.
-        index.fill(item for run in chain_of_runs(plan) for item in _sizes(run))
+        index.fill(item for run in chain_of_runs(plan) for item in _sizes(run, version))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
         """Return for each object whether to migrate it again."""
@@ -117,7 +125,7 @@ class PreviousRuns:
                 yield identifier
 
 
-def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
+def _sizes(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
     """Yield the identifiers of objects that a run has migrated, with the sizes that detect later changes.
 
     :raises JobError: rows or entries are damaged
@@ -130,7 +138,12 @@ def _sizes(plan: Plan) -> Iterator[tuple[str, str]]:
         done.fill((identifier, "") for identifier in _done(plan))
         block: list[tuple[str, str]] = []
         for entry in plan.entries():
-            size = _MOVED if plan.options.move else _size(entry.files, entry.bytes, entry.changed)
+            if plan.options.move:
+                size = _MOVED
+            elif plan.options.version != version:
+                size = _OTHER_VERSION
+            else:
+                size = _size(entry.files, entry.bytes, entry.changed)
             block.append((entry.source_id, size))
             if len(block) == 1000:
                 yield from _kept(block, done)

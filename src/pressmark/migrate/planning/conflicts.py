@@ -41,6 +41,7 @@ KINDS: dict[str, Kind] = {
     "unreadable": Kind(WARNING, "", "the object, or a part of it, cannot be read"),
     "left-out": Kind(WARNING, "", "the destination cannot hold a part of the object"),
     "missing": Kind(WARNING, "", "the identifier in the list is not in the source"),
+    "version-missing": Kind(WARNING, "", "the object does not have the version to migrate; it is not migrated"),
     "list-repeated": Kind(WARNING, "", "the list contains an identifier more than once; the object is migrated once"),
     "stray": Kind(WARNING, "", "a file or directory in the source belongs to no object; it is not migrated"),
     "layout-0011": Kind(WARNING, "", "extension 0011 is registered for paths inside objects, not for storage roots"),

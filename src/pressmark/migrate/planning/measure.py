@@ -11,11 +11,12 @@ from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.transfer.content import Content, File, content_of
+from pressmark.migrate.transfer.content import Content, File, changed_at, content_of
 from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory
+from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 
 __all__ = ["Measure", "measure"]
@@ -28,11 +29,13 @@ class Measure(NamedTuple):
 
     :ivar files: number of files
     :ivar bytes: of all files
-    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
+    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970; of an OCFL object also of its
+        inventory
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
     :ivar left_out: the parts that the destination cannot hold; :data:`None` if there are none
+    :ivar missing: why the object is not migrated: it does not have the version to migrate; :data:`None` if it has
     """
 
     files: int
@@ -42,6 +45,7 @@ class Measure(NamedTuple):
     directories: int
     unreadable: str | None = None
     left_out: str | None = None
+    missing: str | None = None
 
 
 def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
@@ -49,11 +53,10 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
     count = size = blocks = changed = 0
     names: list[str] = []
     directories = set()
-    unreadable = None
-    left_out = None
+    unreadable = left_out = missing = None
     try:
         with object_errors(store.root, record.id or ""):
-            files, left_out = _files(store, record, options)
+            files, left_out, changed = _files(store, record, options)
             for name, status in files:
                 count += 1
                 size += status.st_size
@@ -63,33 +66,41 @@ def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measur
                 directories.add(name.rpartition("/")[0])
     except (ObjectError, TransferError) as error:
         unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
-    return Measure(count, size, changed, blocks, len(directories), unreadable, left_out), names
+        if options.version is not None and isinstance(error, ObjectError) and error.kind == "missing":
+            unreadable, missing = None, error.reason
+    return Measure(count, size, changed, blocks, len(directories), unreadable, left_out, missing), names
 
 
 def _files(
     store: Store, record: StoreObject, options: Options
-) -> tuple[Iterable[tuple[str, os.stat_result]], str | None]:
-    """Return name and status of each file to migrate, and the parts of the object that stay behind."""
+) -> tuple[Iterable[tuple[str, os.stat_result]], str | None, int]:
+    """Return name and status of each file to migrate, the parts of the object that stay behind, and the latest change
+    of the inventory that names the files, or 0."""
     top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
     if options.source_kind == "ocfl" and options.verbatim:
-        return _below(top), None
+        return _below(top), None, 0
     if record.encapsulation is not None:
         empty: list[File] = []
         files = list(_below(os.path.join(top, encode_fs(record.encapsulation)), empty))
         # The store resolves links.
         if not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
-            return files, Content([], {}, empty).left_out(options.to)
-    found = store.locate(record)
+            return files, Content([], {}, empty).left_out(options.to), 0
+    found = locate_source(options, store, record)
     is_bag = bag_directory(store, found) is not None
     if is_bag and options.verbatim:
-        return _below(top), None
+        return _below(top), None, 0
+    changed = 0
+    if isinstance(found, OcflObject):
+        # Files keep their content paths when another version renames them.
+        changed = changed_at([os.stat(os.path.join(found.path, encode_fs(INVENTORY)))])
     if is_bag or isinstance(found, OcflObject):
         identifier = record.id or ""
         entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
         content = ContentReader(options, store).content(entry)
     else:
         content = content_of(found)
-    return ((decode_fs(name), os.stat(path)) for name, path in content.files), content.left_out(options.to)
+    files_of = ((decode_fs(name), os.stat(path)) for name, path in content.files)
+    return files_of, content.left_out(options.to), changed
 
 
 def _below(top: bytes, empty: list[File] | None = None) -> Iterator[tuple[str, os.stat_result]]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from pressmark.errors import JobError, MigrationError
+from pressmark.errors import JobError, MigrationError, quoted
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.migrate.object_digest import sha256_of
@@ -21,6 +21,8 @@ from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED
 
 __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
+
+_NAME = "extensionName"
 
 
 @dataclass(frozen=True)
@@ -137,12 +139,35 @@ def refuse_others(plan: Plan, options: Options) -> None:
     :raises MigrationError: an option differs
     """
     planned, asked = (json.loads(json.dumps(asdict(one))) for one in (plan.options, options))
-    differ = [name for name in sorted(planned) if planned[name] != asked[name]]
-    if differ:
-        values = ", ".join(f"{name} was {json.dumps(planned[name])}, not {json.dumps(asked[name])}" for name in differ)
-        what = f"{plan.work}: this migration was started with different options ({values})"
+    differences = ", ".join(_differences(planned, asked))
+    if differences:
+        what = f"{plan.work}: this migration was started with different options: {differences}"
         what += "; use the same options or start a new migration"
         raise MigrationError(plan.options.source, plan.options.destination, what)
+
+
+def _differences(planned: Mapping[str, Any], asked: Mapping[str, Any], of: str = "") -> Iterator[str]:
+    """Yield in words each option that differs; of one layout, each parameter."""
+    for key in sorted({*planned, *asked}):
+        before, now = planned.get(key), asked.get(key)
+        name = of + key.removesuffix("_options").replace("_", " ")
+        if before == now:
+            continue
+        if isinstance(before, dict) and isinstance(now, dict) and before.get(_NAME) == now.get(_NAME):
+            yield from _differences(before, now, f"{name} ")
+        else:
+            yield f"{name} was {_shown(before)}, now {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    """Return the value of an option in words; of a layout, its name."""
+    if value is None or isinstance(value, bool):
+        return {None: "not given", True: "on", False: "off"}[value]
+    if isinstance(value, dict):
+        return value.get(_NAME) or ", ".join(map(_shown, value.values()))
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def utc_now() -> str:

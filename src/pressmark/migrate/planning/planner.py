@@ -112,7 +112,7 @@ def plan(
     :param on_event: called with :class:`MigrationProgress`
     :param how: more of :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
-        ``algorithms``, ``improper``, ``drop_empty_directories``
+        ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
     :raises MigrationError: the plan is refused; ``refused`` is the file that lists the conflicts
     :raises StoreError: the source is not a store, or cannot be read
     :raises JobError: the work folder cannot be used, or another process uses it
@@ -404,6 +404,15 @@ class _Planning:
         """Write an object's entry, or add its conflict; return it with the path that it has for itself."""
         record, size = examined.record, examined.size
         assert record.id is not None
+        if size.missing is not None:
+            self._leave_out(
+                Row(
+                    *(examined.identifier, record.id, record.path, "", "source_missing"),
+                    error_code="version-missing",
+                    error=size.missing,
+                )
+            )
+            return None
         at_target = [ConflictMember(record.id, record.path, examined.target)]
         if size.unreadable is not None:
             self.conflicts.add("unreadable", at_target, size.unreadable)

@@ -118,6 +118,6 @@ class SourceObjects:
         """Add the warning for an object that is left out."""
         member = ConflictMember(row.source_id or None, row.source)
         if row.status == "source_missing":
-            self._conflicts.add("missing", [member], row.error or "")
+            self._conflicts.add(str(row.error_code), [member], row.error or "")
         elif self._improper != "refuse":
             self._conflicts.add("improper", [member], f"{row.error_code}: {row.error}", severity=WARNING)

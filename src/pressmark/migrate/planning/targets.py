@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from pressmark import stores
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fs.names import encode_fs, is_utf8
 from pressmark.layouts import Pairtree, Vitro, layout_from_config
@@ -67,7 +68,7 @@ class Targets:
         why = self._unstorable(identifier, path)
         if why is not None:
             return None, "unmapped", why
-        if self._is_reserved(encode_fs(path)):
+        if stores.store_class(self._kind).is_reserved(encode_fs(path)):
             what = f"the store reserves the path {quoted(path)} for itself; choose another layout"
             return None, "reserved", what
         return path, "", ""
@@ -82,17 +83,6 @@ class Targets:
         from pressmark.migrate.planning.bag_targets import unstorable_identifier
 
         return unstorable_identifier(identifier, path, self._layout)
-
-    def _is_reserved(self, path: bytes) -> bool:
-        if self._kind == "ocfl":
-            from pressmark.stores.ocfl.declarations import EXTENSIONS
-            from pressmark.stores.ocfl.layout_files import LAYOUT
-
-            first = path.partition(b"/")[0]
-            return first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")
-        from pressmark.migrate.planning.bag_targets import is_reserved
-
-        return is_reserved(path)
 
     def conflict_of(self, names: Sequence[str]) -> tuple[str, str, str] | None:
         """Return the first file of an object whose name the kind of store does not allow on any system.

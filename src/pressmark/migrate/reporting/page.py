@@ -45,6 +45,7 @@ _OPTIONS = {
     "profile": "Naming rules",
     "links": "Symbolic links in objects",
     "improper": "Invalid source objects",
+    "version": "Version of OCFL objects",
     "algorithms": "Digest algorithms of bags",
     "source_options": "Options of the source",
     "destination_options": "Options of the destination",

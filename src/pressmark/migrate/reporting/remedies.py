@@ -12,7 +12,7 @@ REMEDIES = {
     "collision": "give the object another identifier (--map), choose another layout, or move the other object",
     "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
     " layout or --profile",
-    "source_missing": "correct the list of identifiers, or restore the object in the source",
+    "source_missing": "correct the list of identifiers or the --version, or restore the object in the source",
     "source_invalid": "repair the source (pressmark store check lists the problems, pressmark store repair fixes some),"
     " then migrate the object again",
     "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"

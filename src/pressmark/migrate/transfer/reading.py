@@ -18,7 +18,7 @@ from pressmark.migrate.transfer.content import (
     list_tree,
     listed,
 )
-from pressmark.stores import Store, StoredObject
+from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
@@ -27,8 +27,19 @@ from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder_reader import BagObject
+    from pressmark.stores.ocfl.root import OcflRoot
 
-__all__ = ["ContentReader", "bag_directory", "object_path"]
+__all__ = ["ContentReader", "bag_directory", "locate_source", "object_path"]
+
+
+def locate_source(options: Options, store: Store, record: StoreObject) -> StoredObject:
+    """Return an object of the source, of an OCFL object the version to migrate.
+
+    :raises ObjectError: of kind ``missing``: the object was removed, or does not have the version
+    """
+    if options.version is None:
+        return store.locate(record)
+    return cast("OcflRoot", store).locate(record, options.version)
 
 
 def object_path(store: Store, found: StoredObject) -> bytes:
@@ -51,6 +62,7 @@ class ContentReader:
     """
 
     def __init__(self, options: Options, store: Store) -> None:
+        self._options = options
         self._store = store
         self._base = os.fsencode(store.root)
         self._follow = options.links == "follow"
@@ -70,7 +82,7 @@ class ContentReader:
             top = self._alone(entry, place, name)
             if top is not None:
                 return self._tree(entry, top, entry.encapsulation)
-        found = self._store.locate(entry.record())
+        found = locate_source(self._options, self._store, entry.record())
         if isinstance(found, OcflObject):
             return _of_ocfl(found)
         bag = bag_directory(self._store, found)
@@ -138,12 +150,12 @@ class ContentReader:
 
 
 def _of_ocfl(found: OcflObject) -> Content:
-    """Return the files of an object's newest version, with the digests of its inventory."""
+    """Return the files of an object's version, with the digests of its inventory."""
     document = found.inventory
     algorithm = str(document.get("digestAlgorithm"))
     known: dict[str, dict[str, str]] = {algorithm: {}} if algorithm in ALGORITHMS else {}
     contents: dict[str, list[str]] = {}
-    for logical, content, digest in logical_files(document):
+    for logical, content, digest in logical_files(document, found.version):
         contents.setdefault(content, []).append(logical)
         if known:
             known[algorithm][logical] = digest.lower()
@@ -160,17 +172,18 @@ def _of_ocfl(found: OcflObject) -> Content:
 
 
 def _unversioned(found: OcflObject) -> list[str]:
-    """Return descriptions of everything in an OCFL object that is not in its newest version.
+    """Return descriptions of everything in an OCFL object that is not in one version.
 
     :raises ObjectError: the object cannot be read
     """
     texts = []
-    older = len(found.inventory["versions"]) - 1
-    if older:
-        texts.append("1 older version" if older == 1 else f"{older} older versions")
-    others = found.unversioned()
-    rest = [path for path in others if not path.startswith(MUTABLE_HEAD)]
-    if len(rest) < len(others):
+    others = len(found.inventory["versions"]) - 1
+    if others:
+        which = "older" if found.version == found.inventory["head"] else "other"
+        texts.append(f"1 {which} version" if others == 1 else f"{others} {which} versions")
+    unversioned = found.unversioned()
+    rest = [path for path in unversioned if not path.startswith(MUTABLE_HEAD)]
+    if len(rest) < len(unversioned):
         texts.append(f"staged content in {decode_fs(MUTABLE_HEAD)} (commit it with ocfl-java first)")
     if rest:
         texts.append(listed(rest))

@@ -25,6 +25,7 @@ from pressmark.stores.problems import problem
 __all__ = [
     "LAYOUT",
     "REGISTERED",
+    "UNFINISHED",
     "WORK_DIRECTORY",
     "RootFacts",
     "create_root",
@@ -39,6 +40,8 @@ WORK_DIRECTORY = b"pressmark-staging"
 _CONFIG = b"config.json"
 # The temporary name of a file of the root.
 _NEW = b"declaration.pressmark-new"
+#: The names in a root while it is created, before its declaration.
+UNFINISHED = frozenset({EXTENSIONS, LAYOUT, _NEW})
 #: The names of the extensions in https://ocfl.github.io/extensions/ (sections 3.9 and 4.4).
 REGISTERED = frozenset(
     {
@@ -135,7 +138,7 @@ def _clear_unfinished(root: bytes) -> None:
         folders = [os.path.join(EXTENSIONS, entry.name) for entry in scan(os.path.join(root, EXTENSIONS), follow=False)]
     known = {os.fsencode(one.name) for one in list_layouts()} if folders else set()
     configs = [os.path.join(folder, _CONFIG) for folder in folders if os.path.basename(folder) in known]
-    foreign = [entry.name for entry in entries if entry.name not in (LAYOUT, _NEW, EXTENSIONS)]
+    foreign = [entry.name for entry in entries if entry.name not in UNFINISHED]
     foreign += [folder for folder in folders if os.path.join(folder, _CONFIG) not in configs]
     if foreign:
         raise StoreError(root, f"the directory contains {quoted(foreign[0])}; specify an empty or new directory")

@@ -26,6 +26,7 @@ from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSION
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.layout_files import (
     LAYOUT,
+    UNFINISHED,
     WORK_DIRECTORY,
     RootFacts,
     create_root,
@@ -86,6 +87,7 @@ class StorageRoot(Store):
     """
 
     kind = "ocfl"
+    unfinished_names = UNFINISHED
     signs = _SIGNS
 
     def __init__(
@@ -184,8 +186,7 @@ class StorageRoot(Store):
         :raises ObjectError: of kind ``reserved`` or ``bad-name``: the path cannot be used
         """
         place = encode_fs(self._layout(purpose).map_id(identifier))
-        first = place.split(b"/", 1)[0]
-        if first.lower() in (EXTENSIONS, LAYOUT) or first.startswith(b"0="):
+        if self.is_reserved(place):
             what = f"path {decode_fs(place)!r} is reserved for the storage root itself; use another layout"
             raise ObjectError(self.root, identifier, "reserved", what)
         why = too_long(self._root, place)
@@ -194,6 +195,12 @@ class StorageRoot(Store):
                 raise self._missing(identifier, place)
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
+
+    @staticmethod
+    def is_reserved(place: bytes) -> bool:
+        # A file system that ignores case takes other spellings for the same names.
+        first = place.partition(b"/")[0].lower()
+        return first in (EXTENSIONS, LAYOUT) or first.startswith(b"0=")
 
     def _foreign_place(self, place: bytes) -> bytes | None:
         """Return ocfl-java's path of an object that layout 0003 maps to ``place``, if it differs."""
@@ -223,10 +230,8 @@ class StorageRoot(Store):
         for identifier, path in zip(identifiers, paths, strict=True):
             # An identifier that is not UTF-8 has no path.
             place = encode_fs(path or "") if identifier.isascii() or _is_text(identifier) else b""
-            first = place.partition(b"/")[0]
-            usual = first and first.lower() not in (EXTENSIONS, LAYOUT) and not first.startswith(b"0=")
             is_short = len(place) < NAME_MAX or (len(place) < room and max(map(len, place.split(b"/"))) <= NAME_MAX)
-            found.append(place if usual and is_short and len(place) < room else None)
+            found.append(place if place and is_short and len(place) < room and not self.is_reserved(place) else None)
         return found
 
     def is_elsewhere(self, place: bytes) -> bool:
@@ -356,17 +361,19 @@ class StorageRoot(Store):
     def _missing(self, identifier: str, place: bytes) -> ObjectError:
         return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
 
-    def locate(self, record: StoreObject) -> OcflObject:
+    def locate(self, record: StoreObject, version: str | int | None = None) -> OcflObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.
 
-        :raises ObjectError: of kind ``missing``: it was removed, or another object is there; or ``improper``
+        :param version: as for :meth:`get`
+        :raises ObjectError: of kind ``missing``: it was removed, another object is there, or it does not have the
+            version; or ``improper``
         """
         found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
             what = "object not found" if found is None else f"found object {quoted(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return self._object(str(held), found)
+        return self._object(str(held), found, version)
 
     def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put

@@ -1,4 +1,4 @@
-"""Changes of a Pairtree: objects stored, adopted, replaced and removed."""
+"""Changes to a Pairtree: put, adopt, replace and remove objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.version_files import (
-    UNFINISHED,
     encoded_prefix,
     prefix_of,
     write_prefix,
@@ -43,7 +42,7 @@ class PairtreeStore(PairtreeReader):
 
         :param layout: a :class:`pressmark.Pairtree` whose prefix and encapsulation are used
         :param prefix: the common prefix of all identifiers, omitted from paths (section 4)
-        :param options: as for opening
+        :param options: arguments of the class
         :raises StoreError: the directory is not empty, or cannot be written
         """
         if layout is not None:
@@ -56,7 +55,7 @@ class PairtreeStore(PairtreeReader):
         with store_errors(base):
             os.makedirs(base, exist_ok=True)
             # Files of an interrupted creation are overwritten.
-            strangers = sorted(set(os.listdir(base)) - UNFINISHED)
+            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
             if strangers:
                 raise StoreError(
                     base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
@@ -93,7 +92,7 @@ class PairtreeStore(PairtreeReader):
 
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
         :param check: called with the path of the object before it appears; an exception discards the object
-        :param algorithms: of the digests that ``on_file`` receives
+        :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with name and outcome of each copied file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
         :raises ObjectError: nothing was stored; ``kind`` is the reason
@@ -203,7 +202,7 @@ class PairtreeStore(PairtreeReader):
         except BaseException as error:
             prune_empty_parents(self._tree, ppath, strict=False)
             if isinstance(error, NotADirectoryError):
-                reason = "a file is in the way of its ppath; repair the store first"
+                reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
         if self._durable:
