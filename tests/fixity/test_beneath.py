@@ -317,7 +317,8 @@ def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path
     tries = TRIES
     try:
         with open_directory(tmp_path / "root") as beneath:
-            while tries > 0:
+            # On a busy machine, one of both may be in place for a long time.
+            while tries > 0 or (tries > -100 * TRIES and not {None, "link"} <= kinds.keys()):
                 paths = [f"a/b/{name}" for name in ["small"] * 19 + ["large"]] * 10
                 for outcome in hash_files(paths, [algorithm], threads=2, beneath=beneath):
                     tries -= 1
@@ -330,9 +331,8 @@ def test_nothing_outside_is_ever_opened(implementation: Implementation, tmp_path
     finally:
         done.set()
         thread.join()
-    assert kinds[None]
-    assert kinds["link"]
     assert opened.count() == 0
+    assert {None, "link"} <= kinds.keys(), kinds
     opened.close()
 
 
