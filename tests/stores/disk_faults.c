@@ -56,7 +56,17 @@ CHANGE(int, unlink, (const char *path), (path))
 CHANGE(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags))
 CHANGE(int, rename, (const char *old, const char *new), (old, new))
 CHANGE(int, renameat, (int one, const char *old, int two, const char *new), (one, old, two, new))
-CHANGE(int, renameat2, (int one, const char *old, int two, const char *new, unsigned flags), (one, old, two, new, flags))
+
+/* With DISK_NO_RENAMEAT2 in the environment, as on file systems that do not support the flags of Linux. */
+int renameat2(int one, const char *old, int two, const char *new, unsigned flags)
+{
+    if (getenv("DISK_NO_RENAMEAT2")) {
+        errno = EINVAL;
+        return -1;
+    }
+    return refused() ? -1 : REAL(renameat2)(one, old, two, new, flags);
+}
+
 CHANGE(int, linkat, (int one, const char *old, int two, const char *new, int flags), (one, old, two, new, flags))
 CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))

@@ -199,8 +199,8 @@ def test_a_note_of_what_was_not_begun(store: Store) -> None:
 
 
 @of_kind("ocfl")
-def test_an_exchanged_object(store: Store, tmp_path: Path) -> None:
-    """After the exchange, the private directory holds the old object, whose files have two names until removal."""
+def test_a_version_that_was_not_published(store: Store, tmp_path: Path) -> None:
+    """Earlier versions of Pressmark linked an object's files in the private directory until a version was complete."""
     staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "abc"
     store.put("abc", tmp_path / "new", replace=True)

@@ -27,7 +27,7 @@ from pressmark.fs.moves import TRIES
 from pressmark.fs.owners import is_own, make_shared, require_shared
 from pressmark.fs.removal import remove_tree
 
-__all__ = ["LOCK", "RunDirectory", "clear", "kind_of_leftover", "leftovers", "own_leftovers", "staged"]
+__all__ = ["LOCK", "RunDirectory", "clear", "kind_of_leftover", "leftovers", "own_leftovers"]
 
 LOCK = b"lock"
 # Other users may check the lock in a private directory, but neither list nor change it.
@@ -110,18 +110,6 @@ def leftovers(folder: bytes) -> list[bytes]:
         is_run = name != LOCK and os.path.isdir(path) and not os.path.islink(path)
         if is_run and not _is_held(os.path.join(path, LOCK)):
             found.append(path)
-    return found
-
-
-def staged(folder: bytes) -> list[bytes]:
-    """Return the files and directories in the private directories of living runs in ``folder``."""
-    found: list[bytes] = []
-    dead = leftovers(folder)
-    with contextlib.suppress(OSError):
-        for run in (os.path.join(folder, name) for name in os.listdir(folder) if name != LOCK):
-            if run not in dead:
-                with contextlib.suppress(OSError):
-                    found += [os.path.join(run, name) for name in os.listdir(run) if name != LOCK]
     return found
 
 

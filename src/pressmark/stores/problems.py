@@ -195,6 +195,13 @@ KINDS = Kinds(
         "version-extra": _ocfl(ERROR, "a version directory that the inventory does not list", "E046"),
         "version-file": _ocfl(ERROR, "a file beside a version's content and inventory", "E015"),
         "version-name": _ocfl(ERROR, "an invalid version name", "E012", "E104"),
+        "version-unfinished": _ocfl(
+            ERROR,
+            "an interrupted change: a complete version that the inventory does not list yet, or an inventory with the "
+            "sidecar of the earlier one; a repair or the next change of the object completes it",
+            "E046",
+            "E060",
+        ),
     },
     SECTIONS,
 )

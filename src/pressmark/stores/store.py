@@ -86,6 +86,9 @@ class StoreObject(NamedTuple):
     :ivar encapsulation: the name of a Pairtree object's encapsulating directory; :data:`None` without one and in other
         stores
     :ivar problems: the object's problems; a proper object may have some
+    :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
+    :ivar changes: what the change did: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
+        ``unchanged``; :data:`None` without ``version``
     """
 
     id: str | None
@@ -93,10 +96,18 @@ class StoreObject(NamedTuple):
     proper: bool
     encapsulation: str | None
     problems: tuple[Problem, ...]
+    version: str | None = None
+    changes: Mapping[str, int] | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return the object as a JSON-compatible dictionary."""
-        return {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
+        :data:`None`.
+        """
+        record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        for key in ("version", "changes"):
+            if record[key] is None:
+                del record[key]
+        return record
 
 
 class Store(ABC):

@@ -7,6 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,11 +16,10 @@ from pressmark.reports import Report
 from pressmark.stores import recheck
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl import object_check
-from pressmark.stores.ocfl import root as ocfl
 from pressmark.stores.ocfl import walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
-from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
+from pressmark.stores.ocfl.writing import version_writer
 
 from .samples import CREATED, create, kinds, source
 
@@ -111,21 +111,42 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     assert [problem.kind for problem in records[where[IDENTIFIERS[1]]]] == ["inventory-missing"]
 
 
-def test_files_have_two_names_while_a_version_is_added(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file may have two names while a version is added; in another object it is a hard link."""
+def test_a_check_at_each_step_of_a_new_version(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is publishing a version is waited for, and no file has two names meanwhile."""
     reports: list[Report] = []
     other = OcflRoot(root.root)
-    for module, name in ((ocfl_writer, "write_inventories"), (ocfl, "remove_tree")):
+    for module, name in ((version_writer, "flush_tree"), (version_writer, "remove_tree")):
         once(monkeypatch, module, name, lambda: reports.append(other.check()), False)
+    root.durable = True
     replace(root, IDENTIFIERS[0])
     assert [report.errors for report in reports] == [[], []]
     linked = Path(os.fsdecode(root.get(IDENTIFIERS[1]).path)) / "v1/content/a.txt"
     (Path(root.root).parent / "link").hardlink_to(linked)
-    once(monkeypatch, ocfl_writer, "write_inventories", lambda: reports.append(other.check()), False)
-    replace(root, IDENTIFIERS[0], "in")
-    replace(root, IDENTIFIERS[1])
-    assert [os.fsdecode(found.path).endswith("v1/content/a.txt") for found in reports[2].errors] == [True]
     assert kinds(root.check()) == ["hard-link"]
+
+
+@pytest.mark.parametrize("step", ["add", "replace"])
+def test_a_check_while_a_version_is_published(root: OcflRoot, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """A check that starts between two steps of another run waits for the last one."""
+    reports: list[Report] = []
+    real = getattr(LocalStorage, step)
+    checks: list[threading.Thread] = []
+
+    def check() -> None:
+        reports.append(OcflRoot(root.root).check(digests=True))
+
+    def publish(storage: LocalStorage, new: bytes, place: bytes) -> None:
+        real(storage, new, place)
+        checks.append(threading.Thread(target=check))
+        checks[-1].start()
+        sleep(0.05)  # the check waits for the lock
+
+    monkeypatch.setattr(LocalStorage, step, publish)
+    replace(root, IDENTIFIERS[0])
+    for thread in checks:
+        thread.join()
+    assert [report.errors for report in reports] == [[]] * len(checks)
+    assert checks
 
 
 def test_directories_that_come_and_go(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:

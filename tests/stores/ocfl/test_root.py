@@ -52,7 +52,8 @@ def test_an_object_as_it_is_stored(tmp_path: Path) -> None:
     record = root.put(
         "urn:x:1", source(tmp_path / "in"), created=CREATED, message="because", fixity={"md5": {"a.txt": MD5["one"]}}
     )
-    assert record == ("urn:x:1", PLACE, True, None, ())
+    assert record == ("urn:x:1", PLACE, True, None, (), None, None)
+    assert record.record() == {"id": "urn:x:1", "path": PLACE, "proper": True, "encapsulation": None, "problems": []}
     found = tree(tmp_path / "root" / PLACE)
     inventory = found.pop("inventory.json") or b""
     assert found.pop("v1/inventory.json") == inventory
@@ -313,42 +314,6 @@ def test_replacing_makes_a_version(tmp_path: Path) -> None:
     root.put("y", {"b": tmp_path / "two/b"}, replace=True)
     assert root.get("y").inventory["head"] == "v1"
     assert sorted(record.id or "" for record in root.objects()) == ["x", "y"]
-
-
-@pytest.mark.parametrize("failing", [1, 2])
-def test_a_version_leaves_out_no_directory_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int
-) -> None:
-    """An unreadable directory fails the update and leaves the object unchanged, whichever read fails."""
-    root = create(tmp_path / "root", "0002")
-    root.put("x", source(tmp_path / "one", {"a": b"a", "sub/b": b"b"}))
-    before = tree(tmp_path / "root/x")
-    real, looks = os.scandir, 0
-
-    def scandir(path: Any) -> Any:
-        nonlocal looks
-        if not isinstance(path, int) and os.fsencode(path).endswith(b"x/v1/content/sub"):
-            looks += 1
-            if looks == failing:
-                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return real(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "scandir", scandir)
-        with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
-            root.put("x", {"new": tmp_path / "one/a"}, replace=True)
-    assert tree(tmp_path / "root/x") == before
-    root.put("x", {"new": tmp_path / "one/a"}, replace=True)
-    assert kinds(root.check(digests=True)) == []
-
-
-def test_a_bad_object_gets_no_version(tmp_path: Path) -> None:
-    root = create(tmp_path / "root", "0002")
-    root.put("x", source(tmp_path / "one"))
-    (tmp_path / "root/x/v1/content/a.txt").unlink()
-    error = refusal(root, "x", source(tmp_path / "two", {"b": b"b"}), replace=True)
-    assert error.kind == "improper"
-    assert "content-missing" in str(error)
 
 
 # --- content paths ----------------------------------------------------------------------------------------------------

@@ -76,8 +76,14 @@ class MemoryStorage:
     def publish(self, new: bytes, place: bytes) -> None:
         raise OSError(30, "Read-only file system", place)
 
-    def replace(self, new: bytes, place: bytes) -> bool:
+    def add(self, new: bytes, place: bytes) -> None:
         raise OSError(30, "Read-only file system", place)
+
+    def replace(self, new: bytes, place: bytes) -> None:
+        raise OSError(30, "Read-only file system", place)
+
+    def flush(self, directory: bytes) -> None:
+        raise OSError(30, "Read-only file system", directory)
 
     def withdraw(self, place: bytes, to: bytes) -> None:
         raise OSError(30, "Read-only file system", place)

@@ -19,7 +19,7 @@ from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import kind_of_leftover, staged
+from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
@@ -32,7 +32,7 @@ from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import abandoned, agreed
 from pressmark.stores.store import CheckProgress, OnEvent, OnProblem
-from pressmark.stores.stored_object import is_same_version, status_of
+from pressmark.stores.stored_object import is_same_version
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
 
@@ -228,11 +228,7 @@ class Check:
         """
 
         def look(entries: Sequence[DirectoryEntry] | None) -> Checked | None:
-            if entries is None:
-                return None
-            checked = self._object(place, entries)
-            self._leave_out_links_of_runs(checked.problems, place)
-            return checked
+            return None if entries is None else self._object(place, entries)
 
         def is_fine(checked: Checked | None) -> bool:
             return checked is None or all(one.severity != "error" for one in checked.problems)
@@ -266,21 +262,6 @@ class Check:
         """Return whether the inventory was replaced since the object was checked."""
         assert one.checked is not None
         return not is_same_version(status_or_none(self._storage, os.path.join(one.place, _INVENTORY)), one.checked.seen)
-
-    def _leave_out_links_of_runs(self, problems: list[Problem], place: bytes) -> None:
-        """Remove hard links that exist only while a run adds a version to the object."""
-        if not any(one.kind == "hard-link" for one in problems):
-            return
-        runs = staged(self._work_directory)
-        problems[:] = [one for one in problems if one.kind != "hard-link" or self._is_linked(one.path, place, runs)]
-
-    def _is_linked(self, path: bytes, place: bytes, runs: Sequence[bytes]) -> bool:
-        """Return whether a file of an object has more hard links than its own and those of living runs."""
-        status = status_or_none(self._storage, path)
-        if status is None:
-            return True
-        others = (status_of(os.path.join(run, os.path.relpath(path, place or b"."))) for run in runs)
-        return status.st_nlink - sum(is_same_version(other, status) for other in others) > 1
 
     # --- the walk -------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ __all__ = [
     "inventory_bytes",
     "inventory_type",
     "logical_files",
+    "next_version",
     "path_fault",
     "read_inventory",
     "scan_identifier",
@@ -117,6 +118,20 @@ def version_number(name: str) -> tuple[int, int] | None:
     if match is None:
         return None
     return int(match[2]), len(name) - 1 if match[1] else 0
+
+
+def next_version(name: str) -> str | None:
+    """Return the name of the version after ``name``, padded like it; :data:`None` if no number of that width is left.
+
+    >>> next_version("v0009"), next_version("v9"), next_version("v09")
+    ('v0010', 'v10', None)
+    """
+    parsed = version_number(name)
+    if parsed is None:
+        return None
+    number, width = parsed
+    following = f"v{number + 1:0{max(width, 1)}}"
+    return following if not width or following.startswith("v0") else None
 
 
 def path_fault(path: Any) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.reports import ERROR
 from pressmark.stores.ocfl.declarations import VERSIONS, later
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
@@ -22,13 +23,16 @@ from pressmark.stores.ocfl.inventory import (
     path_fault,
     version_number,
 )
+from pressmark.stores.problems import KINDS
 
 __all__ = [
     "Finding",
     "history_findings",
+    "inventory_errors",
     "inventory_findings",
     "is_uri",
     "order_finding",
+    "path_conflicts",
     "unset_finding",
 ]
 
@@ -101,6 +105,11 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
             add(Finding("digest-unused", "E107", what))
     _fixity(document, contents, add)
     return found
+
+
+def inventory_errors(document: Mapping[str, Any], version: str | None = None) -> list[Finding]:
+    """Return the findings of :func:`inventory_findings` that make an object invalid."""
+    return [finding for finding in inventory_findings(document, version) if KINDS[finding.kind].severity == ERROR]
 
 
 def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> None:
@@ -208,12 +217,12 @@ def _manifest(
             if first not in names or not rest.startswith(f"{folder}/"):
                 what = f"the manifest has the path {quoted(path)}, which is not in a version's {quoted(folder)}"
                 add(Finding("path-malformed", "E042", what))
-    for path in _conflicts(contents):
+    for path in path_conflicts(contents):
         add(Finding("path-conflict", "E101", f"the manifest has {quoted(path)} as a file and as a directory"))
     return set(manifest), contents
 
 
-def _conflicts(paths: Iterable[str]) -> list[str]:
+def path_conflicts(paths: Iterable[str]) -> list[str]:
     """Return the paths that are also directories of other paths."""
     folders: set[str] = set()
     for path in paths:
@@ -318,7 +327,7 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
                 add(Finding("path-repeated", "E095", what))
             else:
                 logical.add(path)
-    for path in _conflicts(logical):
+    for path in path_conflicts(logical):
         what = f"the state of {quoted(name)} has {quoted(path)} as a file and as a directory"
         add(Finding("path-conflict", "E095", what))
 

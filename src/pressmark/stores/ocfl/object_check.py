@@ -33,6 +33,7 @@ from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,
     content_directory,
+    next_version,
     read_inventory,
     sidecar_digest,
     sidecar_name,
@@ -47,6 +48,7 @@ from pressmark.stores.ocfl.inventory_rules import (
 )
 from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
@@ -192,6 +194,7 @@ class _Check:
         self._extensions(entries)
         if document is None or data is None:
             return Checked(None, None, self._problems, list(self._advice.values()), [], self._seen)
+        document, data = self._with_unfinished(versions, document, data)
         self._versions(versions, document, data)
         identifier, algorithm = document.get("id"), document.get("digestAlgorithm")
         return Checked(
@@ -258,7 +261,12 @@ class _Check:
             self._tell("sidecar-malformed", (*folder, name), what)
             return
         found = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
-        if found != expected:
+        if found == expected:
+            return
+        unfinished = None if folder else find_unfinished(self._storage, self._place, document, data)
+        if unfinished is not None and unfinished.is_listed:
+            self._problems.append(unfinished.problem(self._place))
+        else:
             what = f"the {algorithm} digest of the inventory differs from its sidecar"
             self._tell(
                 "sidecar-mismatch", (*folder, _INVENTORY), what, algorithm=algorithm, expected=expected, found=found
@@ -308,6 +316,22 @@ class _Check:
         self._problems += unreadable_file(self._storage.why_unreadable(self._path(*names)), self._path(*names))
 
     # --- versions -------------------------------------------------------------------------------------------------
+
+    def _with_unfinished(
+        self, on_disk: set[bytes], document: dict[str, Any], data: bytes
+    ) -> tuple[dict[str, Any], bytes]:
+        """Report a complete version that the inventory does not list yet.
+
+        :return: the inventory that describes the whole object, and its bytes
+        """
+        name = next_version(str(document.get("head")))
+        if name is None or encode_fs(name) not in on_disk:
+            return document, data
+        unfinished = find_unfinished(self._storage, self._place, document, data)
+        if unfinished is None or unfinished.is_listed:
+            return document, data
+        self._problems.append(unfinished.problem(self._place))
+        return unfinished.document, unfinished.data
 
     def _versions(self, on_disk: set[bytes], document: dict[str, Any], data: bytes) -> None:
         """Check the version directories, and collect content files and earlier inventories."""

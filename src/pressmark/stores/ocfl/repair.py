@@ -3,6 +3,8 @@
 =========== ==================================================================================================
 action      change
 =========== ==================================================================================================
+``finish``  a complete version that an interrupted run left out of the inventory, or without its sidecar, is
+            published if its content matches its inventory
 ``prune``   an empty directory is removed (E073, E024)
 ``remove``  a temporary directory of a killed run in ``extensions/pressmark-staging`` is removed
 ``write``   ``ocfl_layout.json``, if ``extensions`` configures one layout that places all objects (E070); a
@@ -27,7 +29,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
-from pressmark.stores.exceptions import store_errors, unrepaired
+from pressmark.stores.exceptions import SourceError, store_errors, unrepaired
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import (
@@ -42,7 +44,10 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.layout_files import LAYOUT, WORK_DIRECTORY, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.object_check import Checked, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
+from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.walk import FoundObject, Walk
+from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
+from pressmark.stores.problems import problem
 from pressmark.stores.store import OnEvent, RepairStep
 
 __all__ = ["repair"]
@@ -84,6 +89,8 @@ class _Repair:
                     done.add((found.kind, found.path))
             except FileNotFoundError:
                 pass  # another run has removed or replaced the object
+            except SourceError as error:
+                stuck.append(problem("unrepaired", found.path, error.reason))
             except OSError as error:
                 stuck.append(unrepaired(found.path, error))
         check = Check(self._store, None, None, None)
@@ -121,7 +128,27 @@ class _Repair:
                 return self._write_sidecar(found.path)
             case "layout-missing":
                 return self._write_layout()
+            case "version-unfinished":
+                return self._finish_version(found.path, place)
         return False
+
+    def _finish_version(self, path: bytes, place: bytes) -> bool:
+        """Finish the publishing of an object's newest version.
+
+        :raises SourceError: its content does not match its inventory
+        """
+        if self._dry_run:
+            data = self._storage.read(os.path.join(place, _INVENTORY))
+            unfinished = find_unfinished(self._storage, place, read_inventory(data), data)
+            if unfinished is None:
+                return False
+            check_content(self._storage, place, unfinished)
+        else:
+            with self._staging() as staging:
+                if not finish_version(self._store, staging, place):
+                    return False  # another run was publishing it
+        self._tell(RepairStep("finish", path))
+        return True
 
     def _remove_empty(self, above: bytes, name: bytes) -> bool:
         """Remove an empty directory, and those above it that become empty, up to ``above``."""

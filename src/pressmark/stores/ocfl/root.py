@@ -9,7 +9,8 @@
     ├── extensions/pressmark-staging/        during a change: see :mod:`pressmark.fs.run_directories`
     └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object_check`
 
-An object appears and disappears by one rename, while a lock keeps other runs of Pressmark from moving anything.
+An object appears and disappears by one rename, while a lock keeps other runs of Pressmark from moving anything. A new
+version appears as :mod:`pressmark.stores.ocfl.writing.version_writer` describes.
 """
 
 from __future__ import annotations
@@ -20,32 +21,26 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import store_errors
-from pressmark.stores.ocfl.declarations import (
-    MUTABLE_HEAD,
-    OBJECT,
-    VERSIONS,
-    declaration,
-    has_mutable_head,
-    is_object_name,
-)
+from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import CopyOptions, Provenance, write_object, write_version
-from pressmark.stores.problems import problem
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, StoreObject
+from pressmark.stores.ocfl.writing.object_writer import (
+    CopyOptions,
+    Provenance,
+    dropped_directories,
+    write_object,
+)
+from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
     from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
 __all__ = ["OcflRoot"]
-
-_NO_EMPTY = "OCFL does not allow empty directories"
 
 
 class OcflRoot(StorageRoot):
@@ -79,131 +74,143 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        if mode == "hardlink":
-            raise StoreError(self.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+        how = self._options(mode, links, threads, created, message, user, fixity)
         name = self._identifier(identifier)
         place = self._place(name, "put")
-        provenance = Provenance(created, self.message if message is None else message, user or self.user)
-        how: dict[str, Any] = {
-            "provenance": provenance,
+
+        def attempt(found: FoundInventory | None) -> StoreObject:
+            if found is None:
+                self._check_place_free_in_turn(name, place)
+                return self._store(name, place, source, how)
+            if not replace:
+                what = f"object exists at {decode_fs(found.place)!r}; replace it, or remove it first"
+                raise ObjectError(self.root, name, "exists", what)
+            return self._add_version(name, found, how, add=source, keep=False)
+
+        return self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+
+    def update(
+        self,
+        identifier: str | bytes,
+        *,
+        add: Mapping[str, Path] | None = None,
+        remove: Sequence[str] = (),
+        rename: Mapping[str, str] | None = None,
+        dedup: bool = True,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+        created: str | None = None,
+        message: str | None = None,
+        user: Mapping[str, str] | None = None,
+        fixity: Mapping[str, Mapping[str, str]] | None = None,
+        threads: int | None = None,
+    ) -> StoreObject:
+        """Store a new version of an object that differs from the newest one as specified; all other files stay.
+
+        Only files in ``add`` are read. If nothing changes, there is no new version.
+
+        :param add: files, by their logical paths, to add or to store in place of existing ones; a directory stands for
+            its files below the path
+        :param remove: logical paths of files to remove
+        :param rename: new logical paths of files, by old ones; all files are renamed at once, so that two can be
+            exchanged
+        :param dedup: do not store content that is in the object already, in any version
+        :param created: as for :meth:`put`, like the parameters after it
+        :param fixity: known digests of files in ``add``, as for :meth:`put`
+        :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, or a file to remove or
+            rename), ``collision`` (a path is specified twice, exists already, or would be a file and a directory),
+            ``improper`` (the object is not valid), or as for :meth:`put`
+        :raises IdentifierError: the identifier has no path in this store
+        :raises StoreError: the layout is unknown
+        """
+        edit = {"add": add or {}, "remove": remove, "rename": rename or {}}
+        how = {**self._options(mode, links, threads, created, message, user, fixity), "dedup": dedup}
+        name = self._identifier(identifier)
+        place = self._place(name, "update")
+
+        def attempt(found: FoundInventory | None) -> StoreObject:
+            if found is None:
+                raise self._missing(name, place)
+            return self._add_version(name, found, how, **edit)
+
+        return self._attempted(name, place, attempt)
+
+    def _options(
+        self,
+        mode: CopyMode,
+        links: str,
+        threads: int | None,
+        created: str | None,
+        message: str | None,
+        user: Mapping[str, str] | None,
+        fixity: Mapping[str, Mapping[str, str]] | None,
+    ) -> dict[str, Any]:
+        """Return the options of writing an object or a version.
+
+        :raises StoreError: OCFL does not allow the mode
+        """
+        if mode == "hardlink":
+            raise StoreError(self.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+        return {
+            "provenance": Provenance(created, self.message if message is None else message, user or self.user),
             "fixity": fixity or {},
             "content_paths": self.content_paths,
             "copy_options": CopyOptions(mode, links, threads, self.copied),
         }
-        for _ in range(TRIES):
-            found = self._find(name, place)
-            if found is not None and not replace:
-                what = f"object exists at {decode_fs(found.place)!r}; replace it, or remove it first"
-                raise ObjectError(self.root, name, "exists", what)
-            try:
-                if found is None:
-                    self._check_place_free_in_turn(name, place)
-                return self._store(name, place, found, source, how)
-            except ObjectError as error:
-                # Another run may have stored, replaced or removed the object: try again.
-                if not replace or (error.kind != "exists" and _is_as_found(self._find(name, place), found)):
-                    raise
-        raise ObjectError(self.root, name, "changed", "other runs keep changing the object; run the command again")
 
-    def _store(
-        self,
-        name: str,
-        place: bytes,
-        found: FoundInventory | None,
-        source: ObjectSource,
-        how: dict[str, Any],
+    def _attempted(
+        self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
     ) -> StoreObject:
-        """Stage an object, and publish it.
+        """Change an object, again if another run has changed it meanwhile.
 
-        :param found: the existing object, if any
+        :param attempt: called with the object that is there, or :data:`None`
         """
+        for _ in range(TRIES):
+            found = self._find(identifier, place)
+            try:
+                return attempt(found)
+            except ObjectError as error:
+                cause = error.__cause__
+                # Another run may remove what this one needs; other errors of the disk are not due to another run.
+                if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+                    raise
+                if error.kind != "exists" and _is_as_found(self._find(identifier, place), found):
+                    raise
+        raise ObjectError(
+            self.root, identifier, "changed", "other runs keep changing the object; run the command again"
+        )
+
+    def _store(self, name: str, place: bytes, source: ObjectSource, how: dict[str, Any]) -> StoreObject:
+        """Stage a new object, and publish it."""
         with self._changing(name) as staging:
             new = staging / self.new_name()
             try:
-                if found is None:
-                    written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
-                else:
-                    place = found.place
-                    written = self._next_version(name, place, found.document, new, source, how)
-                if written.document is not None:
-                    self.refuse_too_long(name, place, new)
-                    self._appear(staging, name, new, place, None if found is None else found.document)
+                written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
+                self.refuse_too_long(name, place, new)
+                if self.durable:
+                    flush_tree(new)
+                with staging.lock():
+                    self.check_place_free(name, place)
+                    self.move_in(name, new, place)
+                self._flush_above(place)
             finally:
-                # The staged object, or the replaced one.
-                with suppress(OSError):
+                with suppress(OSError):  # the next run removes the rest
                     remove_tree(new)
-        dropped = tuple(
-            problem("directory-empty", place, f"{decode_fs(folder)!r} not stored: {_NO_EMPTY}", severity="warning")
-            for folder in written.dropped
-        )
-        return StoreObject(name, decode_fs(place), True, None, dropped)
+        return StoreObject(name, decode_fs(place), True, None, dropped_directories(place, written.dropped))
 
-    def _appear(
-        self, staging: RunDirectory, identifier: str, new: bytes, place: bytes, before: dict[str, Any] | None
-    ) -> None:
-        """Publish a staged object, or exchange it with its earlier version."""
-        if self.durable:
-            flush_tree(new)
-        with staging.lock():
-            if before is None:
-                self.check_place_free(identifier, place)
-                self.move_in(identifier, new, place)
-            else:
-                self._exchange(identifier, new, place, before)
-        if self.durable:
-            while place:
-                place = os.path.dirname(place)
-                flush_directory(self._absolute(place))
+    def _add_version(self, name: str, found: FoundInventory, how: dict[str, Any], **edit: Any) -> StoreObject:
+        """Stage a new version of an object, and publish it."""
+        from pressmark.stores.ocfl.writing.version_writer import Edit, VersionWriter  # not needed for a new object
 
-    def _next_version(
-        self,
-        identifier: str,
-        place: bytes,
-        document: dict[str, Any],
-        new: bytes,
-        source: ObjectSource,
-        how: dict[str, Any],
-    ) -> Any:
-        """Stage an object's next version.
+        with self._changing(name) as staging:
+            return VersionWriter(self, staging, name, found).add(Edit(**edit), **how)
 
-        :raises ObjectError: the object is not valid
-        """
-        old = self._absolute(place)
-        self._refuse_mutable_head(identifier, place)
-        from pressmark.stores.ocfl.object_check import check_object  # not needed for a new object
-
-        checked = check_object(self.storage, place, self.storage.scan(place), self.version)
-        # A killed run may have left hard links to the object's files; they do no harm here.
-        wrong = [one for one in checked.problems if one.severity == "error" and one.kind != "hard-link"]
-        if wrong:
-            what = f"object not valid ({wrong[0].kind}: {wrong[0].message}); check the store"
-            raise ObjectError(self.root, identifier, "improper", what)
-        versions = (one for one in VERSIONS if self.storage.exists(place + b"/" + declaration(OBJECT, one)[0]))
-        declared = next(versions, None)
-        if declared is None:
-            raise ObjectError(self.root, identifier, "changed", "removed by another run; run the command again")
-        return write_version(new, old, document, source, version=declared, **how)
-
-    def _refuse_mutable_head(self, identifier: str, place: bytes) -> None:
-        """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
-
-        :raises ObjectError: of kind ``mutable-head``
-        """
-
-        if has_mutable_head(self.storage, place):
-            what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
-            raise ObjectError(self.root, identifier, "mutable-head", f"{what}; commit it with ocfl-java first")
-
-    def _exchange(self, identifier: str, new: bytes, place: bytes, document: dict[str, Any]) -> None:
-        """Exchange an object and its next version."""
-        found = self._read_inventory(identifier, place)
-        if found is None or found.document != document:
-            what = "changed by another run; run the command again"
-            raise ObjectError(self.root, identifier, "changed", what)
-        self._refuse_mutable_head(identifier, place)
-        if not self.storage.replace(new, place):
-            what = "the file system cannot exchange two directories, which a new version requires"
-            raise ObjectError(self.root, identifier, "unsupported", f"{what}; remove the object and store it again")
+    def _flush_above(self, place: bytes) -> None:
+        """Flush the directories above an object that was moved in or out."""
+        while self.durable and place:
+            place = os.path.dirname(place)
+            with suppress(FileNotFoundError):  # removed as empty
+                self.storage.flush(place)
 
     def delete(self, identifier: str | bytes) -> None:
         """Remove an object with all versions, and the directories above it that become empty.
@@ -219,7 +226,7 @@ class OcflRoot(StorageRoot):
             with staging.lock():
                 found = self._find(name, place)
                 if found is None:
-                    raise ObjectError(self.root, name, "missing", f"object not found at {decode_fs(place)!r}")
+                    raise self._missing(name, place)
                 entries = self.storage.scan(found.place)
                 strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
                 if strange:
@@ -227,6 +234,7 @@ class OcflRoot(StorageRoot):
                     what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
                     raise ObjectError(self.root, name, "object-inside", what)
                 self.storage.withdraw(found.place, removed)
+            self._flush_above(found.place)
             with suppress(OSError):  # the object is gone; the next run removes the rest
                 remove_tree(removed)
 
@@ -272,4 +280,4 @@ def _is_as_found(now: FoundInventory | None, found: FoundInventory | None) -> bo
     """Return whether two lookups found the same object at the same path, or none."""
     if now is None or found is None:
         return now is found
-    return (now.place, now.document) == (found.place, found.document)
+    return (now.place, now.data) == (found.place, found.data)

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.moves import exchange, make_parents, prune_empty_parents, rename_new
+from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 
 __all__ = ["LocalStorage", "Storage", "status_or_none"]
 
@@ -63,11 +63,21 @@ class Storage(Protocol):
         :param new: its path in the file system
         """
 
-    def replace(self, new: bytes, place: bytes) -> bool:
-        """Exchange a staged directory and the one at ``place`` in one step; False if the storage cannot.
+    def add(self, new: bytes, place: bytes) -> None:
+        """Move a staged directory that is not empty to ``place``, in an existing directory; never over anything.
+
+        :param new: its path in the file system
+        :raises FileExistsError: something is there
+        """
+
+    def replace(self, new: bytes, place: bytes) -> None:
+        """Move a staged file over the one at ``place`` in one step.
 
         :param new: its path in the file system
         """
+
+    def flush(self, directory: bytes) -> None:
+        """Flush the entries of a directory to disk."""
 
     def withdraw(self, place: bytes, to: bytes) -> None:
         """Move a directory out in one step, then remove the directories above it that are empty.
@@ -137,8 +147,21 @@ class LocalStorage:
             prune_empty_parents(self._root, parent, strict=False)
             raise
 
-    def replace(self, new: bytes, place: bytes) -> bool:
-        return exchange(new, self.path(place))
+    def add(self, new: bytes, place: bytes) -> None:
+        target = self.path(place)
+        try:
+            rename_new(new, target)
+        except OSError as error:
+            # Without a rename that never replaces, a directory with files still does not yield to another.
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
+            raise
+
+    def replace(self, new: bytes, place: bytes) -> None:
+        os.replace(new, self.path(place))
+
+    def flush(self, directory: bytes) -> None:
+        durable.flush_directory(self.path(directory))
 
     def withdraw(self, place: bytes, to: bytes) -> None:
         os.rename(self.path(place), to)

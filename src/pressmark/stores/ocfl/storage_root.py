@@ -58,11 +58,13 @@ class FoundInventory(NamedTuple):
     :ivar place: relative to the root
     :ivar document: its inventory
     :ivar status: of the inventory's file
+    :ivar data: the bytes of its inventory
     """
 
     place: bytes
     document: dict[str, Any]
     status: os.stat_result
+    data: bytes
 
 
 class StorageRoot(Store):
@@ -183,7 +185,7 @@ class StorageRoot(Store):
         why = too_long(self._root, place)
         if why is not None:
             if purpose != "put" and is_absent(self._root, place):
-                raise ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
+                raise self._missing(identifier, place)
             raise ObjectError(self.root, identifier, "bad-name", f"{why}; use another layout, such as 0004")
         return place
 
@@ -245,7 +247,8 @@ class StorageRoot(Store):
             with object_errors(self.root, identifier):
                 file, status = self.storage.open(place + b"/" + _INVENTORY)
                 with file:
-                    return FoundInventory(place, read_inventory(file.read()), status)
+                    data = file.read()
+                return FoundInventory(place, read_inventory(data), status, data)
         except ObjectError as error:
             if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                 return None
@@ -334,8 +337,11 @@ class StorageRoot(Store):
         place = self._place(name, "find")
         found = self._find(name, place)
         if found is None:
-            raise ObjectError(self.root, name, "missing", f"object not found at {decode_fs(place)!r}")
+            raise self._missing(name, place)
         return self._object(name, found, version)
+
+    def _missing(self, identifier: str, place: bytes) -> ObjectError:
+        return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
 
     def versions(self, identifier: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""

@@ -1,5 +1,4 @@
-"""OCFL objects, written to a staging directory: version 1, or the next version of an existing object (sections 3.1 to
-3.7).
+"""New OCFL objects, written to a staging directory (sections 3.1 to 3.7).
 
 Content is hashed while it is copied, and content with the same digest is stored once. Files are written in the order
 content, inventories with sidecars, declaration.
@@ -22,36 +21,39 @@ from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, CopyTask, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fs.durable import walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
+from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import UnreadableSourceError, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
     INVENTORY,
-    content_directory,
     first_version,
     inventory_bytes,
-    logical_files,
     path_fault,
     sidecar_bytes,
     sidecar_name,
-    version_number,
 )
+from pressmark.stores.problems import problem
 from pressmark.stores.store import ObjectSource, Path
 
 __all__ = [
+    "CopiedFiles",
     "CopyOptions",
     "Files",
     "Provenance",
     "Written",
+    "dropped_directories",
+    "inventory_files",
+    "logical_name",
     "now",
+    "source_files",
+    "write_all",
     "write_extension",
     "write_inventories",
     "write_object",
-    "write_version",
 ]
 
 Fixity = Mapping[str, Mapping[str, str]]
@@ -146,12 +148,12 @@ def _moment(seconds: int) -> str:
 class Written:
     """A written object.
 
-    :ivar document: the inventory; :data:`None` if a new version would equal the newest
+    :ivar document: the inventory
     :ivar dropped: directories of the source without any file, which OCFL cannot store
     :ivar outcomes: of each file by its logical path, with all computed digests
     """
 
-    document: dict[str, Any] | None
+    document: dict[str, Any]
     dropped: list[bytes] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
@@ -181,8 +183,8 @@ def write_object(
     :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written
     """
-    _write_all([top, top + b"/v1"], [None, None])
-    copied = _Copied(algorithm, fixity, content_paths, {}, also)
+    write_all([top, top + b"/v1"], [None, None])
+    copied = CopiedFiles(algorithm, fixity, content_paths, also=also)
     copied.copy(source, top, f"v1/{CONTENT_DIRECTORY}", copy_options)
     document = first_version(identifier, version, algorithm, copied.manifest, provenance.block(copied.state))
     if copied.fixity:
@@ -193,100 +195,44 @@ def write_object(
     return Written(document, copied.dropped, copied.outcomes)
 
 
-def write_version(
-    top: bytes,
-    old: bytes,
-    document: Mapping[str, Any],
-    source: ObjectSource | Files,
-    *,
-    version: str,
-    provenance: Provenance,
-    fixity: Fixity,
-    content_paths: Layout | None,
-    copy_options: CopyOptions,
-    also: tuple[str, ...] = (),
-) -> Written:
-    """Write an object with one more version to the new directory ``top``.
-
-    Files of earlier versions are not copied but hard-linked until the old directory is removed. Content of an earlier
-    version is not stored again.
-
-    :param old: the existing object
-    :param document: its inventory, already checked
-    :param version: of OCFL, as the object declares it
-    :raises SourceError: the source cannot be stored
-    :raises OSError: the object cannot be written, or its files cannot be linked
-    """
-    name = _next_name(document["head"])
-    algorithm = document["digestAlgorithm"]
-    _link_tree(old, top)
-    manifest = {digest: list(paths) for digest, paths in document["manifest"].items()}
-    copied = _Copied(algorithm, fixity, content_paths, manifest, also)
-    os.mkdir(os.path.join(top, encode_fs(name)))
-    copied.copy(source, top, f"{name}/{content_directory(document)}", copy_options)
-    before = {path: digest for path, _content, digest in logical_files(document)}
-    after = {path: digest for digest, paths in copied.state.items() for path in paths}
-    if before == after:
-        return Written(None, copied.dropped, copied.outcomes)
-    fixities = {
-        name: {key: list(paths) for key, paths in block.items()} for name, block in document.get("fixity", {}).items()
-    }
-    for kind, block in copied.fixity.items():
-        for digest, paths in block.items():
-            known = fixities.setdefault(kind, {}).setdefault(digest, [])
-            known += [path for path in paths if path not in known]
-    new = {
-        **document,
-        "head": name,
-        "manifest": copied.manifest,
-        "versions": {**document["versions"], name: provenance.block(copied.state)},
-    }
-    if fixities:
-        new["fixity"] = fixities
-    write_inventories(top, new, version)
-    return Written(new, copied.dropped, copied.outcomes)
-
-
-def _next_name(head: str) -> str:
-    """Return the name of the version after ``head``, padded like the others (section 3.3).
-
-    :raises SourceError: there is no next version number of that width
-    """
-    number, width = version_number(head) or (0, 0)
-    name = f"v{number + 1:0{max(width, 1)}}"
-    if width and not name.startswith("v0"):
-        what = f"no version number of this width is left after {head}"
-        raise SourceError("improper", f"{what}; store the content as a new object")
-    return name
+def dropped_directories(place: bytes, dropped: Iterable[bytes]) -> tuple[Problem, ...]:
+    """Return the warnings of directories without any file, which were not stored in the object at ``place``."""
+    why = "not stored: OCFL does not allow empty directories"
+    return tuple(
+        problem("directory-empty", place, f"{decode_fs(folder)!r} {why}", severity="warning") for folder in dropped
+    )
 
 
 def write_inventories(top: bytes, document: Mapping[str, Any], version: str) -> None:
     """Write inventories, sidecars and declaration."""
-    algorithm = document["digestAlgorithm"]
-    data = inventory_bytes(document)
-    hasher = ALGORITHMS[algorithm].make(1)
-    hasher.update(data)
-    sidecar = sidecar_bytes(hasher.hexdigest())
-    inventory, beside, _ending, name, content = _file_parts(algorithm, version)
+    data, sidecar = inventory_files(document)
+    inventory, beside, name, content = _file_parts(document["digestAlgorithm"], version)
     folder = top + b"/" + encode_fs(document["head"])
-    _write_all(
+    write_all(
         [folder + inventory, folder + beside, top + inventory, top + beside, top + name],
         [data, sidecar, data, sidecar, content],
     )
 
 
+def inventory_files(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return the content of an inventory and of its sidecar."""
+    data = inventory_bytes(document)
+    hasher = ALGORITHMS[document["digestAlgorithm"]].make(1)
+    hasher.update(data)
+    return data, sidecar_bytes(hasher.hexdigest())
+
+
 @cache
-def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the names of inventory and sidecar, the end of a sidecar, and name and content of the declaration.
+def _file_parts(algorithm: str, version: str) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return the names of inventory and sidecar, and name and content of the declaration.
 
     All names begin with a slash.
     """
     name, content = declaration(OBJECT, version)
-    beside = encode_fs(sidecar_name(algorithm))
-    return b"/" + encode_fs(INVENTORY), b"/" + beside, sidecar_bytes(""), b"/" + name, content
+    return b"/" + encode_fs(INVENTORY), b"/" + encode_fs(sidecar_name(algorithm)), b"/" + name, content
 
 
-def _write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
+def write_all(paths: list[bytes], contents: list[bytes | None]) -> None:
     """Write new files, and create the directories whose content is :data:`None`, in this order."""
     done = _kernels.active.write_small(paths, contents)
     if done is False:
@@ -316,22 +262,14 @@ def write_extension(top: bytes, layout: Layout) -> None:
     _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
 
 
-def _link_tree(old: bytes, new: bytes) -> None:
-    """Hard-link all files of an object below ``new``, except those that every version rewrites."""
-    for directory, folders, files in walk(old):
-        target = os.path.join(new, os.path.relpath(directory, old)) if directory != old else new
-        os.mkdir(target)
-        for name in files:
-            if directory == old and (name.startswith((b"0=", encode_fs(INVENTORY)))):
-                continue
-            os.link(os.path.join(directory, name), os.path.join(target, name), follow_symlinks=False)
-        folders.sort()
-
-
-class _Copied:
+class CopiedFiles:
     """The files of a source on their way into an object.
 
+    :param manifest: of earlier versions
+    :param also: more algorithms for the outcomes
+    :param dedup: store content once that is in the manifest, or occurs several times
     :ivar manifest: digests to content paths, including those of earlier versions
+    :ivar reused: the size of each stored content that took the place of a copy, by content path
     :ivar state: digests to logical paths
     :ivar fixity: digests for the inventory's fixity block, by algorithm
     :ivar dropped: directories without files
@@ -343,15 +281,19 @@ class _Copied:
         algorithm: str,
         fixity: Fixity,
         content_paths: Layout | None,
-        manifest: dict[str, list[str]],
-        also: tuple[str, ...],
+        manifest: Mapping[str, list[str]] | None = None,
+        *,
+        also: tuple[str, ...] = (),
+        dedup: bool = True,
     ) -> None:
-        self.manifest = manifest
+        self.manifest = {digest: list(paths) for digest, paths in (manifest or {}).items()}
+        self.reused: dict[str, int] = {}
         self.state: dict[str, list[str]] = {}
         self.fixity: dict[str, dict[str, list[str]]] = {}
         self.dropped: list[bytes] = []
         self.outcomes: dict[str, Outcome] = {}
         self._algorithm = algorithm
+        self._dedup = dedup
         self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
         # Algorithms without known digests: computed for all files.
         self._all = {name for name, block in self._known.items() if not block}
@@ -376,14 +318,17 @@ class _Copied:
                     self._compare(logical, outcome.digests)
                 digest = outcome.digests[self._algorithm]
                 digest = spelling.setdefault(digest, digest)
-                if digest in self.manifest:
+                paths = self.manifest.setdefault(digest, [])
+                if paths and self._dedup:
                     os.unlink(target)
                     duplicates = True
+                    content = paths[0]
+                    self.reused[content] = outcome.size or 0
                 else:
-                    self.manifest[digest] = [content]
+                    paths.append(content)
                 self.state.setdefault(digest, []).append(logical)
                 if self._known:
-                    self._note(logical, outcome.digests, self.manifest[digest][0])
+                    self._note(logical, outcome.digests, content)
         for name, block in self._known.items():
             for logical in block:
                 raise SourceError("mismatch", f"{name} digest given for {quoted(logical)}, which is not in the source")
@@ -418,11 +363,11 @@ class _Copied:
     def _jobs(self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool) -> Iterator[CopyTask]:
         base = top + b"/" + encode_fs(folder)
         made = False
-        for name, path in _files(source, top, follow, self.dropped):
+        for name, path in source_files(source, top, follow, self.dropped):
             if not made:
                 os.mkdir(base)
                 made = True
-            logical = _logical(name)
+            logical = logical_name(name)
             content = logical if self._content_paths is None else self._content_path(logical)
             self._claim(content, logical)
             target = base + b"/" + encode_fs(content)
@@ -474,7 +419,11 @@ def _rmdir(path: bytes) -> None:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def _logical(name: bytes) -> str:
+def logical_name(name: bytes) -> str:
+    """Return a name in an object as a logical path.
+
+    :raises SourceError: of kind ``bad-name``: OCFL does not allow it
+    """
     try:
         logical = name.decode()
     except UnicodeDecodeError:
@@ -486,7 +435,7 @@ def _logical(name: bytes) -> str:
     return logical
 
 
-def _files(
+def source_files(
     source: ObjectSource | Files, target: bytes, follow: bool, dropped: list[bytes]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield names and paths of the files of a source; directories without files are added to ``dropped``.

@@ -1,0 +1,211 @@
+"""New versions that an interrupted run left unfinished.
+
+A version appears in three steps: its directory, the object's inventory, the sidecar of the inventory. The directory
+holds everything: content, inventory and sidecar. So a run that was killed between two steps leaves one of two states,
+and both can be finished without loss:
+
+- a complete version directory that the object's inventory does not list
+- the new inventory of the object beside the sidecar of the earlier one
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pressmark.fs.names import encode_fs
+from pressmark.reports import Problem
+from pressmark.stores.ocfl.inventory import (
+    INVENTORY,
+    InventoryError,
+    content_directory,
+    next_version,
+    read_inventory,
+    sidecar_digest,
+    sidecar_name,
+    version_number,
+)
+from pressmark.stores.ocfl.inventory_rules import inventory_errors
+from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.problems import problem
+
+__all__ = ["UnfinishedVersion", "content_of", "find_unfinished", "matches_sidecar"]
+
+_INVENTORY = encode_fs(INVENTORY)
+
+
+class UnfinishedVersion(NamedTuple):
+    """A complete version whose publishing was interrupted.
+
+    :ivar name: its name
+    :ivar document: its inventory
+    :ivar data: the bytes of its inventory
+    :ivar is_listed: whether the object's inventory is that of the version; then only the sidecar is old
+    """
+
+    name: str
+    document: dict[str, Any]
+    data: bytes
+    is_listed: bool
+
+    def problem(self, place: bytes) -> Problem:
+        """Return the problem of the object at ``place``."""
+        what_to_do = "an interrupted change; run pressmark store repair, or change the object again"
+        if self.is_listed:
+            what = f"{self.name} is complete, but the sidecar is that of an earlier inventory: {what_to_do}"
+            return problem("version-unfinished", os.path.join(place, _INVENTORY), what, code="E060")
+        what = f"{self.name} is complete, but the inventory does not list it: {what_to_do}"
+        return problem("version-unfinished", os.path.join(place, encode_fs(self.name)), what, code="E046")
+
+
+def find_unfinished(
+    storage: Storage, place: bytes, document: Mapping[str, Any], data: bytes
+) -> UnfinishedVersion | None:
+    """Return the version of an object that an interrupted run left unfinished.
+
+    :param place: the object's directory
+    :param document: its inventory
+    :param data: the bytes of its inventory
+    :return: :data:`None` without one, also if a directory with the name of the next version is not a complete version
+    """
+    head = document.get("head")
+    if not isinstance(head, str) or version_number(head) is None or inventory_errors(document):
+        return None
+    try:
+        if matches_sidecar(storage, place, document, data):
+            return _unlisted(storage, place, document, data)
+        return _listed(storage, place, document, data)
+    except OSError:
+        return None
+
+
+def matches_sidecar(storage: Storage, directory: bytes, document: Mapping[str, Any], data: bytes) -> bool:
+    """Return whether an inventory matches its sidecar.
+
+    :raises OSError: the sidecar is missing or cannot be read
+    """
+    algorithm = str(document["digestAlgorithm"])
+    return sidecar_digest(_read(storage, directory, sidecar_name(algorithm))) == _digest(algorithm, data)
+
+
+def content_of(document: Mapping[str, Any], name: str) -> dict[bytes, str]:
+    """Return the digest of each content path in the directory of a version."""
+    return {
+        encode_fs(path): digest
+        for digest, paths in document["manifest"].items()
+        for path in paths
+        if path.startswith(f"{name}/")
+    }
+
+
+def _unlisted(
+    storage: Storage, place: bytes, before: Mapping[str, Any], data_before: bytes
+) -> UnfinishedVersion | None:
+    """Return the version after the newest that the object's inventory lists.
+
+    :raises OSError: there is no such version, or it cannot be read
+    """
+    name = next_version(before["head"])
+    if name is None or _inventory_of(storage, place, before["head"]) not in (data_before, None):
+        return None
+    directory = place + b"/" + encode_fs(name)
+    data = _read(storage, directory, INVENTORY)
+    try:
+        document = _parsed(data)
+    except InventoryError:
+        return None
+    is_next = not inventory_errors(document) and document["head"] == name and _extends(document, before)
+    if not is_next or not matches_sidecar(storage, directory, document, data):
+        return None
+    usual = {_INVENTORY, encode_fs(sidecar_name(document["digestAlgorithm"]))}
+    files = _files(storage, directory)
+    if files is None or {directory + b"/" + file for file in files - usual} != {
+        place + b"/" + path for path in content_of(document, name)
+    }:
+        return None
+    return UnfinishedVersion(name, document, data, False)
+
+
+def _listed(storage: Storage, place: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
+    """Return the newest version if the object's sidecar is that of the version before it.
+
+    :raises OSError: a file cannot be read
+    """
+    name, algorithm = document["head"], document["digestAlgorithm"]
+    directory = os.path.join(place, encode_fs(name))
+    earlier = next((other for other in document["versions"] if next_version(other) == name), None)
+    is_whole = _read(storage, directory, INVENTORY) == data and matches_sidecar(storage, directory, document, data)
+    sidecar = sidecar_digest(_read(storage, place, sidecar_name(algorithm)))
+    if earlier is None or not is_whole or sidecar is None:
+        return None
+    before = _inventory_of(storage, place, earlier)
+    if before is not None and _digest(algorithm, before) != sidecar:
+        return None
+    return UnfinishedVersion(name, dict(document), data, True)
+
+
+def _extends(document: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Return whether an inventory adds one version to another inventory, and changes nothing else."""
+    name, manifest = document["head"], document["manifest"]
+    new = {path for paths in manifest.values() for path in paths}
+    for digest, paths in before["manifest"].items():
+        if not set(paths) <= set(manifest.get(digest, ())):
+            return False
+        new -= set(paths)
+    versions = {other: block for other, block in document["versions"].items() if other != name}
+    kept = ("id", "type", "digestAlgorithm", "contentDirectory")
+    folder = f"{name}/{content_directory(document)}/"
+    return (
+        all(document.get(key) == before.get(key) for key in kept)
+        and versions == before["versions"]
+        and all(path.startswith(folder) for path in new)
+    )
+
+
+def _inventory_of(storage: Storage, place: bytes, version: str) -> bytes | None:
+    """Return the inventory in a version's directory; :data:`None` without one, which is only recommended (W010)."""
+    try:
+        return _read(storage, os.path.join(place, encode_fs(version)), INVENTORY)
+    except FileNotFoundError:
+        return None
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    repeated: list[str] = []
+    document = read_inventory(data, repeated)
+    if repeated:
+        raise InventoryError("repeated keys")
+    return document
+
+
+def _read(storage: Storage, directory: bytes, name: str) -> bytes:
+    return storage.read(os.path.join(directory, encode_fs(name)))
+
+
+def _digest(algorithm: str, data: bytes) -> str:
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+
+
+def _files(storage: Storage, directory: bytes) -> set[bytes] | None:
+    """Return the files below a directory, relative to it.
+
+    :return: :data:`None` with links, special files or empty directories
+    """
+    found: set[bytes] = set()
+    waiting = [b""]
+    while waiting:
+        folder = waiting.pop()
+        entries = storage.scan(directory + b"/" + folder if folder else directory)
+        if not entries:
+            return None
+        for entry in entries:
+            path = folder + b"/" + entry.name if folder else entry.name
+            if entry.kind == "directory":
+                waiting.append(path)
+            elif entry.kind == "file":
+                found.add(path)
+            else:
+                return None
+    return found

@@ -1,0 +1,435 @@
+"""New versions of existing OCFL objects (sections 3.3 to 3.7).
+
+Only what is new is written: the version's directory with content, inventory and sidecar, and the object's next
+inventory and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the
+object, the inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version
+whose publishing was interrupted, and :func:`finish_version` makes the remaining steps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pressmark.errors import ObjectError, quoted
+from pressmark.fs.durable import flush_tree
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.removal import remove_tree
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.layouts import Layout
+from pressmark.stores.exceptions import SourceError
+from pressmark.stores.ocfl.changes import Changes, compare_states
+from pressmark.stores.ocfl.declarations import (
+    MUTABLE_HEAD,
+    OBJECT,
+    VERSIONS,
+    declaration,
+    has_mutable_head,
+    later,
+    read_declaration,
+)
+from pressmark.stores.ocfl.inventory import (
+    INVENTORY,
+    InventoryError,
+    content_directory,
+    logical_files,
+    next_version,
+    read_inventory,
+    sidecar_name,
+)
+from pressmark.stores.ocfl.inventory_rules import inventory_errors, path_conflicts
+from pressmark.stores.ocfl.storage import Storage, status_or_none
+from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
+from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unfinished, matches_sidecar
+from pressmark.stores.ocfl.writing.object_writer import (
+    CopiedFiles,
+    CopyOptions,
+    Files,
+    Provenance,
+    dropped_directories,
+    inventory_files,
+    logical_name,
+    source_files,
+    write_all,
+)
+from pressmark.stores.store import ObjectSource, StoreObject
+
+__all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
+
+_INVENTORY = encode_fs(INVENTORY)
+
+
+class Edit(NamedTuple):
+    """The difference between the newest version of an object and the next one.
+
+    :ivar add: files to add, or to store in place of files with these names
+    :ivar remove: logical paths to remove
+    :ivar rename: new logical paths by old ones
+    :ivar keep: whether all other files stay
+    """
+
+    add: ObjectSource
+    remove: Sequence[str] = ()
+    rename: Mapping[str, str] = {}
+    keep: bool = True
+
+
+class _Written(NamedTuple):
+    """A staged version.
+
+    :ivar name: of the version; of the newest one if nothing changes
+    :ivar changes: compared with the newest version; if empty, there is nothing to publish
+    :ivar reused: the size of stored content that the version uses in place of a copy, by content path
+    :ivar dropped: directories without any file, which OCFL cannot store
+    """
+
+    name: str
+    changes: Changes
+    reused: dict[str, int]
+    dropped: list[bytes]
+
+
+class VersionWriter:
+    """Adds one version to an object.
+
+    :param staging: the private directory of the run
+    :param found: the object
+    """
+
+    def __init__(self, root: StorageRoot, staging: RunDirectory, identifier: str, found: FoundInventory) -> None:
+        self._root = root
+        self._storage = root.storage
+        self._staging = staging
+        self._identifier = identifier
+        self._found = found
+        self._place = found.place
+
+    def add(
+        self,
+        edit: Edit,
+        *,
+        provenance: Provenance,
+        fixity: Mapping[str, Mapping[str, str]],
+        content_paths: Layout | None,
+        copy_options: CopyOptions,
+        dedup: bool = True,
+    ) -> StoreObject:
+        """Write a version and publish it, unless it would equal the newest one.
+
+        :param fixity: known digests of added files, as for :meth:`OcflRoot.put`
+        :param content_paths: maps logical paths to content paths; :data:`None` for equal paths
+        :param copy_options: how files are copied
+        :param dedup: do not store content that is in the object already
+        :raises ObjectError: nothing was stored; of kind ``changed`` or ``exists``, another run has changed the object
+        :raises SourceError: the files cannot be stored
+        :raises OSError: the version cannot be written
+        """
+        self._check_ready()
+        new = self._staging / self._root.new_name()
+        document = self._found.document
+        copied = CopiedFiles(document["digestAlgorithm"], fixity, content_paths, document["manifest"], dedup=dedup)
+        try:
+            written = _write(new, document, edit, copied, provenance, copy_options)
+            self._check_reused(written.reused)
+            if not written.changes.is_empty:
+                self._root.refuse_too_long(self._identifier, self._place, new)
+                self._publish(new, encode_fs(written.name))
+        finally:
+            with suppress(OSError):  # the next run removes the rest
+                remove_tree(new)
+        dropped = dropped_directories(self._place, written.dropped)
+        counts = written.changes.counts()
+        return StoreObject(self._identifier, decode_fs(self._place), True, None, dropped, written.name, counts)
+
+    # --- before -------------------------------------------------------------------------------------------------------
+
+    def _check_ready(self) -> None:
+        """Check what must hold before a version is added, from the object's inventory; first finish another version.
+
+        :raises ObjectError: of kind ``improper``, ``mutable-head`` or ``changed``
+        """
+        self._refuse_mutable_head()
+        if (why := self._fault()) is not None:
+            raise self._improper(why)
+        if self._irregularity() is None:
+            return
+        finish_version(self._root, self._staging, self._place)
+        with self._staging.lock():
+            if not self._is_as_found():
+                raise self._changed()
+            if (why := self._irregularity()) is not None:
+                raise self._improper(why)
+
+    def _fault(self) -> str | None:
+        """Return the first error of the declaration and the inventory."""
+        names = {declaration(OBJECT, version)[0] for version in VERSIONS}
+        there = [name for name in names if self._storage.exists(self._path(name))]
+        version, problems = read_declaration(self._storage, self._place, OBJECT, there)
+        if version is None:
+            return "declaration-missing: the object declares no supported version of OCFL"
+        if later(version, self._root.version):
+            return f"version-later: the object declares OCFL {version}, but its storage root OCFL {self._root.version}"
+        repeated: list[str] = []
+        read_inventory(self._found.data, repeated)
+        if repeated:
+            return f"inventory-key-repeated: the key {quoted(repeated[0])} occurs more than once"
+        if problems:
+            return f"{problems[0].kind}: {problems[0].message}"
+        errors = inventory_errors(self._found.document, version)
+        return f"{errors[0].kind}: {errors[0].message}" if errors else None
+
+    def _irregularity(self) -> str | None:
+        """Return what another run, killed or not, may have left unfinished."""
+        document, data = self._found.document, self._found.data
+        try:
+            if not matches_sidecar(self._storage, self._place, document, data):
+                return "sidecar-mismatch: the inventory differs from its sidecar"
+        except FileNotFoundError:
+            return "sidecar-missing: the inventory has no sidecar"
+        head = encode_fs(document["head"])
+        try:
+            if self._storage.read(self._path(head, _INVENTORY)) != data:
+                return f"inventory-differs: the inventory differs from that of {document['head']}"
+        except FileNotFoundError:
+            if not self._storage.exists(self._path(head)):
+                return f"version-absent: the directory of {document['head']} is missing"
+        name = next_version(document["head"])
+        if name is not None and self._storage.exists(self._path(encode_fs(name))):
+            return f"version-extra: {name} is not a complete version, and the inventory does not list it"
+        return None
+
+    def _check_reused(self, reused: Mapping[str, int]) -> None:
+        """Check that stored content is there that takes the place of a copy.
+
+        :raises ObjectError: of kind ``improper``
+        """
+        for path, size in reused.items():
+            status = status_or_none(self._storage, self._path(encode_fs(path)))
+            if status is None or status.st_size != size:
+                kind = "content-missing" if status is None else "content-mismatch"
+                raise self._improper(
+                    f"{kind}: {quoted(path)} is missing or damaged, which has the content of a new file"
+                )
+
+    def _refuse_mutable_head(self) -> None:
+        """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
+
+        :raises ObjectError: of kind ``mutable-head``
+        """
+        if has_mutable_head(self._storage, self._place):
+            what = f"the object has a mutable HEAD, uncommitted content in {decode_fs(MUTABLE_HEAD)}"
+            raise self._error("mutable-head", f"{what}; commit it with ocfl-java first")
+
+    # --- publishing ---------------------------------------------------------------------------------------------------
+
+    def _publish(self, new: bytes, name: bytes) -> None:
+        """Move a staged version into the object, and replace the object's inventory and sidecar."""
+        if self._root.durable:
+            flush_tree(new)
+        with self._staging.lock():
+            if not self._is_as_found():
+                raise self._changed()
+            self._refuse_mutable_head()
+            try:
+                self._storage.add(os.path.join(new, name), self._path(name))
+            except FileExistsError:
+                # Another host, whose lock this one does not see: finished or refused on the next attempt.
+                what = f"{decode_fs(name)} exists already; run the command again"
+                raise self._error("exists", what) from None
+            try:
+                _publish_inventory(self._root, new, self._place, self._found.document["digestAlgorithm"])
+            except BaseException:
+                with suppress(OSError):
+                    self._settle(new, name)
+                raise
+
+    def _settle(self, new: bytes, name: bytes) -> None:
+        """Take a version back whose inventory could not be replaced, or replace the sidecar as well."""
+        if self._is_as_found():
+            self._storage.withdraw(self._path(name), os.path.join(new, name))
+            return
+        sidecar = encode_fs(sidecar_name(self._found.document["digestAlgorithm"]))
+        with suppress(FileNotFoundError):  # it was replaced
+            self._storage.replace(os.path.join(new, sidecar), self._path(sidecar))
+
+    def _is_as_found(self) -> bool:
+        try:
+            return self._storage.read(self._path(_INVENTORY)) == self._found.data
+        except FileNotFoundError:
+            return False
+
+    def _path(self, *names: bytes) -> bytes:
+        return b"/".join((self._place, *names))
+
+    def _changed(self) -> ObjectError:
+        return self._error("changed", "changed by another run; run the command again")
+
+    def _improper(self, why: str) -> ObjectError:
+        return self._error("improper", f"object not valid ({why}); check the store")
+
+    def _error(self, kind: str, reason: str) -> ObjectError:
+        return ObjectError(self._root.root, self._identifier, kind, reason)
+
+
+def _publish_inventory(root: StorageRoot, new: bytes, place: bytes, algorithm: str) -> None:
+    """Replace the inventory and the sidecar of an object, after the directory of its newest version."""
+    for name in (_INVENTORY, encode_fs(sidecar_name(algorithm))):
+        if root.durable:
+            root.storage.flush(place)
+        root.storage.replace(os.path.join(new, name), place + b"/" + name)
+    if root.durable:
+        root.storage.flush(place)
+
+
+# --- staging ----------------------------------------------------------------------------------------------------------
+
+
+def _write(
+    top: bytes,
+    document: Mapping[str, Any],
+    edit: Edit,
+    copied: CopiedFiles,
+    provenance: Provenance,
+    copy_options: CopyOptions,
+) -> _Written:
+    """Write the next version of an object, its inventory and sidecar to the new directory ``top``.
+
+    :param document: the object's inventory, already checked
+    :raises SourceError: the files cannot be stored, or no version number is left
+    :raises OSError: the version cannot be written
+    """
+    name = next_version(document["head"])
+    if name is None:
+        what = f"no version number of this width is left after {document['head']}"
+        raise SourceError("improper", f"{what}; store the content as a new object")
+    before = {path: digest for path, _content, digest in logical_files(document)}
+    kept: dict[str, str] = {}
+    source: ObjectSource | Files = edit.add
+    dropped: list[bytes] = []
+    if edit.keep:
+        source = list(source_files(edit.add, top, copy_options.links == "follow", dropped))
+        kept = _kept(edit, before, [logical_name(path) for path, _file in source])
+    folder = top + b"/" + encode_fs(name)
+    write_all([top, folder], [None, None])
+    copied.copy(source, top, f"{name}/{content_directory(document)}", copy_options)
+    after = {**kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
+    changes = compare_states(before, after)
+    reused = {path: size for path, size in copied.reused.items() if not path.startswith(f"{name}/")}
+    written = _Written(name, changes, reused, [*dropped, *copied.dropped])
+    if changes.is_empty:
+        return written._replace(name=document["head"])
+    state: dict[str, list[str]] = {}
+    for path in sorted(after):
+        state.setdefault(after[path], []).append(path)
+    versions = {**document["versions"], name: provenance.block(state)}
+    new = {**document, "head": name, "manifest": copied.manifest, "versions": versions}
+    if fixity := _joined_fixity(document.get("fixity", {}), copied.fixity):
+        new["fixity"] = fixity
+    data, sidecar = inventory_files(new)
+    names = [_INVENTORY, encode_fs(sidecar_name(document["digestAlgorithm"]))]
+    write_all([os.path.join(place, one) for place in (folder, top) for one in names], [data, sidecar, data, sidecar])
+    return written
+
+
+def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[str, str]:
+    """Return the digests of the files that stay in the next version, by their new logical paths.
+
+    :param before: the digests of the newest version
+    :param added: the logical paths of the files to add
+    :raises SourceError: of kind ``missing``, ``bad-name`` or ``collision``: the changes contradict the object or each
+        other
+    """
+    removed = [logical_name(encode_fs(path)) for path in edit.remove]
+    renamed = {logical_name(encode_fs(old)): logical_name(encode_fs(new)) for old, new in edit.rename.items()}
+    for path in (*removed, *renamed):
+        if path not in before:
+            is_folder = any(other.startswith(f"{path}/") for other in before)
+            what = "is a directory in the object; name its files" if is_folder else "is not in the object"
+            raise SourceError("missing", f"{quoted(path)} {what}")
+    for paths in ((*removed, *renamed, *added), (*renamed.values(), *added)):
+        path, count = Counter(paths).most_common(1)[0] if paths else ("", 0)
+        if count > 1:
+            raise SourceError(
+                "collision", f"{quoted(path)} is specified twice; add, remove or rename it, or use another name"
+            )
+    kept = {path: before[path] for path in before.keys() - {*removed, *renamed, *added}}
+    for old, new in renamed.items():
+        if new in kept:
+            raise SourceError("collision", f"{quoted(new)} is in the object; remove it to rename {quoted(old)}")
+    kept.update((new, before[old]) for old, new in renamed.items())
+    for path in path_conflicts({*kept, *added}):
+        raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename or remove one of them")
+    return kept
+
+
+def _joined_fixity(
+    before: Mapping[str, Mapping[str, list[str]]], new: Mapping[str, Mapping[str, list[str]]]
+) -> dict[str, dict[str, list[str]]]:
+    """Return the fixity block of an inventory with the digests of new files added."""
+    joined = {name: {digest: list(paths) for digest, paths in block.items()} for name, block in before.items()}
+    for name, block in new.items():
+        for digest, paths in block.items():
+            known = joined.setdefault(name, {}).setdefault(digest, [])
+            known += [path for path in paths if path not in known]
+    return joined
+
+
+# --- finishing --------------------------------------------------------------------------------------------------------
+
+
+def finish_version(root: StorageRoot, staging: RunDirectory, place: bytes) -> bool:
+    """Finish a version whose publishing was interrupted; return whether there was one.
+
+    :param place: the object
+    :raises SourceError: of kind ``improper``: the content of the version does not match its inventory
+    :raises OSError: the version cannot be read, or the object cannot be written
+    """
+    with staging.lock():  # no run is publishing
+        unfinished = _unfinished(root.storage, place)
+    if unfinished is None:
+        return False
+    check_content(root.storage, place, unfinished)
+    new = staging / root.new_name()
+    algorithm = unfinished.document["digestAlgorithm"]
+    sidecar = encode_fs(sidecar_name(algorithm))
+    folder = place + b"/" + encode_fs(unfinished.name)
+    contents = [None, unfinished.data, root.storage.read(folder + b"/" + sidecar)]
+    try:
+        write_all([new, os.path.join(new, _INVENTORY), os.path.join(new, sidecar)], contents)
+        if root.durable:
+            flush_tree(new)
+            flush_tree(root.storage.path(folder))
+        with staging.lock():
+            if _unfinished(root.storage, place) == unfinished:
+                _publish_inventory(root, new, place, algorithm)
+    finally:
+        with suppress(OSError):  # the next run removes the rest
+            remove_tree(new)
+    return True
+
+
+def check_content(storage: Storage, place: bytes, unfinished: UnfinishedVersion) -> None:
+    """Compare the content of an unfinished version with its inventory.
+
+    :param place: the object
+    :raises SourceError: of kind ``improper``
+    """
+    expected = content_of(unfinished.document, unfinished.name)
+    algorithm = unfinished.document["digestAlgorithm"]
+    paths = (place + b"/" + path for path in expected)
+    for path, outcome in zip(expected, storage.hash_files(paths, (algorithm,), os.cpu_count() or 1), strict=True):
+        if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
+            why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
+            what = f"{unfinished.name} cannot be finished: {decode_fs(path)}: {why}"
+            raise SourceError("improper", f"{what}; restore the file, or move {unfinished.name} out of the object")
+
+
+def _unfinished(storage: Storage, place: bytes) -> UnfinishedVersion | None:
+    try:
+        data = storage.read(place + b"/" + _INVENTORY)
+        return find_unfinished(storage, place, read_inventory(data), data)
+    except (FileNotFoundError, InventoryError):
+        return None

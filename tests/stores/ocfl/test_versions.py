@@ -1,0 +1,471 @@
+"""New versions of objects: what they keep, what is refused, and what an interrupted run leaves."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark.errors import ObjectError
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.store import RepairStep
+
+from ..every_version import interrupt
+from .samples import CREATED, create, kinds, rewrite, save, source, tree
+
+FILES = {"a.txt": b"one", "deep/er/b.txt": b"two", "same.txt": b"one"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> OcflRoot:
+    """A root with the object ``x`` of two versions, and new files in ``in``."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "first", {"old": b"old", "a.txt": b"one"}), created=CREATED)
+    root.put("x", source(tmp_path / "given", FILES), created=CREATED, replace=True)
+    source(tmp_path / "in", {"new": b"new", "one": b"one", "deep/er": b"er", "deep/none/f": b"f"})
+    return root
+
+
+def folder(root: OcflRoot) -> Path:
+    return Path(root.root) / "x"
+
+
+def contents(root: OcflRoot, identifier: str = "x") -> dict[str, bytes]:
+    return {name: Path(os.fsdecode(path)).read_bytes() for name, path in root.get(identifier).files()}
+
+
+def refused(root: OcflRoot, change: Callable[[], object]) -> ObjectError:
+    """Return the error of a change, and check that it left nothing."""
+    before = tree(Path(root.root))
+    with pytest.raises(ObjectError) as caught:
+        change()
+    assert tree(Path(root.root)) == before
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+# --- what a version keeps ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("algorithm", ["sha512", "sha256"])
+def test_a_version_keeps_the_form_of_the_object(tmp_path: Path, algorithm: str, version: str) -> None:
+    """Specification version, digest algorithm, content directory, padding and fixity blocks stay as they are."""
+    root = create(tmp_path / "root", "0002", version=version, algorithm=algorithm)
+    root.put("x", source(tmp_path / "in"), fixity={"md5": {}})
+    place = folder(root)
+
+    def other(document: dict[str, Any]) -> None:
+        document["head"] = "v0001"
+        document["contentDirectory"] = "data"
+        document["versions"] = {"v0001": document["versions"]["v1"]}
+        for block in (document["manifest"], *document["fixity"].values()):
+            for digest, paths in block.items():
+                block[digest] = [path.replace("v1/content/", "v0001/data/") for path in paths]
+
+    (place / "v1/content").rename(place / "v1/data")
+    (place / "v1").rename(place / "v0001")
+    document = json.loads((place / "inventory.json").read_bytes())
+    other(document)
+    save(place, document, algorithm, "v0001")
+    assert kinds(root.check(digests=True)) == []
+    newer = OcflRoot(root.root, user=root.user, algorithm="sha512", durable=False)
+    (tmp_path / "new").write_bytes(b"new")
+    record = newer.update("x", add={"new": tmp_path / "new"}, fixity={"sha1": {}})
+    assert record.version == "v0002"
+    after = json.loads((place / "inventory.json").read_bytes())
+    same = ("id", "type", "digestAlgorithm", "contentDirectory")
+    assert {key: after[key] for key in same} == {key: document[key] for key in same}
+    assert after["fixity"]["md5"] == document["fixity"]["md5"]
+    assert [*after["fixity"]["sha1"].values()] == [["v0002/data/new"]]
+    assert (place / "v0002/data/new").read_bytes() == b"new"
+    assert sorted(path.name for path in place.iterdir() if path.is_file()) == [
+        *(f"0=ocfl_object_{version}", "inventory.json", f"inventory.json.{algorithm}")
+    ]
+    assert kinds(root.check(digests=True)) == []
+
+
+def test_no_number_is_left(root: OcflRoot, tmp_path: Path) -> None:
+    """After v09 of two digits there is no version."""
+    place = folder(root)
+    document = json.loads((place / "inventory.json").read_bytes())
+    names = {"v1": "v01", "v2": "v02", **{f"v{number}": f"v0{number}" for number in range(3, 10)}}
+    block = document["versions"]["v2"]
+    versions = {name: document["versions"].get(old, block) for old, name in names.items()}
+    manifest = {
+        digest: [f"{names[path.partition('/')[0]]}/{path.partition('/')[2]}" for path in paths]
+        for digest, paths in document["manifest"].items()
+    }
+    for name in versions:
+        if (place / f"v{int(name[1:])}").exists():
+            (place / f"v{int(name[1:])}").rename(place / name)
+            (place / name / "inventory.json").unlink()
+            (place / name / "inventory.json.sha512").unlink()
+        (place / name).mkdir(exist_ok=True)
+    save(place, {**document, "head": "v09", "versions": versions, "manifest": manifest}, head="v09")
+    assert kinds(root.check(digests=True)) == []
+    error = refused(root, lambda: root.update("x", add={"new": tmp_path / "in/new"}))
+    assert error.kind == "improper"
+    assert "no version number of this width is left after v09; store the content as a new object" in str(error)
+
+
+def test_earlier_versions_are_not_read(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new version looks at nothing of earlier versions but the newest inventory, and changes nothing of them."""
+    seen: list[str] = []
+
+    def watched(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def call(path: Any, *given: Any, **options: Any) -> Any:
+            if not isinstance(path, int):
+                seen.append(os.fsdecode(path))
+            return real(path, *given, **options)
+
+        return call
+
+    root.durable = True
+    before = tree(folder(root))
+    inodes = {path: path.stat() for path in folder(root).glob("v*/**/*")}
+    with monkeypatch.context() as patched:
+        for name in ("open", "scandir", "lstat", "stat", "listdir", "unlink", "link", "rename", "replace", "access"):
+            patched.setattr(os, name, watched(name))
+        root.update("x", add={"new": tmp_path / "in/new"}, remove=["same.txt"])
+    inside = {os.path.relpath(path, folder(root)) for path in seen if path.startswith(os.fspath(folder(root)))}
+    assert {path for path in inside if path.startswith(("v1", "v2"))} == {"v2/inventory.json"}
+    assert {path: path.stat() for path in inodes} == inodes
+    assert before.items() - tree(folder(root)).items() <= {
+        (name, before[name]) for name in ("inventory.json", "inventory.json.sha512")
+    }
+
+
+# --- objects that get no version --------------------------------------------------------------------------------------
+
+
+def unreadable_key(place: Path) -> None:
+    data = (place / "inventory.json").read_bytes().replace(b'{\n  "id"', b'{\n  "id": "x",\n  "id"', 1)
+    save(place, data, head="v2")
+
+
+def junk(place: Path) -> None:
+    (place / "v3").mkdir()
+    (place / "v3/notes").write_bytes(b"notes")
+
+
+IMPROPER: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "declaration": ("declaration-missing", lambda place: (place / "0=ocfl_object_1.1").unlink()),
+    "two declarations": (
+        "declaration-several",
+        lambda place: (place / "0=ocfl_object_1.0").write_text("ocfl_object_1.0\n"),
+    ),
+    "malformed declaration": (
+        "declaration-malformed",
+        lambda place: (place / "0=ocfl_object_1.1").write_text("ocfl_object_1.1"),
+    ),
+    "type": ("inventory-value", lambda place: rewrite(place, lambda one: one.update(type="x"))),
+    "unknown key": ("inventory-key-unknown", lambda place: rewrite(place, lambda one: one.update(x=1))),
+    "repeated key": ("inventory-key-repeated", unreadable_key),
+    "sidecar": ("sidecar-mismatch", lambda place: (place / "inventory.json.sha512").write_text("00 inventory.json\n")),
+    "no sidecar": ("sidecar-missing", lambda place: (place / "inventory.json.sha512").unlink()),
+    "copy": ("inventory-differs", lambda place: rewrite(place, lambda one: one.update(fixity={}), versions=False)),
+    "head": ("version-absent", lambda place: shutil.rmtree(place / "v2")),
+    "next version": ("version-extra", junk),
+    "empty next version": ("version-extra", lambda place: (place / "v3").mkdir()),
+    "reused content": ("content-missing", lambda place: (place / "v1/content/a.txt").unlink()),
+    "other reused content": ("content-mismatch", lambda place: (place / "v1/content/a.txt").write_bytes(b"on")),
+}
+
+
+@pytest.mark.parametrize(("kind", "damage"), IMPROPER.values(), ids=list(IMPROPER))
+def test_a_bad_object_gets_no_version(
+    root: OcflRoot, tmp_path: Path, kind: str, damage: Callable[[Path], object]
+) -> None:
+    """An object that is not valid is left as it is, as far as its inventory and the reused content show."""
+    damage(folder(root))
+    for change in (
+        lambda: root.put("x", tmp_path / "in", replace=True),
+        lambda: root.update("x", add={"also": tmp_path / "in/one"}),
+    ):
+        error = refused(root, change)
+        assert error.kind == "improper"
+        assert f"object not valid ({kind}: " in str(error)
+        assert str(error).endswith("; check the store")
+
+
+def test_a_later_version_of_ocfl(tmp_path: Path) -> None:
+    """An object that declares a later version than its root is not written to."""
+    root = create(tmp_path / "root", "0002")
+    root.put("x", source(tmp_path / "in"))
+    (tmp_path / "root/0=ocfl_1.1").rename(tmp_path / "root/0=ocfl_1.0")
+    older = OcflRoot(root.root, durable=False)
+    error = refused(older, lambda: older.update("x", remove=["a.txt"]))
+    assert "version-later: the object declares OCFL 1.1, but its storage root OCFL 1.0" in str(error)
+
+
+# --- interrupted runs -------------------------------------------------------------------------------------------------
+
+
+def interrupted(root: OcflRoot, tmp_path: Path, *, is_listed: bool) -> dict[str, bytes]:
+    """Leave version 3 unfinished, and return the files of the object when it is finished."""
+
+    def change() -> None:
+        root.update("x", add={"new": tmp_path / "in/new"}, remove=["same.txt"])
+
+    interrupt(folder(root), change, is_listed=is_listed)
+    return {"a.txt": b"one", "deep/er/b.txt": b"two", "new": b"new"}
+
+
+FINISHERS: dict[str, Callable[[OcflRoot, Path], object]] = {
+    "repair": lambda root, _given: root.repair(),
+    "put": lambda root, given: root.put("x", given / "new", replace=True),
+    "update": lambda root, given: root.update("x", add={"more": given / "one"}),
+    "update that changes nothing": lambda root, given: root.update("x", add={"new": given / "new"}),
+}
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("how", FINISHERS)
+def test_an_unfinished_version_is_finished(root: OcflRoot, tmp_path: Path, how: str, is_listed: bool) -> None:
+    """A check reports it, readers find the old or the new version, and a repair or the next change finishes it."""
+    new = interrupted(root, tmp_path, is_listed=is_listed)
+    [found] = [one for one in root.check(digests=True).problems if one.severity == "error"]
+    path = b"x/inventory.json" if is_listed else b"x/v3"
+    assert (found.kind, found.code, found.path) == ("version-unfinished", "E060" if is_listed else "E046", path)
+    assert "run pressmark store repair, or change the object again" in found.message
+    assert contents(root) == (new if is_listed else FILES)
+    assert [(record.id, record.problems) for record in root.objects()] == [("x", ())]
+    v3 = {name: data for name, data in tree(folder(root)).items() if name.startswith("v")}
+    FINISHERS[how](root, tmp_path / "in")
+    assert v3.items() <= tree(folder(root)).items()
+    assert kinds(root.check(digests=True)) == []
+    expected: dict[str, tuple[str, dict[str, bytes]]] = {
+        "put": ("v4", {"new": b"new"}),
+        "update": ("v4", {**new, "more": b"one"}),
+    }
+    assert (root.get("x").inventory["head"], contents(root)) == expected.get(how, ("v3", new))
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_an_unfinished_version_is_removed_with_its_object(root: OcflRoot, tmp_path: Path, is_listed: bool) -> None:
+    interrupted(root, tmp_path, is_listed=is_listed)
+    root.delete("x")
+    assert list(root.objects()) == []
+    assert root.check().problems == []
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_a_dry_run_finishes_nothing(root: OcflRoot, tmp_path: Path, is_listed: bool) -> None:
+    interrupted(root, tmp_path, is_listed=is_listed)
+    before = tree(Path(root.root))
+    steps: list[object] = []
+    assert kinds(root.repair(dry_run=True, on_event=steps.append)) == []
+    assert steps == [RepairStep("finish", b"x/inventory.json" if is_listed else b"x/v3")]
+    assert tree(Path(root.root)) == before
+    assert kinds(root.check()) == ["version-unfinished"]
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_damaged_content_is_not_published(root: OcflRoot, tmp_path: Path, is_listed: bool) -> None:
+    """The content of an unfinished version is compared with its inventory first; nothing is lost otherwise."""
+    interrupted(root, tmp_path, is_listed=is_listed)
+    (folder(root) / "v3/content/new").write_bytes(b"nEw")
+    before = tree(Path(root.root))
+    for dry_run in (True, False):
+        report = root.repair(dry_run=dry_run)
+        assert kinds(report) == ["unrepaired", "version-unfinished"]
+        [why] = [one.message for one in report.problems if one.kind == "unrepaired"]
+        assert "v3 cannot be finished: v3/content/new: sha512 digest mismatch; restore the file, or move v3" in why
+    error = refused(root, lambda: root.update("x", remove=["a.txt"]))
+    assert error.kind == "improper"
+    assert "v3 cannot be finished" in str(error)
+    assert tree(Path(root.root)) == before
+    assert kinds(root.check(digests=True)) == ["content-mismatch", "version-unfinished"]
+
+
+def edit(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
+    """Change the inventory of version 3, and its sidecar."""
+
+    def do(place: Path) -> None:
+        document = json.loads((place / "v3/inventory.json").read_bytes())
+        change(document)
+        save(place / "v3", document, head=None)
+
+    return do
+
+
+def removed_state(document: dict[str, Any]) -> None:
+    document["versions"]["v1"]["message"] = "another"
+
+
+def dropped_content(document: dict[str, Any]) -> None:
+    """Leave the first version's content out, as if it had never been there."""
+    digest = next(iter(document["versions"]["v1"]["state"]))
+    for version in document["versions"].values():
+        version["state"].pop(digest, None)
+    del document["manifest"][digest]
+
+
+JUNK: dict[str, Callable[[Path], object]] = {
+    "no inventory": lambda place: (place / "v3/inventory.json").unlink(),
+    "no sidecar": lambda place: (place / "v3/inventory.json.sha512").unlink(),
+    "other sidecar": lambda place: (place / "v3/inventory.json.sha512").write_text(f"{'0' * 128} inventory.json\n"),
+    "malformed": lambda place: save(place / "v3", b"{", head=None),
+    "another object": edit(lambda document: document.update(id="y")),
+    "another version": edit(lambda document: document.update(head="v2")),
+    "another type": edit(lambda document: document.update(type="https://ocfl.io/1.0/spec/#inventory")),
+    "another history": edit(removed_state),
+    "another manifest": edit(dropped_content),
+    "unknown key": edit(lambda document: document.update(more=1)),
+    "content missing": lambda place: (place / "v3/content/new").unlink(),
+    "content unlisted": lambda place: (place / "v3/content/other").write_bytes(b"x"),
+    "a file beside": lambda place: (place / "v3/notes").write_bytes(b"x"),
+    "a link": lambda place: (place / "v3/content/link").symlink_to("new"),
+    "wrong number": lambda place: (place / "v3").rename(place / "v4"),
+    "wrong padding": lambda place: (place / "v3").rename(place / "v03"),
+    "newest inventory differs": lambda place: save(place / "v2", b"{}", head=None),
+}
+
+
+@pytest.mark.parametrize("damage", JUNK.values(), ids=list(JUNK))
+def test_what_is_not_a_whole_version(root: OcflRoot, tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """A directory that is not completely the next version is an extra one, which nothing publishes."""
+    interrupted(root, tmp_path, is_listed=False)
+    damage(folder(root))
+    before = tree(Path(root.root))
+    report = root.check()
+    assert "version-extra" in kinds(report)
+    assert "version-unfinished" not in kinds(report)
+    assert "version-extra" in kinds(root.repair())
+    assert tree(Path(root.root)) == before
+    assert contents(root) == FILES
+
+
+def test_a_version_with_an_empty_directory(root: OcflRoot, tmp_path: Path) -> None:
+    """A repair removes the directory, and the next one finishes the version."""
+    interrupted(root, tmp_path, is_listed=False)
+    (folder(root) / "v3/content/none").mkdir()
+    assert "version-extra" in kinds(root.check())
+    assert kinds(root.repair()) == ["version-unfinished"]
+    assert kinds(root.repair()) == []
+
+
+@pytest.mark.parametrize("change", [b"{}", None])
+def test_another_sidecar_is_not_taken_for_an_old_one(root: OcflRoot, tmp_path: Path, change: bytes | None) -> None:
+    """Only the sidecar of the version before, beside a whole newest version, is an unfinished change."""
+    interrupted(root, tmp_path, is_listed=True)
+    if change is None:
+        (folder(root) / "inventory.json.sha512").write_text(f"{'0' * 128} inventory.json\n")
+    else:
+        save(folder(root) / "v3", change, head=None)
+    assert "sidecar-mismatch" in kinds(root.check())
+    assert "version-unfinished" not in kinds(root.check())
+    assert "sidecar-mismatch" in kinds(root.repair())
+
+
+def test_an_old_sidecar_without_earlier_inventories(root: OcflRoot, tmp_path: Path) -> None:
+    """Inventories of earlier versions are only recommended; without them, any other sidecar is an old one."""
+    interrupted(root, tmp_path, is_listed=True)
+    for path in (folder(root) / "v2").glob("inventory.json*"):
+        path.unlink()
+    assert kinds(root.check()) == ["version-unfinished"]
+    assert kinds(root.repair()) == []
+
+
+# --- publishing -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_flags", [True, False])
+def test_nothing_is_published_over_a_version(
+    root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_flags: bool
+) -> None:
+    """A version that another host has published meanwhile is not replaced, but followed by the next one."""
+    if not has_flags:
+        monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
+        monkeypatch.setattr("pressmark.fs.moves.exists", lambda _path: False)  # it appears just after the look
+    other = OcflRoot(root.root, user=root.user, durable=False)
+    real = LocalStorage.add
+    waiting = [True]
+
+    def add(storage: LocalStorage, new: bytes, place: bytes) -> None:
+        if waiting and waiting.pop():
+            staged = Path(os.fsdecode(new)).parent
+            kept = tree(staged)
+            change = lambda: other.update("x", add={"theirs": tmp_path / "in/one"})  # noqa: E731
+            monkeypatch.setattr(LocalStorage, "add", real)
+            # The lock of another host does not hold here.
+            monkeypatch.setattr("pressmark.fs.run_directories.RunDirectory.lock", lambda _directory: Unlocked())
+            interrupt(folder(root), change, is_listed=False)
+            monkeypatch.undo()
+            if not has_flags:
+                monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
+            assert tree(staged) == kept
+        real(storage, new, place)
+
+    monkeypatch.setattr(LocalStorage, "add", add)
+    record = root.update("x", add={"ours": tmp_path / "in/new"})
+    assert record.version == "v4"
+    assert contents(root) == {**FILES, "theirs": b"one", "ours": b"new"}
+    assert kinds(root.check(digests=True)) == []
+
+
+class Unlocked:
+    """A lock that does not hold."""
+
+    def __enter__(self) -> Unlocked:
+        return self
+
+    def __exit__(self, *_error: object) -> None: ...
+
+
+def test_a_storage_adds_and_never_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a rename that never replaces, a directory with files is still refused, whatever a look has found."""
+    storage = LocalStorage(os.fsencode(tmp_path))
+    source(tmp_path / "new", {"f": b"new"})
+    source(tmp_path / "old", {"f": b"old"})
+    monkeypatch.setattr("pressmark.fs.moves._renameat2", lambda: None)
+    for look in (lambda _path: True, lambda _path: False):
+        monkeypatch.setattr("pressmark.fs.moves.exists", look)
+        with pytest.raises(FileExistsError):
+            storage.add(os.fsencode(tmp_path / "new"), b"old")
+        assert (tmp_path / "old/f").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("failing", "call"), [("flush", 1), ("replace", 1), ("flush", 2), ("replace", 2), ("flush", 3)]
+)
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), KeyboardInterrupt()])
+def test_a_step_that_fails(
+    root: OcflRoot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+    call: int,
+    error: BaseException,
+) -> None:
+    """A version whose inventory cannot be replaced is taken back; later, its sidecar is replaced as well."""
+    root.durable = True
+    real = getattr(LocalStorage, failing)
+    calls: list[int] = []
+
+    def fail(storage: LocalStorage, *given: bytes) -> None:
+        calls.append(1)
+        if len(calls) == call:
+            raise error
+        real(storage, *given)
+
+    before = tree(folder(root))
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, failing, fail)
+        with pytest.raises(ObjectError if isinstance(error, OSError) else KeyboardInterrupt):
+            root.update("x", add={"new": tmp_path / "in/new"})
+    assert len(calls) >= call
+    assert (tree(folder(root)) == before) == (call == 1)
+    assert contents(root) == (FILES if call == 1 else {**FILES, "new": b"new"})
+    assert kinds(root.check(digests=True)) == []
+    assert not (Path(root.root) / "extensions").exists()

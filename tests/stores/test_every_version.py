@@ -1,0 +1,92 @@
+"""Changes of an OCFL object, killed or refused at any step, and where two names cannot be exchanged."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from support.effort import stride
+
+from .test_ocfl_peers import validate
+
+pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
+
+STRIDE = str(stride(5))
+
+
+def run(library: str, *command: str, **more: str) -> str:
+    """Run Python with a preloaded library, and return its output."""
+    package = str(Path(pressmark.__file__).parent.parent)
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "LD_PRELOAD": library, "PYTHONPATH": path, **more}
+    done = subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=1200, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
+def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> None:
+    """An object is valid at every step, or has a whole version that a repair or the next change finishes."""
+    script = str(Path(__file__).with_name("every_version.py"))
+    counts = json.loads(run(disk_faults, script, str(tmp_path / "at"), str(tmp_path / "saved"), how, STRIDE))
+    print(how, counts)
+    assert sum(counts.values()) > 20
+    roots = sorted((tmp_path / "saved").iterdir())
+    if importlib.util.find_spec("ocfl") is not None or os.environ.get("PRESSMARK_OCFL_PY"):
+        said = validate(*roots)
+        wrong = [one for one in said if not (one["valid"] and one["good"] == one["objects"] and not one["errors"])]
+        assert (len(said), wrong) == (len(roots), [])
+    rocfl = os.environ.get("PRESSMARK_ROCFL") or shutil.which("rocfl")
+    for root in roots if rocfl else ():
+        done = subprocess.run([str(rocfl), "-r", root, "validate"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+WITHOUT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from every_version import NEW, OLD, UPDATED, build, put, state, update
+from pressmark import migrate, stores
+from pressmark.fs import moves
+
+folder = Path(sys.argv[1])
+given = folder / "in"
+root = build(folder)
+assert not moves.exchange(bytes(folder), bytes(folder / "in")), "the shim has no effect"
+update(root, given)
+assert state(root)["info:abc"] == UPDATED
+root.put("info:abc", given / "new", replace=True)
+assert state(root)["info:abc"] == {"new": NEW}
+assert list(root.get("info:abc").inventory["versions"]) == ["v1", "v2", "v3", "v4", "v5"]
+assert root.check(digests=True).problems == []
+
+pairtree = stores.create("pairtree", folder / "pairtree")
+pairtree.put("info:abc", given / "a")
+plan = migrate.plan(folder / "pairtree", folder / "target", to="ocfl", layout="0003")
+assert migrate.run(plan, threads=True).ok
+pairtree.put("info:abc", given / "new", replace=True)
+assert migrate.run(migrate.catch_up(plan), threads=True).by_status == {"ok": 1}
+target = stores.open(folder / "target")
+assert list(target.get("info:abc").inventory["versions"]) == ["v1", "v2"]
+assert state(target)["info:abc"] == {"new": NEW}
+assert target.check(digests=True).ok
+"""
+
+
+def test_without_renameat2(disk_faults: str, tmp_path: Path) -> None:
+    """Where two names cannot be exchanged, put, update and a migration that catches up add versions as elsewhere."""
+    script = tmp_path / "without.py"
+    script.write_text(WITHOUT)
+    run(disk_faults, str(script), str(tmp_path / "at"), str(Path(__file__).parent), DISK_NO_RENAMEAT2="1")
