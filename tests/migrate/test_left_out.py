@@ -14,8 +14,8 @@ from pressmark import migrate, stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
 from pressmark.migrate.rows import SOURCE_KEPT, Row
-from pressmark.stores.ocfl import root as ocfl
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.writing import version_writer
 
 from .stores_to_migrate import contents, layout_or_none, made, warnings
 
@@ -219,14 +219,14 @@ def test_a_mutable_head_that_comes_while_a_version_is_written(
 ) -> None:
     place = root_of(root, "kept")
     write(tmp_path / "new.txt", b"new")
-    write_version = ocfl.write_version
+    write_staged = version_writer._write
 
     def slow(*arguments: Any, **how: Any) -> Any:
-        written = write_version(*arguments, **how)
+        written = write_staged(*arguments, **how)
         stage(place)
         return written
 
-    monkeypatch.setattr(ocfl, "write_version", slow)
+    monkeypatch.setattr(version_writer, "_write", slow)
     with pytest.raises(ObjectError, match="mutable HEAD"):
         stores.open(root).put("kept", tmp_path / "new.txt", replace=True)
     assert (place / HEAD / "head" / "content" / "r1" / "staged.txt").read_bytes() == b"the only copy"

@@ -40,9 +40,9 @@ def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> 
     """An object is valid at every step, or has a whole version that a repair or the next change finishes."""
     script = str(Path(__file__).with_name("every_version.py"))
     counts = json.loads(run(disk_faults, script, str(tmp_path / "at"), str(tmp_path / "saved"), how, STRIDE))
-    print(how, counts)
     assert sum(counts.values()) > 20
     roots = sorted((tmp_path / "saved").iterdir())
+    print(how, counts, len(roots), "roots")
     if importlib.util.find_spec("ocfl") is not None or os.environ.get("PRESSMARK_OCFL_PY"):
         said = validate(*roots)
         wrong = [one for one in said if not (one["valid"] and one["good"] == one["objects"] and not one["errors"])]

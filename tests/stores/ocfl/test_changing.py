@@ -258,3 +258,56 @@ def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
             thread.join()
     assert failed == []
     assert [one for one in found if one.kind != "inventory-advice"] == []
+
+
+def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
+    """While an object gets 200 versions, checks report nothing, and readers find each version whole."""
+    done = threading.Event()
+    failed: list[BaseException] = []
+    counts = dict.fromkeys(("check", "check with digests", "read", "list"), 0)
+    folder = source(Path(root.root).parent / "numbers", {f"{number}": b"%d" % number for number in range(10)})
+
+    def check(digests: bool) -> None:
+        problems = OcflRoot(root.root).check(digests=digests, threads=1).problems
+        assert [one for one in problems if one.kind != "inventory-advice"] == []
+
+    def read() -> None:
+        found = OcflRoot(root.root).get(IDENTIFIERS[0])
+        files = {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
+        for name in ("one", "two"):
+            with found.open(name) as file:
+                assert file.read() == files[name] == files["one"]
+
+    def listed() -> None:
+        assert [record.problems for record in OcflRoot(root.root).objects(threads=1)] == [(), (), ()]
+
+    work = {"check": lambda: check(False), "check with digests": lambda: check(True), "read": read, "list": listed}
+
+    def repeat(name: str) -> None:
+        try:
+            while not done.is_set():
+                work[name]()
+                counts[name] += 1
+        except BaseException as error:
+            failed.append(error)
+
+    root.update(IDENTIFIERS[0], add=dict.fromkeys(("one", "two"), folder / "0"))
+    threads = [threading.Thread(target=repeat, args=(name,)) for name in work]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(1, 200):
+            new = folder / str(number % 10)
+            root.update(IDENTIFIERS[0], add={"one": new, "two": new}, dedup=number % 3 != 0)
+            if number % 20 == 0:
+                sleep(0.05)
+            if failed:
+                break
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert min(counts.values()) > 2, counts
+    assert root.get(IDENTIFIERS[0]).version == "v201"
+    assert kinds(root.check(digests=True)) == []

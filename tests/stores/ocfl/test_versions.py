@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
+from pressmark.stores.ocfl import root as ocfl_root
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.writing import version_writer
 from pressmark.stores.store import RepairStep
 
 from ..every_version import interrupt
@@ -434,6 +436,40 @@ def test_a_storage_adds_and_never_replaces(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(FileExistsError):
             storage.add(os.fsencode(tmp_path / "new"), b"old")
         assert (tmp_path / "old/f").read_bytes() == b"old"
+
+
+def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Staged files are flushed before they appear, and each change of a directory before the next change."""
+    steps: list[tuple[str, str]] = []
+    root.durable = True
+
+    def watched(name: str, real: Callable[..., Any], index: int) -> Callable[..., Any]:
+        def call(*given: Any, **options: Any) -> Any:
+            path = os.fsdecode(given[index])
+            steps.append((name, "staging" if "pressmark-staging" in path else path))
+            return real(*given, **options)
+
+        return call
+
+    for name, index in {"add": 2, "replace": 2, "flush": 1, "withdraw": 1}.items():
+        monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
+    for module, name in ((version_writer, "flush_tree"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
+        monkeypatch.setattr(module, name, watched(name, getattr(module, name), 0))
+
+    root.update("x", add={"new": tmp_path / "in/new"})
+    assert steps == [
+        ("flush_tree", "staging"),
+        ("add", "x/v3"),
+        ("flush", "x"),
+        ("replace", "x/inventory.json"),
+        ("flush", "x"),
+        ("replace", "x/inventory.json.sha512"),
+        ("flush", "x"),
+        ("remove_tree", "staging"),
+    ]
+    steps.clear()
+    root.delete("x")
+    assert steps == [("withdraw", "x"), ("flush", ""), ("remove_tree", "staging")]
 
 
 @pytest.mark.parametrize(

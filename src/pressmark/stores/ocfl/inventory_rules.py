@@ -30,6 +30,7 @@ __all__ = [
     "history_findings",
     "inventory_errors",
     "inventory_findings",
+    "is_date_time",
     "is_uri",
     "order_finding",
     "path_conflicts",
@@ -268,7 +269,7 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
     created = block.get("created")
     if "created" not in block:
         add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no created"))
-    elif not _is_date_time(created):
+    elif not is_date_time(created):
         what = (
             f"created of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is required"
         )
@@ -296,7 +297,8 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
             add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI"))
 
 
-def _is_date_time(value: Any) -> bool:
+def is_date_time(value: Any) -> bool:
+    """Return whether a value is a date and time of RFC 3339."""
     match = _CREATED.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return False

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
@@ -121,8 +121,10 @@ class OcflRoot(StorageRoot):
             rename), ``collision`` (a path is specified twice, exists already, or would be a file and a directory),
             ``improper`` (the object is not valid), or as for :meth:`put`
         :raises IdentifierError: the identifier has no path in this store
-        :raises StoreError: the layout is unknown
+        :raises StoreError: the layout is unknown, or OCFL does not allow an option
         """
+        if isinstance(remove, (str, bytes)):
+            raise TypeError("remove: expected a list of logical paths, not a string")
         edit = {"add": add or {}, "remove": remove, "rename": rename or {}}
         how = {**self._options(mode, links, threads, created, message, user, fixity), "dedup": dedup}
         name = self._identifier(identifier)
@@ -147,10 +149,16 @@ class OcflRoot(StorageRoot):
     ) -> dict[str, Any]:
         """Return the options of writing an object or a version.
 
-        :raises StoreError: OCFL does not allow the mode
+        :raises StoreError: OCFL does not allow the mode, the date or the user
         """
         if mode == "hardlink":
             raise StoreError(self.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+        self._check_user(user)
+        if created is not None:
+            from pressmark.stores.ocfl.inventory_rules import is_date_time  # not needed without a date
+
+            if not is_date_time(created):
+                raise StoreError(self.root, f"created is {quoted(created)}; specify an RFC 3339 date and time")
         return {
             "provenance": Provenance(created, self.message if message is None else message, user or self.user),
             "fixity": fixity or {},
@@ -171,8 +179,8 @@ class OcflRoot(StorageRoot):
                 return attempt(found)
             except ObjectError as error:
                 cause = error.__cause__
-                # Another run may remove what this one needs; other errors of the disk are not due to another run.
-                if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
+                # Another run may remove a file, or take its name; other errors of the disk are not due to another run.
+                if isinstance(cause, OSError) and not isinstance(cause, (FileNotFoundError, FileExistsError)):
                     raise
                 if error.kind != "exists" and _is_as_found(self._find(identifier, place), found):
                     raise

@@ -109,8 +109,7 @@ class StorageRoot(Store):
             raise StoreError(self.root, f"digest algorithm {quoted(algorithm)} not allowed; use sha512 or sha256")
         if content_paths is not None and not content_paths.name.startswith("0011"):
             raise StoreError(self.root, f"{content_paths.name} does not map content paths; use 0011")
-        if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
-            raise StoreError(self.root, "invalid user; specify a name and optionally an address")
+        self._check_user(user)
         with store_errors(self.root):
             facts = read_root(self.storage)
         self._why_undeclared = _undeclared(facts)
@@ -158,6 +157,14 @@ class StorageRoot(Store):
         with store_errors(os.fspath(root)):
             create_root(encode_path(root), layout, version, description)
         return cls(root, **options)
+
+    def _check_user(self, user: Mapping[str, str] | None) -> None:
+        """Check the user of a version.
+
+        :raises StoreError: OCFL does not allow it
+        """
+        if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
+            raise StoreError(self.root, "invalid user; specify a name and optionally an address")
 
     # --- places -------------------------------------------------------------------------------------------------------
 

@@ -165,7 +165,7 @@ class VersionWriter:
 
     def _fault(self) -> str | None:
         """Return the first error of the declaration and the inventory."""
-        names = {declaration(OBJECT, version)[0] for version in VERSIONS}
+        names = (declaration(OBJECT, version)[0] for version in VERSIONS)
         there = [name for name in names if self._storage.exists(self._path(name))]
         version, problems = read_declaration(self._storage, self._place, OBJECT, there)
         if version is None:
