@@ -1,4 +1,4 @@
-"""Measure Pressmark beside yardsticks and other programs, and check every answer.
+"""Measure Pressmark next to yardsticks and other programs, and check every answer.
 
     python -m benchmarks SUITE [options]
     python -m benchmarks SUITE --help

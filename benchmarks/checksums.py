@@ -1,6 +1,6 @@
 """The expected paths of every case, as checksums of the pure implementation's output: ``checksums.json``.
 
-The pure implementation makes them, so the native one is checked against the readable transcription.
+The native implementation is thus checked against the readable transcription of the specifications.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from benchmarks.timing import Cost, Failed
 
 __all__ = ["Measured", "our_environment", "python", "python_script", "run"]
 
-# Seconds between two looks at the memory: a hundredth of the time that the command has run, within these limits.
+# Seconds between two measurements of memory: a hundredth of the time that the command has run, within these limits.
 _SOONEST, _LATEST = 0.005, 0.25
 
 

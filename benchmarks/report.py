@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).with_name("record")
 class Report:
     """The results of a suite: printed as they come, and kept by :meth:`keep`.
 
-    :ivar failures: wrong answers; any makes the exit status 1
+    :ivar failures: wrong answers; with any, the exit status is 1
     """
 
     def __init__(self, suite: str, arguments: Sequence[str], note: str | None = None) -> None:

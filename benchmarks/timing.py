@@ -11,16 +11,16 @@ __all__ = ["Cost", "Failed", "Times", "take_turns", "timed"]
 
 
 class Failed(Exception):
-    """A subject cannot finish its run: it has no further runs, and the message stands in its place in the table."""
+    """A subject cannot finish its run: it is not run again, and the table contains the message instead."""
 
 
 class Cost(NamedTuple):
     """The cost of one run.
 
-    :ivar seconds: of the operation
-    :ivar whole: seconds of the process that ran it, with its start and its imports
+    :ivar seconds: duration of the operation in seconds
+    :ivar whole: duration of the whole process in seconds, including its start and imports
     :ivar cpu: processor seconds of the process
-    :ivar max_rss: the most memory of the process and its children, in bytes
+    :ivar max_rss: peak memory of the process and its children in bytes
     """
 
     seconds: float
@@ -81,7 +81,7 @@ def take_turns(
 ) -> Times:
     """Run all subjects in turn.
 
-    :param rounds: how many, at least
+    :param rounds: minimum number of rounds
     :param seconds: rounds continue until this time has passed
     :param once: subjects that run in the first round only
     :param warm_up: run each once before the rounds
@@ -93,7 +93,7 @@ def take_turns(
     begin = time.perf_counter()
     number = 0
     while number < rounds or time.perf_counter() - begin < seconds:
-        # The order alternates, so that no subject always finds the same one's data in the cache.
+        # The order alternates, so that no subject always runs after the same other one.
         for name, run in list(subjects.items())[:: -1 if number % 2 else 1]:
             if name in times.failures or (number and name in once):
                 continue

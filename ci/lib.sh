@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder; it is sourced.
+# Shared by the scripts in this folder, which source it.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -16,11 +16,11 @@ find_python() {
             return
         fi
     done
-    fail "CPython 3.11 or newer not found; name one in PYTHON"
+    fail "CPython 3.11 or newer not found; set PYTHON"
 }
 
-# environment NAME EXTRA: a virtual environment build/NAME, its Python in $python, with the packages that building
-# Pressmark and the extra of pyproject.toml need. It is kept until pyproject.toml changes.
+# environment NAME EXTRA: creates a virtual environment build/NAME with the packages for building Pressmark and for an
+# extra of pyproject.toml, and sets $python to its Python. It is kept until pyproject.toml changes.
 environment() {
     local base folder=$root/build/$1
     base=$(find_python)
@@ -37,14 +37,14 @@ print(*project["optional-dependencies"][sys.argv[1]], sep="\n")
 END
     if ! cmp -s "build/$1.wanted" "$folder/requirements.txt"; then
         rm -rf "$folder"
-        "$base" -m venv "$folder" || fail "$base cannot make virtual environments (Debian: install python3-venv)"
+        "$base" -m venv "$folder" || fail "$base cannot create virtual environments (Debian: install python3-venv)"
         "$python" -m pip install --quiet --upgrade pip
         "$python" -m pip install --quiet -r "build/$1.wanted"
         cp "build/$1.wanted" "$folder/requirements.txt"
     fi
 }
 
-# environment_like NAME OTHER: a fresh virtual environment build/NAME that finds the packages of build/OTHER.
+# environment_like NAME OTHER: creates a virtual environment build/NAME that finds the packages of build/OTHER.
 environment_like() {
     local other=$root/build/$2/bin/python packages='import sysconfig; print(sysconfig.get_path("purelib"))'
     rm -rf "build/$1"
@@ -53,7 +53,7 @@ environment_like() {
     "$other" -c "$packages" >"$("$python" -c "$packages")/packages.pth"
 }
 
-# build_wheel SOURCE FOLDER: the wheel of a source tree, in a folder of its own; its name in $wheel.
+# build_wheel SOURCE FOLDER: builds the wheel of a source tree in FOLDER and sets $wheel to its path.
 build_wheel() {
     rm -rf "$2" "$1"/build/lib* "$1"/build/temp* "$1"/build/bdist*
     "$root/build/test/bin/python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$2" "$1" \
@@ -61,12 +61,13 @@ build_wheel() {
     wheel=$(ls "$2"/*.whl)
 }
 
-# install: $wheel into the environment of $python.
+# install: installs $wheel into the environment of $python.
 install() {
     "$root/build/test/bin/python" -m pip --python "$python" install --quiet --force-reinstall --no-deps "$wheel"
 }
 
-# stage NAME: a folder build/NAME with all that tests need but the source tree, so that only an installed package is found.
+# stage NAME: creates a folder build/NAME with everything that tests need except the source tree, so that they import the
+# installed package.
 stage() {
     rm -rf "build/$1"
     mkdir -p "build/$1"
@@ -74,7 +75,7 @@ stage() {
     cd "build/$1"
 }
 
-# Temporary files in memory, where the system has a file system for that: tests flush many files to the disk.
+# Puts temporary files on a file system in memory, if possible: tests flush many files to disk.
 temporary_files() {
     if [ -w /dev/shm ]; then
         TMPDIR=$(mktemp -d /dev/shm/pressmark-test-XXXXXX)

@@ -8,7 +8,9 @@ error.
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +39,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-peers", action="store_true", help="fail if a library to compare with is missing")
+    parser.addoption("--require-all-peers", action="store_true", help="make the OCFL peers, and fail if one is missing")
     parser.addoption("--unpaired", action="store_true", help="only tests that do not run under each implementation")
     parser.addoption("--require-native", action="store_true", help=f"fail if {MISSING}")
     parser.addoption("--long", action="store_true", help="run the long form of the proofs that have one")
@@ -97,6 +100,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if can_run(item)]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the OCFL peers validated, and what Pressmark read of theirs."""
+    counts: Counter[tuple[str, str]] = Counter()
+    disagreements: dict[str, set[str]] = defaultdict(set)
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "ocfl peer":
+                peer, direction, objects, reasons = json.loads(str(value))
+                counts[peer, direction] += objects
+                disagreements[peer] |= set(reasons)
+    if counts:
+        terminalreporter.section("OCFL peers")
+    for peer in sorted({peer for peer, _direction in counts}):
+        validated, read = counts[peer, "ours"], counts[peer, "theirs"]
+        terminalreporter.line(f"{peer}: validated {validated} objects of Pressmark; {read} of its objects were read")
+        for reason in sorted(disagreements[peer]):
+            terminalreporter.line(f"{peer}: {reason}")
 
 
 @pytest.fixture

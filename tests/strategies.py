@@ -1,10 +1,10 @@
 """Hypothesis strategies shared by the suite: identifiers, texts, configurations and near-valid paths.
 
 They follow the specifications and do not import the library. They draw the boundaries of every character class of every
-layout and the characters beside them; lengths are near the limits (100 of 0003, 127 of 0011, 255 of file systems).
+layout and the neighbouring characters; lengths are near the limits (100 of 0003, 127 of 0011, 255 of file systems).
 
     identifiers()           bytes: UTF-8 or not
-    texts()                 str: the same with the surrogates of os.fsdecode, and other lone surrogates
+    texts()                 str: the same with the surrogates of os.fsdecode, and other unpaired surrogates
     configs(layout_name)    valid configurations in camelCase
     paths(layout_name)      bytes: valid or nearly valid paths to map back (default configuration)
 """
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 LETTERS_AND_DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-# the bytes beside the ranges of letters and digits: / 0 9 :   @ A Z [   ` a z {
+# the neighbours of the ranges of letters and digits: / 0 9 :   @ A Z [   ` a z {
 BESIDE_LETTERS_AND_DIGITS = "/:@[`{"
 
 SPECIAL_ASCII = (
@@ -44,7 +44,7 @@ WHITE_SPACE_AND_NEIGHBOURS = (
 # 0011: what the Go code strips on the right, U+2010-20A0, and its neighbours
 STRIPPED_RIGHT_AND_NEIGHBOURS = "\u200f\u2010\u2013\u2019\u2022\u2026\u2032\u2070\u209f\u20a0\u20a1\u20ac"
 
-# letters and digits that a careless class or case mapping takes for ASCII, and two forms of one character
+# letters and digits that a careless class or case mapping treats as ASCII, and two forms of one character
 TREACHEROUS = "\u00e9\u00c9e\u0301\u0130\u0131\u017f\u212a\u00aa\u00b9\u00df\u0660\u0664\uff10\uff21\uff0f\uff0e\u202e"
 
 ASTRAL = "\U0001f350\U0001d7d8\U000e0020"
@@ -60,10 +60,10 @@ WORDS = (
     "^20", "^2a", "^2A", "^5e", "^", "^2", "^zz", "%2e", "%2E", "%25", "%", "%2", "%ff",
     "=u", "=u0", "=u00", "=u003", "=u003a", "=u003A", "=u003D", "=u003Du003A", "=u00zz",
     "=uD83D", "=uDF50", "=u002F", "==u0041",
-    # real beginnings and delimiters
+    # real prefixes and delimiters
     "http://", "info:fedora/", "ark:/13030/", "urn:nbn:", "doi:10.", "edu/", "EDU/", "info:", "mdp.", "a~", "b~",
     "http://vivo.mydomain.edu/individual/", "gh875jh5489", "::", "$$", "aa", "aaa",
-    # names that a store uses itself
+    # names that stores use
     "extensions", "ocfl_layout.json", "0=ocfl_1.1", "pairtree_root", "pairtree_prefix", "fallback", "fallback/", "obj",
 )  # fmt: skip
 
@@ -74,8 +74,8 @@ NOT_UTF8 = (
     b"\xc0\xaf", b"\xc1\xbf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf",  # overlong
     b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xed\xa0\xbd\xed\xbc\x90",  # surrogates, and a pair of them
     b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xf5", b"\xf8\x88\x80\x80\x80", b"\xfe", b"\xff",  # beyond U+10FFFF
-    b"\xc3", b"\xe2", b"\xe2\x82", b"\xf0\x9f", b"\xf0\x9f\x8d",  # cut off
-    b"\xe2\x82\xe2\x82\xac", b"\xf0\x9f\x8d\xc3\xa9", b"\xc3/", b"\xe2\x82:",  # cut off by something valid
+    b"\xc3", b"\xe2", b"\xe2\x82", b"\xf0\x9f", b"\xf0\x9f\x8d",  # truncated
+    b"\xe2\x82\xe2\x82\xac", b"\xf0\x9f\x8d\xc3\xa9", b"\xc3/", b"\xe2\x82:",  # truncated by a valid sequence
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def characters() -> st.SearchStrategy[str]:
 
 
 def runs() -> st.SearchStrategy[str]:
-    """One character many times, to come near the limits of length."""
+    """One character many times, near the limits of length."""
     return st.builds(lambda character, count: character * count, characters(), st.sampled_from(RUN_LENGTHS))
 
 
@@ -102,7 +102,7 @@ def pieces() -> st.SearchStrategy[str]:
 
 
 def clean_texts() -> st.SearchStrategy[str]:
-    """Text without lone surrogates."""
+    """Text without unpaired surrogates."""
     short = st.lists(pieces(), max_size=12).map("".join)
     long = st.builds(lambda before, run, after: before + run + after, short, runs(), short)
     digits = st.text(st.sampled_from("0123456789abcdef"), min_size=1, max_size=40)
@@ -117,7 +117,7 @@ def clean_texts() -> st.SearchStrategy[str]:
 
 
 def identifiers() -> st.SearchStrategy[bytes]:
-    """Identifiers as bytes: mostly UTF-8, sometimes with invalid pieces, sometimes anything."""
+    """Identifiers as bytes: mostly UTF-8, sometimes with invalid pieces, sometimes arbitrary bytes."""
     valid = clean_texts().map(lambda text: text.encode("utf-8"))
     invalid = st.sampled_from(NOT_UTF8)
     mixed = st.lists(st.one_of(valid, invalid), min_size=1, max_size=6).map(b"".join)
@@ -125,13 +125,13 @@ def identifiers() -> st.SearchStrategy[bytes]:
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Identifiers as text: clean, with the surrogates by which os.fsdecode keeps bytes, or with other surrogates.
+    """Identifiers as text: without surrogates, with those of os.fsdecode, or with others.
 
-    U+DC80 to U+DCFF stand for bytes; U+D800, U+DBFF, U+DC00, U+DC7F, U+DD00 and U+DFFF beside them stand for nothing.
+    U+DC80 to U+DCFF represent bytes; U+D800, U+DBFF, U+DC00, U+DC7F, U+DD00 and U+DFFF are invalid.
     """
     as_decoded = identifiers().map(lambda identifier: identifier.decode("utf-8", "surrogateescape"))
     surrogates = st.sampled_from("\ud800\udbff\udc00\udc7f\udc80\udcc3\udca9\udcff\udd00\udfff")
-    # the two surrogates after each other spell e-acute, byte by byte
+    # the two consecutive surrogates are the bytes of e-acute
     with_surrogates = st.lists(st.one_of(pieces(), surrogates, st.just("\udcc3\udca9")), max_size=8).map("".join)
     return st.one_of(clean_texts(), as_decoded, with_surrogates)
 
@@ -151,7 +151,7 @@ HEX_LENGTHS = {
     "sha512/256": 64,
 }
 
-# 0011 asks for an algorithm "supported by OCFL"
+# 0011 requires an algorithm "supported by OCFL"
 OCFL_ALGORITHMS = ("md5", "sha1", "sha256", "sha512", "blake2b-512")
 
 DELIMITERS = (
@@ -267,7 +267,7 @@ def clean_path_configs(draw: st.DrawFn) -> dict[str, object]:
         "numberOfFallbackTuples": draw(st.integers(0, limit // size)),
         "fallbackTupleSize": size,
     }
-    # The numbers of the tuples stay together with their algorithm. Any other key may be absent.
+    # The parameters of tuples are kept with their algorithm. Any other key may be absent.
     together = ("fallbackDigestAlgorithm", "numberOfFallbackTuples", "fallbackTupleSize")
     absent = draw(st.sets(st.sampled_from([key for key in config if key not in together])))
     if draw(st.integers(0, 3)) == 0:
@@ -307,7 +307,7 @@ LAYOUT_NAMES = tuple(CONFIGS)
 
 
 def configs(layout_name: str) -> st.SearchStrategy[dict[str, object]]:
-    """Valid configurations of a layout, in camelCase. Keys may be absent; what is there is consistent."""
+    """Valid configurations of a layout, in camelCase. Keys may be absent; the others are consistent."""
     return CONFIGS[layout_name]()
 
 
@@ -320,7 +320,7 @@ def split_every(text: bytes, size: int) -> bytes:
 
 @st.composite
 def with_one_of(draw: st.DrawFn, tokens: st.SearchStrategy[list], odd: st.SearchStrategy) -> list:
-    """The tokens, and one time in four an odd one among them."""
+    """The tokens; one time in four, an unusual one is inserted."""
     drawn = draw(tokens)
     if draw(st.integers(0, 3)) == 0:
         drawn.insert(draw(st.integers(0, len(drawn))), draw(odd))
@@ -329,7 +329,7 @@ def with_one_of(draw: st.DrawFn, tokens: st.SearchStrategy[list], odd: st.Search
 
 @st.composite
 def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
-    """A path as it is, or with a byte or two removed, doubled, replaced or put in."""
+    """A path, unchanged or with one or two bytes removed, doubled, replaced or inserted."""
     path = draw(whole)
     noise = st.sampled_from(
         [b"/", b"//", b".", b"..", b"^", b"~", b"%", b"=", b"a", b"A", b":", b" ", b"\x00", b"\xff", b"\xc3\xa9"]
@@ -352,7 +352,7 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
 
 
 def pairtree_paths() -> st.SearchStrategy[bytes]:
-    """Cleaned characters in pairs, some of them needlessly or wrongly encoded."""
+    """Cleaned characters in pairs, some of them redundantly or wrongly encoded."""
     plain = st.sampled_from([bytes([byte]) for byte in range(0x21, 0x7F) if bytes([byte]) not in b'"<\\*^>|?/:.'])
     encoded = st.integers(0, 255).map(lambda byte: b"^%02x" % byte)
     odd = st.sampled_from([b"^2A", b"^61", b"^", b"^2", b"^zz", b".", b":", b" ", b'"', b"^2f", b"\xc3\xa9"])
@@ -363,7 +363,7 @@ def pairtree_paths() -> st.SearchStrategy[bytes]:
 
 
 def vitro_paths() -> st.SearchStrategy[bytes]:
-    """Encoded characters in groups of three, with reserved names guarded or not, with prefixes known or not."""
+    """Encoded characters in groups of three; reserved names may be guarded, and prefixes may be unknown."""
     plain = st.sampled_from([bytes([byte]) for byte in range(0x21, 0x7F) if bytes([byte]) not in b'"*<>?^|\\~/:.'])
     outside = [byte for byte in range(256) if byte < 0x21 or byte > 0x7E or byte in b'"*+,<=>?^|\\~']
     encoded = st.sampled_from(outside).map(lambda byte: b"^%02x" % byte)
@@ -411,7 +411,7 @@ def hash_and_id_paths(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def clean_paths(draw: st.DrawFn) -> bytes:
-    """Encoded parts as encodeUTF makes them, and paths that look like those of the fallback function."""
+    """Segments encoded as by encodeUTF, and paths that resemble those of the fallback function."""
     codes = [*range(0x21), 0x7F, 0x85, 0xA0, 0x1680, *range(0x2000, 0x2010), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
     codes += [ord(character) for character in "*?:[]\"<>|(){}&'!;#@"]
     encoded = st.sampled_from(codes).map(lambda code: f"=u{code:04X}")
@@ -444,9 +444,9 @@ REVERSIBLE_LAYOUT_NAMES = tuple(PATHS)
 
 @st.composite
 def paths(draw: st.DrawFn, layout_name: str) -> bytes:
-    """Paths to be mapped back: right for the default configuration, nearly right, or (one in ten) anything at all.
+    """Paths to map back: valid for the default configuration, nearly valid, or (one in ten) arbitrary.
 
-    0011 has an inverse with encodeUTF only: its paths are meant for {"encodeUTF": True}.
+    0011 has an inverse with encodeUTF only: its paths are for {"encodeUTF": True}.
     """
     kind = draw(st.integers(0, 9))
     if kind == 9:

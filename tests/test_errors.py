@@ -1,4 +1,4 @@
-"""Errors: one line each, the item named but cut, the data as attributes, the same after a journey through pickle."""
+"""Errors: one line each, with the shortened item, the data as attributes, and equal after pickling."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def refusals(call: Callable[[Any], Any], items: tuple[Any, ...]) -> list[Pressma
 
 
 def check_line(error: BaseException, longest: int = 300) -> None:
-    """Check that an error's text is one line that a terminal shows as it is, and not a page."""
+    """Assert that the text of an error is one printable line of limited length."""
     text = str(error)
     assert text.splitlines() == [text]
     assert text.isprintable()
@@ -78,7 +78,7 @@ def check_line(error: BaseException, longest: int = 300) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: type(layout).__name__)
 def test_every_refusal_is_one_line(implementation: Implementation, layout: pressmark.Layout) -> None:
-    """Whatever an item holds, its error is one printable line."""
+    """For any item, the error is one printable line."""
     errors = refusals(layout.map_id, BAD_IDENTIFIERS)
     assert errors
     if layout.reversible:
@@ -97,7 +97,7 @@ def test_every_refusal_is_one_line(implementation: Implementation, layout: press
     "character", ["x", "\u00e9", "\n", "\U0001f350", "\udcff", chr(0xD800), "\U000e0001"], ids=ascii
 )
 def test_a_huge_item_is_cut_in_its_error(implementation: Implementation, character: str) -> None:
-    """The error of an item of ten million characters names its head, and is no longer than a line."""
+    """The error of an item of ten million characters quotes its start, and is not longer than a line."""
     for layout in REVERSIBLE_LAYOUTS[: 5 if LONG else 2]:
         huge = character * HUGE
         for call, error in ((layout.map_id, IdentifierError), (layout.unmap_path, PathError)):
@@ -107,8 +107,8 @@ def test_a_huge_item_is_cut_in_its_error(implementation: Implementation, charact
             assert raised.value.item is huge
 
 
-def test_shown_is_one_printable_line() -> None:
-    """An item is quoted as it is where that can be printed, escaped where not, and cut after its head."""
+def test_quoted_is_one_printable_line() -> None:
+    """An item is quoted with unprintable characters escaped, and truncated."""
     assert quoted("a b\u00e9") == "'a b\u00e9'"
     assert quoted(b"\xc3\xa9\xff") == "'é\\udcff'"
     assert quoted("a\nb") == "'a\\nb'"
@@ -117,7 +117,7 @@ def test_shown_is_one_printable_line() -> None:
 
 
 def config_refusals() -> dict[str, Callable[[], Any]]:
-    """Return calls that must be refused, each with something huge or unprintable in its argument."""
+    """Return calls that must be refused, each with a huge or unprintable argument."""
     huge = "x" * 100_000
     return {
         "name": lambda: pressmark.layout(ODD),
@@ -150,7 +150,7 @@ def config_refusals() -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("what", config_refusals())
 def test_every_refused_configuration_is_one_line(what: str) -> None:
-    """Whatever a configuration holds, its refusal is a ``LayoutConfigError`` of one printable line, and not a page."""
+    """For any configuration, the refusal is a ``LayoutConfigError`` of one printable line of limited length."""
     with pytest.raises(LayoutConfigError) as raised:
         config_refusals()[what]()
     check_line(raised.value, 1000)
@@ -165,8 +165,8 @@ def unfit(name: str) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     "name", ["x" * 1_000_000, f"/{ODD}", "ab", "pairtree_x", "", "com1"], ids=lambda name: repr(name[:4])
 )
-def test_an_unfit_callable_is_refused_in_one_line(implementation: Implementation, name: str) -> None:
-    """What a callable policy names wrongly is an error of the identifier, in one line."""
+def test_an_invalid_callable_is_refused_in_one_line(implementation: Implementation, name: str) -> None:
+    """An invalid name from a callable policy is an error of the identifier, in one line."""
     with pytest.raises(IdentifierError) as raised:
         Pairtree(encapsulation=unfit(name)).object_path("abc")
     check_line(raised.value)
@@ -184,14 +184,14 @@ ERRORS = (
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_errors_survive_pickling(error: PressmarkError, protocol: int) -> None:
-    """An error raised in another process arrives with its type, text and data."""
+    """An error raised in another process keeps its type, text and data."""
     for again in (pickle.loads(pickle.dumps(error, protocol)), copy.copy(error), copy.deepcopy(error)):
         assert (type(again), str(again), again.args) == (type(error), str(error), error.args)
         assert vars(again) == vars(error)
 
 
-def test_errors_hold_their_data() -> None:
-    """What an error is about are attributes; its text names the item and its place in the batch."""
+def test_errors_have_their_data() -> None:
+    """The data of an error are attributes; its text contains the item and its index in the batch."""
     error = IdentifierError("id", 7, "why")
     assert (error.identifier, error.index, error.reason, str(error)) == ("id", 7, "why", "identifier 7 'id': why")
     path = PathError(b"p", None, "why")
@@ -202,14 +202,14 @@ def test_errors_hold_their_data() -> None:
 
 
 def test_errors_are_value_errors_and_pressmark_errors() -> None:
-    """Whoever catches ``ValueError`` or ``PressmarkError`` catches every refusal."""
+    """Every refusal is a ``ValueError`` and a ``PressmarkError``."""
     for error in ERRORS:
         assert isinstance(error, ValueError)
         assert isinstance(error, PressmarkError)
 
 
-def test_reasons_say_where(implementation: Implementation) -> None:
-    """Positions in reasons are those of the item as it was given."""
+def test_reasons_have_positions(implementation: Implementation) -> None:
+    """Positions in reasons refer to the given item."""
     cases: tuple[tuple[Callable[[Any], Any], Any, str], ...] = (
         (HashedNTuple().map_id, b"ab\xffc", "byte 0xff at offset 2 is not UTF-8"),
         (NTupleOmitPrefix().map_id, "a:\u00e9", "byte 0xc3 at offset 2 is outside 0x20 to 0x7f"),
@@ -234,7 +234,7 @@ def test_reasons_say_where(implementation: Implementation) -> None:
         assert reason in str(raised.value)
 
 
-def test_loose_splitting_says_where_in_the_path(implementation: Implementation) -> None:
-    """An escape that ``split_path`` cannot read is at an offset of the path given, not of what was cut from it."""
+def test_split_path_reports_the_position_in_the_path(implementation: Implementation) -> None:
+    """An escape that ``split_path`` cannot decode is reported at its offset in the given path, not in a part of it."""
     with pytest.raises(PathError, match=r"'\^' at offset 17 is not followed by two hex digits"):
         Pairtree().split_path("pairtree_root/ab/^z/x")

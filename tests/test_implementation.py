@@ -1,4 +1,4 @@
-"""Which implementation runs, who decides that, and that a broken build is seen."""
+"""The selection of the implementation, and the detection of broken builds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from support.processes import PACKAGE, run_python
 
 SAY = "import pressmark; print(pressmark.implementation)"
 
-# A finder that comes before all others and fails for our extension modules, as an import may fail. For all of them:
-# where none is installed, the first one asked for must be the one that fails.
+# A finder that precedes all others and fails for all extension modules, as an import may fail: if none is installed,
+# the first requested one must fail.
 FAIL = """
 import sys
 class Finder:
@@ -27,7 +27,7 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 """
 OURS = "pressmark._kernels.native."
-# Broken; in want of a module of others; and failing without saying what.
+# Broken; with a missing dependency; and failing without a name.
 BROKEN = FAIL.format(modules=OURS, error="ImportError('undefined symbol: pm_map')")
 FOREIGN = FAIL.format(modules=OURS, error="ModuleNotFoundError(\"No module named 'elsewhere'\", name='elsewhere')")
 NAMELESS = FAIL.format(modules=OURS, error="ModuleNotFoundError('No module named something')")
@@ -41,12 +41,12 @@ def copy_without(folder: Path, *patterns: str) -> Path:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A folder with the package as it is installed where no compiler was."""
+    """A folder with the package as installed without a compiler."""
     return copy_without(tmp_path, "*.so", "*.pyd")
 
 
-def test_the_implementation_is_the_one_asked_for() -> None:
-    """The process under test runs what the environment asks for, and without a wish the best that is there."""
+def test_the_environment_selects_the_implementation() -> None:
+    """The process runs the implementation that the environment selects; by default the best available one."""
     wanted = os.environ.get("PRESSMARK_IMPLEMENTATION", "auto")
     expected = ("pure" if native_is_missing() else "native") if wanted == "auto" else wanted
     assert pressmark.implementation == expected
@@ -54,7 +54,7 @@ def test_the_implementation_is_the_one_asked_for() -> None:
 
 
 def test_native_is_native_and_pure_is_pure(implementation: Implementation) -> None:
-    """``[native]`` tests run compiled code, ``[pure]`` tests Python, each with a kernel of its own for one layout."""
+    """``[native]`` tests run compiled code, ``[pure]`` tests run Python, with separate kernels for one layout."""
     layout = pressmark.Pairtree()
     assert layout.map_id("abc") == "ab/c"
     kernel = layout._mapping().kernel
@@ -68,8 +68,8 @@ def test_native_is_native_and_pure_is_pure(implementation: Implementation) -> No
     assert (implementation.kernels.LEVEL == "none") == (implementation == PURE)
 
 
-def test_a_layout_changes_over_with_the_implementation(pair: tuple[Implementation, Implementation]) -> None:
-    """The switch that the tests use works: one layout runs under either, at once."""
+def test_a_layout_runs_under_either_implementation(pair: tuple[Implementation, Implementation]) -> None:
+    """The tests can switch implementations: one layout runs under either, immediately."""
     layout = pressmark.FlatDirect()
     for implementation in (*pair, *pair):
         with use(implementation):
@@ -87,16 +87,16 @@ def test_pure_is_chosen_by_name() -> None:
 
 
 def test_native_is_chosen_by_name(pair: tuple[Implementation, Implementation]) -> None:
-    """``PRESSMARK_IMPLEMENTATION=native`` and an environment without a wish give the extension that is there."""
-    for wish in ("native", "auto", None):
-        run = run_python(SAY, implementation=wish)
+    """``PRESSMARK_IMPLEMENTATION=native``, and the default, select the installed extension."""
+    for value in ("native", "auto", None):
+        run = run_python(SAY, implementation=value)
         assert (run.stdout, run.stderr) == ("native\n", "")
 
 
 def test_auto_falls_back_only_where_the_extension_is_missing(bare: Path) -> None:
-    """Without a wish, an extension that is not installed means pure, without a word."""
-    for wish in ("auto", None, "pure"):
-        run = run_python(SAY, implementation=wish, folder=bare)
+    """By default, without an installed extension, the pure implementation runs without a message."""
+    for value in ("auto", None, "pure"):
+        run = run_python(SAY, implementation=value, folder=bare)
         assert (run.stdout, run.stderr) == ("pure\n", "")
 
 
@@ -108,10 +108,10 @@ def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_paths"])
-def test_an_incomplete_extension_is_seen(
+def test_an_incomplete_extension_is_an_error(
     pair: tuple[Implementation, Implementation], tmp_path: Path, name: str
 ) -> None:
-    """One compiled module that is missing beside the others is a broken build, not a pure one."""
+    """If one of the compiled modules is missing, the build is broken, not pure."""
     folder = copy_without(tmp_path, f"{name}.*.so", f"{name}.*.pyd")
     run = run_python(SAY, folder=folder)
     assert run.returncode == 1
@@ -123,21 +123,21 @@ def test_an_incomplete_extension_is_seen(
     [(BROKEN, "undefined symbol: pm_map"), (FOREIGN, "No module named 'elsewhere'"), (NAMELESS, "something")],
     ids=["broken", "foreign", "nameless"],
 )
-@pytest.mark.parametrize("wish", ["auto", "native", None])
-def test_a_broken_extension_is_seen(failure: str, message: str, wish: str | None) -> None:
-    """An extension that is there and fails to load is an error, never a silent fall to the slow implementation."""
-    run = run_python(failure + SAY, implementation=wish)
+@pytest.mark.parametrize("value", ["auto", "native", None])
+def test_a_broken_extension_is_an_error(failure: str, message: str, value: str | None) -> None:
+    """An installed extension that fails to load is an error; the pure implementation is not selected silently."""
+    run = run_python(failure + SAY, implementation=value)
     assert run.returncode == 1
     assert run.stdout == ""
     assert message in run.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("wish", ["nonsense", "", "NATIVE", "c"])
-def test_an_unknown_wish_is_refused(wish: str) -> None:
-    """A wish that is none of the three is an error that lists them."""
-    run = run_python(SAY, implementation=wish)
+@pytest.mark.parametrize("value", ["nonsense", "", "NATIVE", "c"])
+def test_an_unknown_value_is_refused(value: str) -> None:
+    """An unknown value is an error that lists the three known ones."""
+    run = run_python(SAY, implementation=value)
     assert run.returncode == 1
-    line = f"pressmark.errors.PressmarkError: PRESSMARK_IMPLEMENTATION={wish}: expected auto, native or pure"
+    line = f"pressmark.errors.PressmarkError: PRESSMARK_IMPLEMENTATION={value}: expected auto, native or pure"
     assert run.stderr.splitlines()[-1] == line
 
 

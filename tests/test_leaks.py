@@ -1,4 +1,4 @@
-"""Long use of the native kernels, with failures among it, neither grows the process nor hangs its threads."""
+"""Long use of the native kernels, including failures, neither leaks memory nor blocks threads."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ print(used() - before)
 
 @pytest.mark.parametrize("rounds", [100])
 def test_memory_does_not_grow(pair: tuple[Implementation, Implementation], rounds: int) -> None:
-    """A hundred rounds of every native kernel leave the peak where a hundred rounds before had put it.
+    """A hundred rounds of every native kernel do not exceed the peak memory of the hundred rounds before.
 
-    One leaked column a call would be tens of megabytes: 4 MiB leaves room for what allocators do.
+    One leaked column per call would be tens of megabytes; 4 MiB leaves room for allocators.
     """
     configs = [{"extensionName": name, **config} for name, config in CONFIGURATIONS.values()]
     script = SCRIPT.format(implementation="native", rounds=rounds, configs=configs)
@@ -89,6 +89,6 @@ print("ok", threading.active_count())
 
 
 def test_threads_end(implementation: Implementation) -> None:
-    """Many threads through one layout, each with threads of its own, end with one answer and leave none behind."""
+    """Many threads that use one layout, each with its own threads, get the same result and leave no thread behind."""
     run = run_python(THREADS, implementation=str(implementation), timeout=60)
     assert (run.stdout, run.stderr) == ("ok 1\n", "")

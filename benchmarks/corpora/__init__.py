@@ -1,7 +1,7 @@
-"""Identifiers to measure with: any number, of every shape that preservation stores hold.
+"""Identifiers for measurements: any number, of every shape found in preservation stores.
 
-The made corpora are drawn by ``shapes.py`` from a fixed seed and are the same on every machine. The real ones
-(``...-real``) are read from the directory that ``PRESSMARK_CORPORA`` names, where it has their file. Nothing is written
+``shapes.py`` generates corpora from a fixed seed, the same on every machine. Real corpora (``...-real``) are read from
+the directory in ``PRESSMARK_CORPORA``, if it contains their files. Nothing is written
 to disk; the last few corpora stay in memory.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["HOSTILE_SHARE", "NAMES", "ORDERS", "Corpus", "available", "load", "r
 ORDERS = ("sorted", "shuffled")
 HOSTILE_SHARE = 0.01
 _SEED = "2008-11-25"  # any fixed text; this is the date of the Pairtree draft
-# Further identifiers are these with a counter appended, where the shape allows it: ten million take seconds to make.
+# Further identifiers are these with a counter appended, if the shape allows it: ten million take seconds to generate.
 _DISTINCT = 100_000
 
 
@@ -71,13 +71,13 @@ def _folder_file(name: str) -> Path | None:
 
 
 def available(name: str) -> bool:
-    """Return whether the corpus can be loaded: a made one always, a real one where its file exists."""
+    """Return whether the corpus can be loaded: a generated one always, a real one if its file exists."""
     file = _SOURCES[name].file
     return file is None or _folder_file(file) is not None
 
 
 def real_or_made(shape: str) -> str:
-    """Return the name of the real corpus of ``shape`` if it is available, else of the made one."""
+    """Return the name of the real corpus of ``shape`` if it is available, otherwise of the generated one."""
     return f"{shape}-real" if available(f"{shape}-real") else shape
 
 
@@ -86,7 +86,7 @@ def load(name: str, count: int, order: str = "sorted", hostile_share: float = 0.
     """Return ``count`` identifiers.
 
     :param order: ``"sorted"`` by code points, ``"shuffled"``, or ``"drawn"``: in the order of drawing
-    :param hostile_share: the share to replace by hostile ones, at random places
+    :param hostile_share: the share to replace with hostile identifiers, at random positions
     """
     source = _SOURCES[name]
     if source.make is None:
@@ -107,7 +107,7 @@ def load(name: str, count: int, order: str = "sorted", hostile_share: float = 0.
     if order == "sorted":
         ids.sort()
     elif order == "shuffled":
-        # By drawn keys: Python does not promise that random.shuffle stays the same.
+        # Sorted by random keys: Python does not promise that random.shuffle stays the same.
         ids = [identifier for _, identifier in sorted([(draw.random(), identifier) for identifier in ids])]
     return Corpus(name, ids, f"{origin}, {order}", source.delimiter)
 

@@ -1,7 +1,7 @@
 """List the corpora, or print one.
 
 python -m benchmarks.corpora                 names, lengths in bytes and an example
-python -m benchmarks.corpora NAME COUNT      identifiers, one a line
+python -m benchmarks.corpora NAME COUNT      identifiers, one per line
 """
 
 from __future__ import annotations

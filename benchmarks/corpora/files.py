@@ -1,4 +1,4 @@
-"""Files and bags to measure with, made from a fixed seed without any of the measured tools."""
+"""Files and bags for measurements, generated from a fixed seed without any of the measured tools."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ LISTS = {shape.name: shape for shape in (Shape("listed", 300_000, 16), Shape("mi
 
 
 def files_of(shape: Shape, folder: Path) -> Path:
-    """Return a directory with the files of a shape, made if it does not exist."""
+    """Return a directory with the files of a shape; create it if it does not exist."""
     made = folder / "files" / shape.folder
     if not made.exists():
         unfinished = made.with_name(made.name + ".unfinished")
@@ -83,7 +83,7 @@ def files_of(shape: Shape, folder: Path) -> Path:
 
 
 def write_files(folder: Path, sizes: Iterable[int]) -> None:
-    """Write files of these sizes, each with other bytes."""
+    """Write files of these sizes, each with different bytes."""
     block = random.Random(7).randbytes(4 * MIB)
     for number, size in enumerate(sizes):
         path = folder / f"{number // _FILES_PER_DIRECTORY:04}" / f"{number:07}"
@@ -100,7 +100,7 @@ def paths_of(folder: Path) -> list[str]:
 
 
 def warm(folder: Path) -> None:
-    """Flush what was written, and read all files below ``folder`` into the page cache."""
+    """Flush all writes to disk, and read all files below ``folder`` into the page cache."""
     os.sync()
     for path in paths_of(folder):
         with open(path, "rb", buffering=0) as file:
@@ -109,7 +109,7 @@ def warm(folder: Path) -> None:
 
 
 def bag_of(shape: Shape, algorithm: str, folder: Path) -> Path:
-    """Return a bag of the files of a shape, made if it does not exist; its files are hard links."""
+    """Return a bag of the files of a shape; create it with hard links if it does not exist."""
     bag = folder / f"{shape.folder}-{algorithm}"
     if not (bag / "bagit.txt").exists():
         shutil.rmtree(bag, ignore_errors=True)
@@ -124,7 +124,7 @@ def bag_of(shape: Shape, algorithm: str, folder: Path) -> Path:
 
 
 def long_manifest(shape: Shape, algorithm: str, folder: Path) -> Path:
-    """Return a bag with a long manifest and no payload files, made if it does not exist."""
+    """Return a bag with a long manifest and no payload files; create it if it does not exist."""
     bag = folder / f"{shape.count}-lines-{algorithm}"
     if not (bag / "bagit.txt").exists():
         shutil.rmtree(bag, ignore_errors=True)
@@ -156,14 +156,14 @@ def verify_made(bag: Path, algorithm: str, wanted: Path) -> None:
     def lines(of: Path) -> list[list[bytes]]:
         return sorted(line.split(None, 1) for line in (of / name).read_bytes().splitlines())
 
-    assert (bag / "bagit.txt").exists(), f"{bag}: no bag was made"
+    assert (bag / "bagit.txt").exists(), f"{bag}: no bag was created"
     assert lines(bag) == lines(wanted), f"{bag}: wrong digests"
     count = len(paths_of(bag / "data"))
     assert count == len(lines(wanted)), f"{bag}: {count} files"
 
 
 def unmade(bag: Path) -> None:
-    """Turn a bag into the directory that it was made of; nothing is copied."""
+    """Turn a bag back into its source directory, without copying."""
     payload = bag.with_name(bag.name + ".payload")
     (bag / "data").rename(payload)
     shutil.rmtree(bag)

@@ -12,7 +12,7 @@ __all__ = ["identifiers", "make"]
 
 
 def identifiers(count: int) -> list[str]:
-    """Return different identifiers, sorted: real ones as far as they reach, then made ones."""
+    """Return different identifiers, sorted: the real ones, then generated ones if more are needed."""
     folder = os.environ.get("PRESSMARK_CORPORA")
     found: set[str] = set()
     if corpora.available("hathitrust-real") and folder:

@@ -1,1 +1,1 @@
-"""The programs to compare with: their environments, how to run them, and why their paths may differ."""
+"""The other programs: their environments, their commands, and the known differences of their paths."""

@@ -1,4 +1,4 @@
-"""The tools that make and check bags: their operations and their commands."""
+"""The tools that create and check bags: their operations and commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tool(NamedTuple):
     """A tool with a number of workers.
 
     :ivar workers: threads or processes
-    :ivar make: makes its environment and returns its command; raises ``Unavailable``
+    :ivar make: creates its environment and returns its command; raises ``Unavailable``
     """
 
     name: str
@@ -70,10 +70,7 @@ def _python(tool: Tool) -> Command:
 
 
 def _bagr(_tool: Tool) -> Command:
-    program = BUILD / "bagr" / "bin" / "bagr"
-    # With the dependencies of its lock file.
-    where = ("--root", BUILD / "bagr", "--target-dir", BUILD / "bagr" / "target")
-    environments.run("cargo", "install", "--quiet", "--locked", "bagr", "--version", f"={BAGR}", *where)
+    program = environments.cargo_install("bagr", BAGR)
 
     def command(call: Call) -> Sequence[str]:
         places = [str(call.bag)] + ([] if call.destination is None else [str(call.destination)])

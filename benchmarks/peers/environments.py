@@ -13,7 +13,7 @@ import pressmark
 
 __all__ = [
     *("Command", "Unavailable"),
-    *("cargo", "go", "interpreter", "maven", "ours", "python", "run", "with_pressmark"),
+    *("cargo", "cargo_install", "go", "interpreter", "java", "maven", "ours", "python", "run", "with_pressmark"),
 ]
 
 HERE = Path(__file__).resolve().parent
@@ -27,13 +27,13 @@ Command = Callable[[Path], Sequence[str]]
 
 
 class Unavailable(Exception):
-    """An environment cannot be made; the message is one line."""
+    """An environment cannot be created; the message is one line."""
 
 
 def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> None:
     """Run a build step.
 
-    :raises Unavailable: with its last line of output
+    :raises Unavailable: the step failed; the message is its last line of output
     """
     if shutil.which(str(command[0])) is None:
         raise Unavailable(f"{command[0]} is not installed")
@@ -70,7 +70,7 @@ def ours(peer: str) -> Command:
 
 
 def interpreter(peer: str) -> Path:
-    """Make a virtual environment from ``python/<peer>.txt`` and return its Python."""
+    """Create a virtual environment from ``python/<peer>.txt`` and return its Python."""
     folder = BUILD / peer
     found = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     requirements = HERE / "python" / f"{peer}.txt"
@@ -84,7 +84,7 @@ def interpreter(peer: str) -> Path:
 
 
 def python(peer: str) -> Command:
-    """Make a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
+    """Create a virtual environment with the peer of ``python/<peer>.txt``, if that file exists."""
     used = str(interpreter(peer)) if (HERE / "python" / f"{peer}.txt").exists() else sys.executable
     return lambda config: (used, str(HERE / "python" / "runner.py"), peer, str(config))
 
@@ -96,17 +96,30 @@ def cargo(peer: str) -> Command:
     return lambda config: (str(target / "release" / "pressmark-peer-rocfl"), str(config))
 
 
-def go(peer: str) -> Command:
-    """Build a Go runner from its module files."""
-    runner = BUILD / peer / "runner"
-    runner.parent.mkdir(parents=True, exist_ok=True)
-    run("go", "build", "-mod=readonly", "-o", runner, ".", cwd=HERE / peer)
-    return lambda config: (str(runner), str(config))
+def cargo_install(crate: str, version: str, *options: str) -> Path:
+    """Install a program with the dependencies of its lock file, and return it."""
+    folder = BUILD / crate
+    where = ("--root", folder, "--target-dir", folder / "target")
+    run("cargo", "install", "--quiet", "--locked", crate, "--version", f"={version}", *options, *where)
+    return folder / "bin" / crate
+
+
+def go(peer: str, package: str = ".", name: str = "runner") -> Command:
+    """Build a Go program from a package of the peer's module."""
+    program = BUILD / peer / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    run("go", "build", "-mod=readonly", "-o", program, package, cwd=HERE / peer)
+    return lambda config: (str(program), str(config))
 
 
 def maven(peer: str) -> Command:
-    """Compile a Java runner and fetch its libraries."""
+    """Compile the Java programs of a peer and fetch its libraries."""
     folder = BUILD / peer
     run("mvn", "--quiet", "--batch-mode", "--file", HERE / peer / "pom.xml", f"-Dpeer.directory={folder}", "compile")
-    path = os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*")))
-    return lambda config: ("java", "-cp", path, "Runner", str(config))
+    return lambda config: (*java(peer, "Runner"), str(config))
+
+
+def java(peer: str, program: str) -> tuple[str, ...]:
+    """Return the command of a Java program of a peer."""
+    folder = BUILD / peer
+    return ("java", "-cp", os.pathsep.join((str(folder / "classes"), str(folder / "lib" / "*"))), program)

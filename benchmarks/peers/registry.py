@@ -1,4 +1,4 @@
-"""The peers, their pinned versions, and the layouts that each knows."""
+"""The peers, their pinned versions, and the layouts that each supports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Peer(NamedTuple):
     subjects: tuple[str, ...]
     environment: Callable[[str], Command]
     slashes_around: bool = False
-    """Its paths may begin or end with a slash, which does not count as a difference."""
+    """Whether its paths may begin or end with a slash, which does not count as a difference."""
     ours: bool = False
 
     @property

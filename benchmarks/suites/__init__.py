@@ -1,1 +1,1 @@
-"""The suites, a module each: ``COUNT``, ``RUNS``, ``add_options(parser)`` and ``run(options, report)``."""
+"""The suites, one module each, with ``COUNT``, ``RUNS``, ``add_options(parser)`` and ``run(options, report)``."""

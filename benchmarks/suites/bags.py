@@ -1,4 +1,4 @@
-"""Create, validate and open bags, beside the tools that people use: time and memory.
+"""Create, validate and open bags, compared with other tools: time and memory.
 
 Each run of each tool is a process of its own, Pressmark with two threads, ``bagit`` with one process and with two. All
 use the same files in turn, which are in the page cache. "s" is the operation alone, after the imports; "whole s" is the
@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="measure the targets only")
     parser.add_argument("--operation", action="append", choices=OPERATIONS)
     parser.add_argument("--shape", action="append", choices=[*USUAL, *LISTS])
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="tools to run, beside Pressmark")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="tools to run, besides Pressmark")
     parser.add_argument("--scale", type=float, default=1.0, help="a share of the files, for a trial run")
     parser.add_argument("--patience", type=float, default=0, help="seconds for others to open the longest manifest")
 
@@ -100,7 +100,7 @@ class Cell(NamedTuple):
 class Bench:
     """The available tools.
 
-    :ivar missing: why the others are not available
+    :ivar missing: the reasons why other tools are not available
     """
 
     def __init__(self, folder: Path, tools: list[Tool], runs: int, patience: float) -> None:
@@ -146,7 +146,7 @@ class Bench:
         return read
 
     def _create(self, tool: Tool, command: Command, call: Call, shape: Shape) -> Cost:
-        """Make a bag, check it, and remove it; its files stay in the page cache."""
+        """Create a bag, check it, and remove it; its files stay in the page cache."""
         made, source = self._folder / "made", self._folder / "source" / shape.folder
         in_place = call.operation == "create"
         shutil.rmtree(made, ignore_errors=True)

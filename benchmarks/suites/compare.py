@@ -1,7 +1,7 @@
-"""Compare five layouts on millions of identifiers, beside a DuckDB query that only groups and counts.
+"""Compare five layouts on millions of identifiers, next to a DuckDB query that only groups and counts.
 
-The identifiers have the shapes of HathiTrust's, and some occur twice. The comparison reads them from a file of lines.
-DuckDB reads the paths of each layout from Parquet files made before, and answers one question of the twenty: how many
+The identifiers have the shapes of HathiTrust identifiers, and some occur twice. The comparison reads them from a file
+of lines. DuckDB reads the paths of each layout from Parquet files and answers one question of twenty: how many
 identifiers share their path. Each has a process of its own; the answers must be the same. The identifiers stay in the
 folder (build/compare).
 """
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, report: Report) -> dict[str, Any]:
 
 
 def write_identifiers(file: Path, count: int) -> None:
-    """Write the identifiers, one a line, unless the file exists."""
+    """Write the identifiers, one per line, unless the file exists."""
     if file.exists():
         return
     draw = random.Random(3)

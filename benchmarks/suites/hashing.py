@@ -61,7 +61,7 @@ NEVER_SLOWER, NEVER_SLOWER_NARROW = 0.9, 0.95
 
 
 class Line(NamedTuple):
-    """The wanted ratio of one cell; ``level`` is the vector level that it holds for, or that is forced."""
+    """The target ratio of one cell; ``level`` is the vector level that it applies to, or that is forced."""
 
     shape: str
     algorithms: str

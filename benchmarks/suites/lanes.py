@@ -1,4 +1,4 @@
-"""Measure the vector lanes alone: short messages a second, and GB/s on long ones, beside hashlib on one core."""
+"""Measure the vector lanes alone: short messages per second, and GB/s on long ones, next to hashlib on one core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, build, pa
 
 COUNT, RUNS = 100_000, 7
 SHORT = 26  # bytes: an identifier of the large corpora, such as uc1.ark:/13960/t0000a00a
-LONG = 256 << 10  # bytes a lane
+LONG = 256 << 10  # bytes per lane
 TURNS = 8
 
 
@@ -57,12 +57,12 @@ def run(options: argparse.Namespace, report: Report) -> None:
 
 
 def best(action: Callable[[], Any], runs: int) -> float:
-    """Return the seconds of the quickest run."""
+    """Return the seconds of the fastest run."""
     return take_turns({"lanes": timed(action)}, runs).best("lanes").seconds
 
 
 def column_rate(library: Any, level: int, algorithm: int, messages: Sequence[bytes], runs: int) -> float:
-    """Return million messages a second."""
+    """Return the rate in millions of messages per second."""
     data, offsets = packed(messages)
     size = library.pm_digest_size(algorithm)
     out = ctypes.create_string_buffer(size * len(messages))
@@ -75,7 +75,7 @@ def column_rate(library: Any, level: int, algorithm: int, messages: Sequence[byt
 
 
 def bank_rate(library: Any, level: int, algorithm: int, runs: int) -> float:
-    """Return GB/s on long messages, one a lane."""
+    """Return the rate in GB/s on long messages, one per lane."""
     bank = Bank(library, level, algorithm)
     pieces = [os.urandom(LONG) for _ in range(bank.lanes)]
     pointers, lengths = Pointers(*pieces), Lengths(*map(len, pieces))

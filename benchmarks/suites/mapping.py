@@ -33,7 +33,7 @@ THREAD_FACTOR = 10  # times --count, where two threads are compared with one
 
 
 class Row(NamedTuple):
-    """A subject, its yardstick, and the wanted ratio on a machine with AVX-512."""
+    """A subject, its yardstick, and the target ratio on a machine with AVX-512."""
 
     case: str
     kind: str
@@ -59,7 +59,7 @@ ROWS = (
     *(Row(f"0003-{digest}", kind, digest) for digest in ("md5", "sha512") for kind in ("list", "arrow")),
     *(Row(case, kind, "sha256") for case in ("0004", "0012") for kind in ("list", "arrow")),
 )
-# Identifiers a second: twice the rate of a straightforward Python loop.
+# Identifiers per second: twice the rate of a straightforward Python loop.
 PURE_PAIRTREE_RATE = 400_000
 
 
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, report: Report) -> None:
 
 
 def check(report: Report, size: int, runs: int) -> None:
-    """Compare the paths of everything; with ``runs``, print the times."""
+    """Compare the paths of all cases and inputs; with ``runs``, print the times."""
     if size == checksums.COUNT:
         for key in checksums.stale():
             report.fail(f"checksums.json: {key} is stale")
@@ -134,17 +134,17 @@ def ratios(report: Report, options: argparse.Namespace) -> None:
     report.print("One thread.", "")
     heads = ("subject", "ns/id", "M ids/s", "yardstick ns/id", "ratio", "median", " yardstick", " wanted")
     report.table(heads, list(layout_rows(corpus, options.runs)))
-    report.print("The bytes of the Arrow output (paths and offsets) beside copies of as many bytes:", "")
+    report.print("The Arrow output (paths and offsets) compared with copies of as many bytes:", "")
     heads = ("subject", "MB out", "GB/s", "copy GB/s", "share", "median", " yardstick", " wanted")
     report.table(heads, list(memory_rows(corpus, options.runs)))
-    report.print("Two threads beside one:", "")
+    report.print("Two threads compared with one:", "")
     corpus = corpora.load(corpus.name, options.count * THREAD_FACTOR, "drawn")
     heads = ("subject", "ids", "one: M ids/s", "two: M ids/s", "gain", "median", " wanted")
     report.table(heads, list(thread_rows(corpus, options.runs)))
 
 
 def beside(subject: Callable[[], Any], yardstick: Callable[[], Any], runs: int) -> Times:
-    """Time both in turn."""
+    """Time the subject and the yardstick in turn."""
     subjects = {"subject": timed(subject), "yardstick": timed(yardstick)}
     return take_turns(subjects, runs, SECONDS if runs > 1 else 0, warm_up=True)
 
@@ -182,7 +182,7 @@ def layout_rows(corpus: corpora.Corpus, runs: int) -> Iterator[tuple[str, ...]]:
 
 
 def memory_rows(corpus: corpora.Corpus, runs: int) -> Iterator[tuple[str, ...]]:
-    """Measure the bytes a second of the Arrow output beside copies of the same size."""
+    """Measure the bytes per second of the Arrow output and of copies of the same size."""
     kind = INPUTS["arrow"]
     column = kind.prepare(corpus.ids)
     for name in ("pairtree", "0003-sha256"):

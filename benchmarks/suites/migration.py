@@ -1,7 +1,7 @@
-"""Migrate a Pairtree into an OCFL root, and that root to another layout, beside cp -r and sha512sum.
+"""Migrate a Pairtree into an OCFL root, and that root to another layout, next to cp -r and sha512sum.
 
-Makes a Pairtree of --count objects of two small files, from HathiTrust's identifiers where PRESSMARK_CORPORA has them.
-Each round has, in turn and after earlier writes are on the disk:
+Creates a Pairtree of --count objects of two small files, from HathiTrust identifiers if PRESSMARK_CORPORA has them.
+Each round runs, in turn and after earlier writes are on the disk:
 
 - ``cp -r`` of the tree and ``sha512sum`` of the copy: common practice, without a layout or a check;
 - the migration into an OCFL root of layout 0003;

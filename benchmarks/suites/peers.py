@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
 
 
 def mix() -> list[str]:
-    """Return identifiers of every made shape, a quarter hostile, all UTF-8 because some peers need it."""
+    """Return identifiers of every generated shape, a quarter hostile, all UTF-8 because some peers require it."""
     ids: list[str] = []
     for name in corpora.NAMES:
         if not name.endswith("-real"):
@@ -73,7 +73,7 @@ def mapped(command: environments.Command, subject: Subject, delimiter: str, ids:
 def compare(
     peer: Peer, subject: Subject, delimiter: str, ids: list[str], ours: list[str], theirs: list[str]
 ) -> Comparison:
-    """Compare a peer's paths with ours."""
+    """Compare the paths of a peer with those of Pressmark."""
     reasons: Counter[str] = Counter()
     unexplained = []
     for identifier, our, their in zip(ids, ours, theirs, strict=True):
@@ -154,7 +154,7 @@ class Run:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="peers to run, beside Pressmark")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="peers to run, besides Pressmark")
     parser.add_argument("--python-only", action="store_true", help="only the peers of PyPI")
 
 
@@ -168,7 +168,7 @@ def run(options: argparse.Namespace, report: Report) -> None:
     run_of_all = Run(options.count, options.runs, peers, report)
     report.print(
         f"Time: {len(run_of_all.speed.ids):,} identifiers, {run_of_all.speed.origin}; prefixes end with '.'.",
-        f"Mix: {len(run_of_all.mix):,} different identifiers of all made shapes, about a quarter hostile; prefixes end"
+        f"Mix: {len(run_of_all.mix):,} identifiers of all generated shapes, about a quarter hostile; prefixes end"
         " with ':'.",
         "The time is that of the mapping loop, one thread, best round. An identifier that only one side refuses counts",
         "as a difference.",

@@ -1,4 +1,4 @@
-"""Hash and verify a million small files: memory, and files a second.
+"""Hash and verify a million small files: memory, and files per second.
 
 The files have 1 to 2 KiB and stay in the folder (build/million) for the next run: 4 GB of disk and a million inodes.
 Each command has a process of its own. The first one also brings the files into the page cache, as far as they fit.

@@ -1,6 +1,6 @@
-"""Walk a Pairtree beside ``pairtree``, ``pypairtree`` and ``find``.
+"""Walk a Pairtree, next to ``pairtree``, ``pypairtree`` and ``find``.
 
-Makes a Pairtree of --count properly encapsulated objects of two small files, from HathiTrust's identifiers where
+Creates a Pairtree of --count properly encapsulated objects of two small files, from HathiTrust identifiers if
 PRESSMARK_CORPORA has them, and lists it: with Pressmark on one thread and on all cores, with the Python libraries (each
 in an environment of its own in build/peers), and with ``find -type f``, which lists files and not objects. Each run has
 a process of its own, whose start counts for find only. The identifiers must be those of the tree.

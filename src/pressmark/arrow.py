@@ -135,7 +135,7 @@ def _words(form: str, dictionary: str | None = None) -> str:
 
 
 class _Selection(NamedTuple):
-    """The place of the strings in an array: see ``Array.take`` of the kernels."""
+    """The position of the strings in an array: see ``Array.take`` of the kernels."""
 
     children: int
     child: int
@@ -442,9 +442,9 @@ class StringColumn:
     __slots__ = ("_chunks", "_count", "_kernels", "_null_count", "_threads")
 
     def __init__(self, kernels: ModuleType, chunks: Iterable[Any], threads: int = 1) -> None:
-        """Create a column of chunks of ``kernels``; layouts do that.
+        """Create a column of chunks of ``kernels``; called by layouts.
 
-        :param threads: at most, to concatenate the chunks
+        :param threads: maximum number of threads for concatenating the chunks
         """
         self._kernels = kernels
         self._chunks = tuple(chunks)
@@ -552,7 +552,7 @@ class StringColumn:
 class PackedColumn:
     """A block of strings and nulls in one buffer, in the form of the kernels.
 
-    :ivar kernels: whose block it is
+    :ivar kernels: the implementation that created ``batch``
     :ivar batch: the items; nulls are empty
     :ivar nulls: the ascending indices of nulls
     """
@@ -568,7 +568,7 @@ class PackedColumn:
         return len(self.batch)
 
     def __getitem__(self, index: int) -> bytes:
-        """Return the octets of one item, which is within."""
+        """Return one item; ``index`` must be in range."""
         item: bytes = self.batch[index]
         return item
 
@@ -587,7 +587,7 @@ def packed_columns(
     :param items: the largest number of items in a block
     :param octets: the largest size of a block in bytes; a single item may be larger
     :raises ColumnError: the column is malformed, is not text, or lacks the field
-    :raises TypeError: ``column`` has neither method
+    :raises TypeError: ``column`` has neither ``__arrow_c_array__`` nor ``__arrow_c_stream__``
     """
     # The results of this kernel do not matter: only the items are used.
     kernel = kernels.DirectMap()
@@ -612,7 +612,7 @@ class StringTable:
     names = ("identifier", "path")
 
     def __init__(self, kernels: ModuleType, identifiers: Iterable[Any], paths: Iterable[Any], threads: int = 1) -> None:
-        """Create a table of two columns, with chunks of the same lengths; layouts do that."""
+        """Create a table of two columns, with chunks of the same lengths; called by layouts."""
         self._kernels = kernels
         self._identifiers = tuple(identifiers)
         self._paths = tuple(paths)

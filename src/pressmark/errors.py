@@ -122,7 +122,7 @@ class LayoutConfigError(PressmarkError, ValueError):
     """The configuration of a layout is invalid.
 
     :ivar key: the parameter, in the camelCase of the specification, or ``layout``, or a file name
-    :ivar reason: what is wrong, and what is allowed
+    :ivar reason: one line that states the problem and the allowed values
     """
 
     def __init__(self, key: str, reason: str) -> None:
@@ -301,7 +301,7 @@ class BagError(_PlaceError):
     """A bag that cannot be opened, created or changed; it is unchanged.
 
     :ivar path: the bag, or the file that causes the error
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
 
@@ -350,7 +350,7 @@ class MigrationError(PressmarkError):
 
     :ivar source: directory of the source
     :ivar destination: directory of the destination
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     :ivar refused: the file that lists the conflicts between objects, if there are any
     """
 
@@ -370,7 +370,7 @@ class SpillError(_PlaceError):
     """A temporary file that cannot be created, written or read.
 
     :ivar path: the folder of the file
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
 
@@ -378,7 +378,7 @@ class StoreError(_PlaceError):
     """A store that cannot be opened, created or changed; it is unchanged.
 
     :ivar path: the store, or the file that causes the error
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
 
@@ -388,7 +388,7 @@ class ObjectError(StoreError):
     :ivar path: path of the store
     :ivar identifier: identifier of the object
     :ivar kind: a stable word: ``missing``, ``exists``, ``collision``, ``improper``, ``bad-name``, …
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
     def __init__(self, path: str | bytes, identifier: str | bytes, kind: str, reason: str) -> None:
@@ -405,7 +405,7 @@ class JobError(_PlaceError):
     """A run that cannot start or continue; completed chunks stay completed.
 
     :ivar path: the work folder, a directory that a worker needs, or the address of a cluster
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
 
@@ -413,5 +413,5 @@ class ReportError(_PlaceError):
     """A report that cannot be written.
 
     :ivar path: the report, or a file that it is made from
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """

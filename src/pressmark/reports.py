@@ -19,7 +19,7 @@ class Problem(NamedTuple):
     :ivar kind: a stable word, listed in the documentation of the check
     :ivar severity: ``error``, or ``warning`` if no mandatory rule is broken
     :ivar section: section of the specification, for example ``2.1.3``, or empty
-    :ivar path: path of the file, relative to what was checked, with ``/``, as bytes: names need not be UTF-8
+    :ivar path: path of the file, relative to the checked directory, with ``/``, as bytes: names need not be UTF-8
     :ivar algorithm: official name of the algorithm, for problems with digests
     :ivar expected: the expected value
     :ivar found: the value found
@@ -93,7 +93,7 @@ class Kinds(dict[str, Kind]):
     ) -> Problem:
         """Return a problem of a known ``kind``, with defaults from the table.
 
-        :param path: relative to what is checked
+        :param path: relative to the checked file or directory
         :param message: without the code, which is appended
         :param section: section of another specification; the problem has no code then
         :raises KeyError: ``kind`` is not in the table
@@ -122,7 +122,7 @@ class Kinds(dict[str, Kind]):
 class Report:
     """The result of a check.
 
-    :ivar problems: in the order in which they were found
+    :ivar problems: the problems, in the order in which they were found
     :ivar counts: what was checked: number of files, bytes, and so on, by name
     """
 

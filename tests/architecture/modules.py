@@ -15,7 +15,7 @@ PACKAGE = Path(pressmark.__file__).parent
 
 
 def sources(*suffixes: str, package: Path = PACKAGE) -> dict[str, Path]:
-    """Return the files of the package by the dotted names of their modules below it."""
+    """Return the files of the package by the dotted names of their modules, without ``pressmark``."""
     files = {}
     for path in sorted(package.rglob("*")):
         if path.suffix in suffixes:
@@ -28,7 +28,7 @@ MODULES = sources(".py")
 
 
 def imported(source: str, module: str, modules: Iterable[str], is_package: bool = False) -> Iterator[str]:
-    """Yield the modules below pressmark that a module imports, anywhere in it: in functions and for types, too."""
+    """Yield the modules of pressmark that a module imports, including imports in functions and for type checking."""
     known = set(modules)
     here = ["pressmark", *filter(None, module.split("."))]
     for node in ast.walk(ast.parse(source)):
@@ -48,12 +48,12 @@ def imported(source: str, module: str, modules: Iterable[str], is_package: bool 
 
 
 def is_face(source: str) -> bool:
-    """Return whether a package's ``__init__.py`` defines nothing: it only passes names on."""
+    """Return whether the ``__init__.py`` of a package only re-exports names."""
     return not any(isinstance(node, (ast.FunctionDef, ast.ClassDef)) for node in ast.parse(source).body)
 
 
 def edges() -> dict[str, set[str]]:
-    """Return what each module imports of ours, without the faces of packages, which only pass names on."""
+    """Return the modules of pressmark that each module imports, except packages that only re-export names."""
     known = {*MODULES, *sources(".pyx")}
     found = {}
     for module, path in MODULES.items():
@@ -65,7 +65,7 @@ def edges() -> dict[str, set[str]]:
 
 
 def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Return the groups of modules that import each other, directly or by way of others (Tarjan's algorithm)."""
+    """Return the groups of modules that import each other, directly or through others (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -1,4 +1,4 @@
-"""docs/architecture.md names only files and folders that exist."""
+"""docs/architecture.md mentions only files and folders that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_paths_exist() -> None:
     """Paths are relative to the package, or to the repository for tests and scripts."""
     text = PAGE.read_text(encoding="utf-8")
     named = {name for name in re.findall(r"`([\w./]+)`", text) if "/" in name or name.endswith(".py")}
-    # A module alone in a table is a role that several packages have.
+    # A module without a path names a role that several packages have.
     named -= {"job.py", "__init__.py", "store.py", "tables.py"}
     assert len(named) > 30
     assert {

@@ -1,4 +1,4 @@
-"""What the package exports is what it says it exports."""
+"""The public names of the package: complete, sorted and documented."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGE = Path(pressmark.__file__).parent
 
 
 def modules() -> list[str]:
-    """Return the names of all modules that say what they export, outside the kernels and the commands."""
+    """Return the names of all modules with an ``__all__``, except kernels and commands."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         names = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -29,7 +29,7 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_everything_exported_is_there(name: str) -> None:
+def test_every_exported_name_exists(name: str) -> None:
     """``__all__`` is sorted as ruff sorts it, without repetition, and every name in it exists."""
     module = importlib.import_module(name)
     exported = module.__all__
@@ -43,7 +43,7 @@ def test_everything_exported_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_everything_public_is_exported(name: str) -> None:
-    """What a module defines under a public name, class or function, is in its ``__all__``."""
+    """Every public class and function that a module defines is in its ``__all__``."""
     module = importlib.import_module(name)
     defined = {
         key
@@ -54,7 +54,7 @@ def test_everything_public_is_exported(name: str) -> None:
 
 
 def test_the_package_exports_all_layouts_and_their_errors() -> None:
-    """Every layout, and every error that one may raise, can be had from ``pressmark`` itself."""
+    """Every layout, and every error that a layout may raise, can be imported from ``pressmark``."""
     assert {layout.__name__ for layout in pressmark.layouts.list_layouts()} <= set(pressmark.__all__)
     for name in ("PressmarkError", "LayoutConfigError", "IdentifierError", "PathError", "NotReversibleError"):
         assert name in pressmark.__all__
@@ -80,7 +80,7 @@ TREE = re.compile(
 )
 
 
-def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
+def test_the_tree_of_errors_is_documented() -> None:
     """The tree in the docstring of ``pressmark.errors`` has every error, with its bases, arguments and attributes."""
     drawn = list(TREE.finditer(errors.__doc__ or ""))
     raised = [getattr(errors, name) for name in errors.__all__ if inspect.isclass(getattr(errors, name))]

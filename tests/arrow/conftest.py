@@ -23,7 +23,7 @@ def outstanding_exports() -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def _freeze() -> Iterator[None]:
-    """Leave everything that the session has imported out of the collections after each test."""
+    """Exclude all imported modules from the garbage collections after each test."""
     gc.collect()
     gc.freeze()
     yield

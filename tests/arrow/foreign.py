@@ -1,7 +1,7 @@
-"""A producer and a consumer of the Arrow C data interface in ctypes: a third reading of the document.
+"""A producer and a consumer of the Arrow C data interface in ctypes: a third implementation of the document.
 
-It knows nothing of the library's own structures. Producers hand out whatever a test requests, also malformed data;
-when they are released they overwrite their buffers, so that whoever still reads those is found out.
+It does not use the structures of the library. Producers export any data that a test requests, including malformed data.
+When they are released, they overwrite their buffers, so that a later read is detected.
 """
 
 from __future__ import annotations
@@ -86,16 +86,16 @@ class Data:
     name: str = ""
     children: tuple[Data, ...] = ()
     dictionary: Data | None = None
-    released: bool = False  # given out without a release
+    released: bool = False  # exported without a release
     schema_released: bool = False
-    n_buffers: int | None = None  # what it says; None: the truth
-    n_children: int | None = None  # what the array says
-    n_schema_children: int | None = None  # what the schema says
+    n_buffers: int | None = None  # the stated number; None: the correct one
+    n_children: int | None = None  # the number that the array states
+    n_schema_children: int | None = None  # the number that the schema states
     null_children: bool = False  # the array's list of children is NULL
 
 
 class Arrays:
-    """Structures given out, and how often they were released."""
+    """Exported structures, and how often they were released."""
 
     made: list[Arrays] = []  # noqa: RUF012  # all of this test
 
@@ -127,7 +127,7 @@ class Arrays:
             ctypes.memset(buffer, 0xEE, ctypes.sizeof(buffer))
 
     def _fill_schema(self, schema: CSchema, data: Data, top: bool = True) -> None:
-        # ctypes would keep these only as long as its view of the structure.
+        # ctypes would keep these alive only as long as its view of the structure.
         form, name = None if data.format is None else data.format.encode(), data.name.encode()
         self._held += [form, name]
         schema.format, schema.name = form, name
@@ -151,7 +151,7 @@ class Arrays:
     def _fill_array(self, array: CArray, data: Data, top: bool = True) -> None:
         array.length, array.null_count, array.offset = data.length, data.null_count, data.offset
         if data.buffers is not None:
-            # Exactly as long as they are, for the sanitizers; the empty one is some address.
+            # Of exact length, for the sanitizers; an empty buffer has an arbitrary address.
             buffers = [
                 None if packed is None else (ctypes.c_char * len(packed)).from_buffer(bytearray(packed))
                 for packed in data.buffers
@@ -195,7 +195,7 @@ class Array(Arrays):
     """An object with ``__arrow_c_array__``."""
 
     def keep(self) -> None:
-        """Expect that the array stayed in its capsule, which would release it if it had a destructor."""
+        """Assert that the array stayed in its capsule, which would release it if it had a destructor."""
         assert self.given == self.released + 1
         self.given = self.released
 
@@ -208,7 +208,7 @@ class Array(Arrays):
 
 
 class Stream(Arrays):
-    """An object with ``__arrow_c_stream__``: a schema, then the arrays; then perhaps a failure."""
+    """An object with ``__arrow_c_stream__``: a schema, then the arrays, and possibly a failure at the end."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class Stream(Arrays):
 
     def _get_next(self, _stream: int, out: int) -> int:
         if not self.rest and self.failure is not None:
-            # What a careless producer leaves in the structure must not be taken for an array; pyarrow takes it.
+            # Data that a careless producer leaves in the structure is not an array, although pyarrow accepts it.
             ctypes.memset(out, 0xEE if _kernels.active.NAME == "native" else 0, ctypes.sizeof(CArray))
             return self._fail(self.failure)
         ctypes.memset(out, 0, ctypes.sizeof(CArray))
@@ -304,11 +304,11 @@ def strings(
 ) -> Data:
     """Lay out ``items`` as ``form``.
 
-    :param ahead: items before the array's offset
-    :param behind: items behind its end
-    :param validity: whether there is a bitmap; None: where there are nulls
-    :param null_count: what the array says; None: the truth
-    :param under_null: what the nulls cover
+    :param ahead: items before the offset of the array
+    :param behind: items after its end
+    :param validity: whether the array has a bitmap; None: if it has nulls
+    :param null_count: the stated number of nulls; None: the correct one
+    :param under_null: the data under the nulls
     """
     every = [b"\xffahead of the offset"] * ahead + list(items) + [b"\xffbehind the end"] * behind
     present = [item is not None for item in every]
@@ -380,7 +380,7 @@ def changed(data: Data, **changes: Any) -> Data:
 
 @dataclass
 class Read:
-    """What a consumer finds in an exported structure."""
+    """The content of an exported structure."""
 
     format: str
     items: list[Any]
@@ -389,7 +389,7 @@ class Read:
     fields: list[Read] = field(default_factory=list)
 
 
-# What these return is the capsule's: it lives no longer than that.
+# The results belong to the capsule, and are valid as long as it exists.
 def schema_in(capsule: object) -> CSchema:
     return CSchema.from_address(capsule_pointer(capsule, b"arrow_schema"))
 
@@ -501,7 +501,7 @@ def read_stream(exporter: Any, requested: object | None = None) -> list[Read]:
 
 
 def requested_schema(form: str, *fields: str) -> tuple[object, Any]:
-    """Return a capsule to ask with, and what must be kept meanwhile."""
+    """Return a capsule with a requested schema, and the objects that must stay alive meanwhile."""
     arrays = Arrays()
     children = tuple(Data(child, 0, ()) for child in fields)
     return arrays._schema_capsule(Data(form, 0, (), children=children)), arrays

@@ -44,7 +44,7 @@ def test_strings(form: str, ahead: int, null_count: int | None) -> None:
 
 
 @pytest.mark.parametrize("form", STRING_FORMATS)
-def test_nulls_cover_anything(form: str) -> None:
+def test_data_under_nulls_is_ignored(form: str) -> None:
     """Data under a null is ignored."""
     for under_null in (b"x" * 30, b"\xff\xff", b"/", b""):
         column = FlatDirect().map_arrow(Array(strings([b"a", None, b"b"], form, under_null=under_null)))
@@ -136,7 +136,7 @@ def test_structs() -> None:
     assert Pairtree().map_arrow(Array(data)).to_list() == ["y", "y", None, None]
 
 
-def test_nulls_of_a_struct_cover_anything() -> None:
+def test_items_under_nulls_of_a_struct_are_ignored() -> None:
     """Items under a null of the struct are ignored."""
     views = strings([b"a", b"b" * 20], "vu")
     broken = changed(views, buffers=(None, views.buffers[1][:16] + b"\xff" * 16, *views.buffers[2:]))  # type: ignore[index]
@@ -209,7 +209,7 @@ def chunks(draw: st.DrawFn) -> tuple[list[list[bytes | None]], Any]:
 
 
 @given(st.data())
-def test_same_as_the_list_door(implementations: list[Implementation], data: st.DataObject) -> None:
+def test_same_as_lists(implementations: list[Implementation], data: st.DataObject) -> None:
     """Items of a column have the same paths as in a list, and errors the same index and text."""
     layout = sample(data.draw(st.sampled_from(sorted(CONFIGURATIONS))))
     parts, _ = drawn = data.draw(chunks())
@@ -292,7 +292,7 @@ def test_errors_name_the_item_of_the_column() -> None:
     assert column.null_count == 4
 
 
-def test_wrong_arguments() -> None:
+def test_invalid_arguments() -> None:
     """Invalid arguments are refused in one line before anything is read."""
     layout = Pairtree()
     expected = "expected an Arrow column, an object with __arrow_c_array__ or __arrow_c_stream__, not "
@@ -319,7 +319,7 @@ def test_wrong_arguments() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, (), (1,), 7, (1, 2, 3)])
-def test_no_capsules(answer: Any) -> None:
+def test_results_that_are_not_capsules(answer: Any) -> None:
     """A protocol method that returns no capsule is refused."""
 
     class Wrong:
@@ -392,10 +392,10 @@ ONE = Data("i", 1, (None, b"0000"))
          "the field '' is not text: struct, format '+s'; convert it to text first"),
     ],
 )  # fmt: skip
-def test_no_text(implementation: Implementation, data: Data, message: str) -> None:
+def test_columns_that_are_not_text(implementation: Implementation, data: Data, message: str) -> None:
     """A column that is not text is refused with the name of its type."""
     if implementation == PURE and (data.format == "?" or (data.dictionary is not None and data.format == "f")):
-        return  # pyarrow does not know these types, and refuses them in its own words
+        return  # pyarrow does not know these types, and has its own messages
     # pyarrow reads the whole stream, and most of these arrays are too short for their schema.
     for column in (Array(data), Stream(data, data) if implementation == NATIVE else Stream(data)):
         with pytest.raises(ColumnError) as caught:
@@ -612,7 +612,7 @@ def test_failing_streams(failure: tuple[int, bytes | None], message: str) -> Non
         assert str(caught.value).replace("\ufffd\ufffd", "\\xff\\xfe") == message
 
 
-def test_exceptions_on_their_way() -> None:
+def test_columns_dropped_during_an_exception() -> None:
     """A column dropped during an exception releases its array."""
 
     def fail() -> None:

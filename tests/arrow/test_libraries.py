@@ -87,14 +87,14 @@ def read(name: str, column: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", columns())
-def test_one_answer(pair: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
+def test_equal_results(pair: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
     """Every kind of column has the native results, chunks, nulls, errors and exports."""
     found = read(name, columns()[name])
     with use(pair[0]):
         assert found == read(name, columns()[name])
 
 
-def test_one_refusal(library: ModuleType) -> None:
+def test_equal_refusals(library: ModuleType) -> None:
     """A column that is not text, and a missing field, are refused with the same message."""
     pa = pytest.importorskip("pyarrow")
     wide = pa.table({"id": IDS, "year": range(len(IDS))})
@@ -116,7 +116,7 @@ def test_one_refusal(library: ModuleType) -> None:
         assert str(caught.value) == message
 
 
-def test_a_reader_is_read_as_it_goes(library: ModuleType) -> None:
+def test_a_reader_is_streamed(library: ModuleType) -> None:
     """A reader of record batches is streamed: mapping needs no more memory than a batch."""
     pa = pytest.importorskip("pyarrow")
     schema = pa.schema([("id", pa.string())])
@@ -184,7 +184,7 @@ print("done")
 """
 
 
-def test_exceptions_beside_a_column(implementation: Implementation) -> None:
+def test_arrays_dropped_during_an_exception(implementation: Implementation) -> None:
     """A consumer's array dropped during an exception is released."""
     pytest.importorskip("pyarrow")
     done = run_python(RAISING, implementation=implementation.name)
@@ -217,7 +217,7 @@ for column in (Column(), Stream()):
 """
 
 
-def test_neither() -> None:
+def test_without_packages() -> None:
     """Without a native build and both packages, lists are mapped, and columns refused in one line."""
     done = run_python(NEITHER, implementation="pure")
     message = (
@@ -227,7 +227,7 @@ def test_neither() -> None:
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [message] * 6, "")
 
 
-def test_the_first_of_both_is_taken() -> None:
+def test_pyarrow_is_preferred() -> None:
     """pyarrow is preferred to nanoarrow, and neither is imported before the first column."""
     pytest.importorskip("pyarrow")
     code = """

@@ -108,7 +108,7 @@ def test_from_duckdb(peer: Callable[[str], Any]) -> None:
     assert column[299_999] == HashAndIdNTuple().map_id("ark:/13960/t299999")
 
 
-def test_duckdb_errors_come_through(peer: Callable[[str], Any]) -> None:
+def test_duckdb_errors_are_reported(peer: Callable[[str], Any]) -> None:
     """A query that fails during streaming is reported in one line."""
     duckdb = peer("duckdb")
     failing = duckdb.sql("select case when range < 290000 then 'a' else error('no\nmore') end as id from range(300000)")
@@ -316,7 +316,7 @@ def test_duckdb_function(peer: Callable[[str], Any]) -> None:
     connection.close()
 
 
-def test_readme_has_these(pytestconfig: pytest.Config) -> None:
+def test_readme_contains_the_snippets(pytestconfig: pytest.Config) -> None:
     """The README's snippets are the two above."""
     readme = pytestconfig.rootpath / "README.md"
     if not readme.exists():

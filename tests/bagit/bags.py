@@ -1,4 +1,4 @@
-"""Small bags for tests: a valid one that a test changes in one point before or after it is written."""
+"""Small bags for tests: a valid bag that a test changes in one point before or after it is written."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def digest(data: bytes, algorithm: str) -> str:
 
 @dataclass
 class Sketch:
-    """A bag that is to be written; what is not changed makes a valid bag without a warning.
+    """The description of a bag to write; with default values, the bag is valid without a warning.
 
-    :ivar payload: path to content; every file is in every payload manifest
-    :ivar info: the bytes of bag-info.txt; :data:`None` for none
-    :ivar fetch: the bytes of fetch.txt; :data:`None` for none
+    :ivar payload: content by path; every file is in every payload manifest
+    :ivar info: the bytes of bag-info.txt; :data:`None` to omit it
+    :ivar fetch: the bytes of fetch.txt; :data:`None` to omit it
     :ivar tag_files: other tag files; they are in every tag manifest
-    :ivar manifests: bytes of payload manifests by file name, in place of what would be written
-    :ivar tag_manifests: the same of tag manifests
-    :ivar absent: paths that are in manifests and not written
-    :ivar unlisted: paths that are written and in no manifest
+    :ivar manifests: bytes of payload manifests by file name, instead of the correct ones
+    :ivar tag_manifests: bytes of tag manifests by file name, instead of the correct ones
+    :ivar absent: paths that are in manifests but not written
+    :ivar unlisted: paths that are written but in no manifest
     """
 
     version: str = "1.0"
@@ -56,17 +56,17 @@ class Sketch:
         return [line(data, path, algorithm) for path, data in self.payload.items() if path not in self.unlisted]
 
     def manifest(self, algorithm: str = "sha512") -> bytes:
-        """Return a payload manifest, in the bag's encoding where the paths are UTF-8."""
+        """Return a payload manifest, in the encoding of the bag if the paths are UTF-8."""
         return self.encoded(b"".join(self.lines(algorithm)))
 
     def encoded(self, text: bytes) -> bytes:
-        """Return UTF-8 ``text`` in the bag's encoding, with a byte-order mark where that needs one."""
+        """Return UTF-8 ``text`` in the bag's encoding, with a byte-order mark if the encoding requires one."""
         if self.encoding.lower() in ("utf-8", "nonsense"):
             return text
         return text.decode("utf-8").encode(self.encoding)
 
     def tags(self) -> dict[bytes, bytes]:
-        """Return all tag files but the tag manifests."""
+        """Return all tag files except the tag manifests."""
         files: dict[bytes, bytes] = {}
         declaration = self.declaration
         if declaration is None:
@@ -83,7 +83,7 @@ class Sketch:
         return files
 
     def write(self, folder: Path) -> Path:
-        """Write the bag into ``folder``, which must not be there, and return it."""
+        """Write the bag into ``folder``, which must not exist, and return it."""
         (folder / "data").mkdir(parents=True)
         files = {path: data for path, data in self.payload.items() if path not in self.absent}
         tags = self.tags()

@@ -2,10 +2,10 @@
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-To be run with ``../stores/disk_faults.c`` preloaded. For each change of the disk: fresh files, a child that is armed
-and runs, and then a look at what is there. It must be all as before or all as it should be, or a change that the same
-call finishes; nothing is half there under its own name; an error is one line, and does not say that nothing was changed
-where something was. Of so many steps one is taken.
+Run with ``../stores/disk_faults.c`` preloaded. For each change of the disk, this creates new files, runs the operation
+in a child process that fails at that step, and checks the result. The files must be unchanged or completely changed, or
+the same call must finish the change. No file is incomplete under its own name. An error is one line, and states that
+nothing was changed only if that is true. STRIDE is the distance between tested steps.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def make_holey_bag(folder: Path) -> None:
 
 
 class Case(NamedTuple):
-    """What is run.
+    """A change to run.
 
     :ivar make: writes the files
-    :ivar run: the change of what is in that folder
-    :ivar bag: the name that the bag has then
-    :ivar again: how the same call refuses where all was done already; empty where it does not
+    :ivar run: changes the files in that folder
+    :ivar bag: name of the resulting bag
+    :ivar again: the error of the same call if the change is already complete; empty if it succeeds
     """
 
     make: Callable[[Path], None]
@@ -106,12 +106,12 @@ def quoted(folder: Path) -> dict[bytes, bytes]:
 
 
 def is_part(found: dict[bytes, bytes], before: dict[bytes, bytes], after: dict[bytes, bytes]) -> bool:
-    """Return whether some files have arrived, each of them complete."""
+    """Return whether some files exist, each of them complete."""
     return before.items() <= found.items() <= after.items()
 
 
 def refusal(case: Case, folder: Path) -> str:
-    """Run again; return the refusal, if any."""
+    """Run again; return the error, if any."""
     try:
         case.run(folder)
     except BagError as error:
@@ -166,7 +166,7 @@ def main() -> None:
         found = quoted(folder)
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
-        if "nothing was changed" in words or "no bag was made" in words:
+        if "nothing was changed" in words or "no bag was created" in words:
             assert found == before, where
             assert not left, where
         assert "put in its place" not in words or found != after, where

@@ -1,6 +1,6 @@
 """Fuzz the readers of bags, and validation: ``python tests/bagit/fuzz.py [SECONDS [SEED [CASE]]]``.
 
-Every case has its number; the seed and the number give the same case again. The last line says how many there were.
+Seed and number determine a case. The last line of the output is the number of cases.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ FILES = {
 class Fuzzer:
     """Runs cases.
 
-    :param seed: of all of them
-    :param folder: an empty directory, in which ``bag`` and ``outside`` are made
+    :param seed: the seed of all cases
+    :param folder: an empty directory, in which ``bag`` and ``outside`` are created
     """
 
     def __init__(self, seed: int, folder: bytes) -> None:
@@ -359,7 +359,7 @@ def main(arguments: list[str]) -> int:
                 if failures >= 20:
                     break
             number += 1
-            # One-time allocations have been made by then.
+            # By then, one-time allocations are complete.
             if number == 500:
                 before = memory()
             now = time.monotonic()

@@ -68,10 +68,10 @@ LENGTHS = (b"0", b"6", b"-", b"-1", b"1e9", b"9" * 30, b"9" * 6000, b"", b"\xef\
 
 
 class Grammar:
-    """Makes tag files.
+    """Generates tag files.
 
-    :param random: decides
-    :param paths: of files that are there, with their content
+    :param random: the source of random choices
+    :param paths: paths of existing files, with their content
     :param outside: the directory beside the bag that must not be opened
     """
 

@@ -20,8 +20,8 @@ class Guard:
     audit hook reports files and directories opened by an absolute path, or by one that leads up.
 
     :param forbidden: directories in which nothing may be opened
-    :param allowed: where files may be opened by their names while the guard is :attr:`on`
-    :ivar on: whether somebody is being watched
+    :param allowed: directories in which files may be opened by name while the guard is :attr:`on`
+    :ivar on: whether the guard is active
     """
 
     def __init__(self, forbidden: list[bytes], allowed: list[bytes]) -> None:

@@ -176,8 +176,8 @@ def silence(handler: Handler) -> None:
 class Certificates:
     """A test certificate authority, and a server certificate from it.
 
-    :param folder: where the files are made
-    :param names: of the server, as a certificate's subjectAltName has them: ``DNS:localhost,IP:127.0.0.1``
+    :param folder: directory for the files
+    :param names: names of the server, as in the subjectAltName of a certificate: ``DNS:localhost,IP:127.0.0.1``
     """
 
     def __init__(self, folder: Path, names: str) -> None:

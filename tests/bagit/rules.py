@@ -1,7 +1,7 @@
 """Every rule of the BagIt draft, numbered, with bags that break exactly that rule and bags that must pass.
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A rule is a sentence of it with MUST,
-MUST NOT, REQUIRED, SHALL, SHOULD, SHOULD NOT or RECOMMENDED, or a MAY that binds who reads. The words are ours.
+MUST NOT, REQUIRED, SHALL, SHOULD, SHOULD NOT or RECOMMENDED, or a MAY that concerns readers. The paraphrases are ours.
 ``ci/docs`` writes docs/bagit-rules.md from this table; ``test_rules.py`` checks each bag.
 """
 
@@ -23,10 +23,10 @@ __all__ = ["RULES", "Case", "Rule"]
 class Case:
     """A bag, and the result of its full validation.
 
-    :ivar words: what is done to a good bag
-    :ivar kinds: of all problems of its report, warnings as well; none for a bag that must pass without a word
-    :ivar sketch: what differs from :class:`~bagit.bags.Sketch`
-    :ivar after: what is done to the directory when it is written
+    :ivar words: the change of a valid bag
+    :ivar kinds: kinds of all problems in its report, including warnings; empty for a bag without problems
+    :ivar sketch: the arguments of :class:`~bagit.bags.Sketch`
+    :ivar after: changes the directory after it is written
     """
 
     words: str
@@ -35,7 +35,7 @@ class Case:
     after: Callable[[Path], object] | None = None
 
     def write(self, folder: Path) -> Path:
-        """Write the bag into ``folder``, which must not be there, and return it."""
+        """Write the bag into ``folder``, which must not exist, and return it."""
         Sketch(**self.sketch).write(folder)
         if self.after is not None:
             self.after(folder)
@@ -46,11 +46,11 @@ class Case:
 class Rule:
     """One rule.
 
-    :ivar section: of the draft
-    :ivar keyword: how strongly it binds
-    :ivar words: what it says
-    :ivar cases: bags that break it, or that it allows
-    :ivar how: how it is kept, where no bag can show it
+    :ivar section: section of the draft
+    :ivar keyword: its keyword, such as ``MUST``
+    :ivar words: the paraphrase
+    :ivar cases: bags that violate it, and bags that it allows
+    :ivar how: how it is implemented, if no bag can show it
     """
 
     section: str

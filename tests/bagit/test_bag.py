@@ -19,7 +19,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
 
 @pytest.mark.parametrize("as_bytes", [False, True])
-def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
+def test_attributes_of_a_bag(tmp_path: Path, as_bytes: bool) -> None:
     """Version, encoding, elements, manifests and fetch entries are attributes."""
     path = Sketch(
         version="0.97",
@@ -48,7 +48,7 @@ def test_what_a_bag_says(tmp_path: Path, as_bytes: bool) -> None:
     assert repr(opened) == f"Bag({os.fspath(path)!r})"
 
 
-def test_every_way_to_a_bag_gives_all_its_methods(tmp_path: Path) -> None:
+def test_every_bag_has_all_methods(tmp_path: Path) -> None:
     """An opened, created or changed bag is a :class:`Bag` with all methods."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.txt").write_bytes(b"a")
@@ -89,7 +89,7 @@ def test_minimal(tmp_path: Path) -> None:
     assert (opened.algorithms, opened.tag_algorithms, list(opened.fetch), len(opened.payload)) == ((), (), [], 0)
 
 
-def test_what_is_no_bag(tmp_path: Path) -> None:
+def test_directories_that_are_not_bags(tmp_path: Path) -> None:
     """A directory without bagit.txt, or a path that is not a directory, is refused by name."""
     with pytest.raises(BagError, match=r"bagit.txt not found") as caught:
         Bag.open(tmp_path)

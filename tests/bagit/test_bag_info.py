@@ -51,7 +51,7 @@ def test_the_example_of_the_draft() -> None:
     st.binary(max_size=60)
     | st.lists(st.sampled_from([*EXAMPLE.split(b" "), b"\r", b"\n", b"\xef\xbb\xbf"])).map(b" ".join)
 )
-def test_untouched_bytes_stay(data: bytes) -> None:
+def test_unchanged_bytes_are_kept(data: bytes) -> None:
     """Any content is written back unchanged, and every problem has a known kind."""
     for encoding in ("UTF-8", "UTF-16", "UTF-16LE", "ISO-8859-1"):
         info, kinds = parse(data, encoding=encoding)
@@ -75,7 +75,7 @@ labels = st.sampled_from(["Contact-Name", "X", "Bag Count", "\u00e9\u00e8", "Ext
 
 
 @given(st.lists(st.tuples(labels, values), max_size=8), st.sampled_from(["UTF-8", "UTF-16", "UTF-32BE", "GB18030"]))
-def test_elements_come_back(elements: list[tuple[str, str]], encoding: str) -> None:
+def test_elements_are_read_back(elements: list[tuple[str, str]], encoding: str) -> None:
     """Written elements are read back in order, with repeats, and folded if long."""
     info = BagInfo(elements, encoding)
     data = info.to_bytes()
@@ -100,7 +100,7 @@ def test_long_values_are_folded() -> None:
     assert parse(two.to_bytes())[0].elements == two.elements
 
 
-def test_breaks_become_folds() -> None:
+def test_line_breaks_become_folds() -> None:
     """Line breaks in a value become folds, which are read as blanks."""
     info = BagInfo([("A", " one\r\n  two\n\nthree\n")])
     assert info.get("A") == "one two three"
@@ -130,7 +130,7 @@ def test_setting_in_place() -> None:
     ("label", "value"),
     [("", "x"), ("a:b", "x"), ("a\nb", "x"), (" a", "x"), ("a ", "x"), ("a", ""), ("a", " \n"), ("a", "\ud800")],
 )
-def test_what_cannot_be_written(label: str, value: str) -> None:
+def test_refused_elements(label: str, value: str) -> None:
     """A label or value that would not be read back is refused, and nothing changes."""
     info = BagInfo()
     with pytest.raises(ValueError, match=r".+"):
@@ -174,7 +174,7 @@ def test_encodings() -> None:
         (b"A: " + b"x" * 76 + b"\n", [], [("A", "x" * 76)]),
     ],
 )
-def test_lines_that_are_wrong(data: bytes, kinds: list[str], elements: list[tuple[str, str]]) -> None:
+def test_malformed_lines(data: bytes, kinds: list[str], elements: list[tuple[str, str]]) -> None:
     """Each malformed line has exactly its problem, and the others are read."""
     info, found = parse(data)
     assert (found, info.elements) == (kinds, elements)

@@ -14,7 +14,7 @@ GOOD = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("encoding", ["UTF-8", "utf-8", "ISO-8859-1"])
-def test_it_comes_back(version: tuple[int, int], encoding: str) -> None:
+def test_declarations_are_read_back(version: tuple[int, int], encoding: str) -> None:
     """Every known version and encoding is read back; any other than UTF-8 causes a warning."""
     declaration = Declaration(version, encoding)
     found, problems = read_declaration(declaration_bytes(declaration))
@@ -62,7 +62,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_is_wrong_is_said(what: str) -> None:
+def test_problems_of_declarations(what: str) -> None:
     """Each declaration has exactly its problems, and the most likely meaning."""
     data, declaration, kinds = BAD[what]
     found, problems = read_declaration(data)
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said(what: str) -> None:
 
 
 @given(st.binary(max_size=100) | st.lists(st.sampled_from([*GOOD.split(b" "), b" ", b"\r", b"\n"])).map(b"".join))
-def test_nothing_else_happens(data: bytes) -> None:
+def test_any_input(data: bytes) -> None:
     """Any input gives a version, a known encoding, and problems of known kinds."""
     declaration, problems = read_declaration(data)
     assert all(one.kind in KINDS for one in problems)

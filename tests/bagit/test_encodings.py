@@ -74,7 +74,7 @@ def test_lines_end_after_decoding(content: str, encoding: str, size: int) -> Non
 
 
 @pytest.mark.parametrize("cut", range(1, 8))
-def test_a_pair_may_be_cut(cut: int) -> None:
+def test_a_split_crlf(cut: int) -> None:
     """CRLF across two blocks is one line end."""
     data = b"ab\r\nc\r\r\nd\n\r"
     lines, kinds = read(data, file=Trickle(data, cut))
@@ -131,12 +131,12 @@ def test_character_sets(name: str) -> None:
     ],
     ids=ascii,
 )
-def test_what_is_no_character_set(name: str) -> None:
+def test_codecs_that_are_not_character_sets(name: str) -> None:
     """Python's other codecs and unknown names are not character sets."""
     assert find_charset(name) is None
 
 
-def test_a_line_end_may_hide() -> None:
+def test_an_encoded_line_end() -> None:
     """In UTF-7 a line end can be encoded inside a line: such a line is not text."""
     utf7 = charset("UTF-7")
     with pytest.raises(UnicodeDecodeError):
@@ -164,7 +164,7 @@ class Endless(io.RawIOBase):
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16LE"])
-def test_a_line_may_be_endless(encoding: str) -> None:
+def test_an_endless_line(encoding: str) -> None:
     """A hundred million bytes without a line end take no memory; the following lines are read."""
     rest = "\r\nnext\n".encode(charset(encoding).codec)
     length = 100_000_000

@@ -46,7 +46,7 @@ print([
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports files opened by C")
-def test_the_guard_sees(tmp_path: Path) -> None:
+def test_the_guard_detects_access(tmp_path: Path) -> None:
     """Files of a bag may be opened; the guard detects others, by path, by descriptor or through a link."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     for directory in (inside, outside):

@@ -74,9 +74,9 @@ def make_source(folder: Path) -> None:
 class Run(NamedTuple):
     """The result of a run.
 
-    :ivar status: of the process
+    :ivar status: exit status of the process
     :ivar stage: the last reported stage, or the last line of a failed run
-    :ivar times: seconds from its beginning to each stage, and to its end
+    :ivar times: seconds from the start to each stage, and to the end
     """
 
     status: int
@@ -122,10 +122,10 @@ def moment(draw: random.Random, times: dict[str, float]) -> tuple[str, float]:
 class Case(NamedTuple):
     """A command to be killed.
 
-    :ivar code: what runs; its argument is a folder
+    :ivar code: the code to run; its argument is a folder
     :ivar make: writes that folder
-    :ivar bag: where the bag will be, below the folder
-    :ivar lost: what keeps a folder in between from being all right
+    :ivar bag: path of the future bag below the folder
+    :ivar lost: returns the reason why an intermediate state of the folder is wrong
     """
 
     code: str

@@ -129,7 +129,7 @@ def test_a_decided_bag_with_other_options(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [PREPARED, UNDOING], ids=["prepared", "undoing"])
-def test_what_was_not_decided_is_undone(tmp_path: Path, left: dict[str, str]) -> None:
+def test_undecided_changes_are_undone(tmp_path: Path, left: dict[str, str]) -> None:
     """An undecided change is undone, and the same call creates the bag."""
     source = write(tmp_path / "s", left)
     assert recover(os.fsencode(source)) is None

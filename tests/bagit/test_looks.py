@@ -92,7 +92,7 @@ def quoted(folder: Path) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize("for_good", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_every_look_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, for_good: bool) -> None:
+def test_every_access_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, for_good: bool) -> None:
     """A run is refused in one line, or completed; nothing is lost, and the same call finishes."""
     make, run, bag = CASES[case]
     at = 1 - STRIDE
@@ -138,7 +138,7 @@ def blind(patch: pytest.MonkeyPatch, ending: str) -> None:
     patch.setattr(os, "lstat", lstat)
 
 
-def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a change can be neither made nor undone, and its journal is unreadable, moved files are kept."""
     Sketch().write(tmp_path / "b")
     base = os.fsencode(tmp_path / "b")
@@ -165,7 +165,7 @@ def test_what_was_moved_away_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tree(tmp_path / "b") == before
 
 
-def test_a_hidden_directory_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_hidden_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the hidden directory is unreadable, recovery and creation fail."""
     Sketch().write(tmp_path / "b")
     (tmp_path / "b" / ".pressmark-bag").mkdir()
@@ -180,7 +180,7 @@ def test_a_hidden_directory_that_cannot_be_seen(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_bag_that_cannot_be_seen_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+def test_an_unreadable_bagit_txt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
     """A bag whose bagit.txt is unreadable is not put into another bag."""
     Sketch().write(tmp_path / "b")
     before = tree(tmp_path)
@@ -190,7 +190,7 @@ def test_a_bag_that_cannot_be_seen_to_be_one(tmp_path: Path, monkeypatch: pytest
     assert tree(tmp_path) == before
 
 
-def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_fetch_txt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreadable fetch.txt does not count as missing."""
     make_holey_bag(tmp_path)
     bag = Bag.open(tmp_path / "s")
@@ -203,5 +203,5 @@ def test_a_fetch_file_that_cannot_be_seen(tmp_path: Path, monkeypatch: pytest.Mo
         return whole(self, path)
 
     monkeypatch.setattr(BagDirectory, "status", stale)
-    with pytest.raises(BagError, match="the operating system denies access"):
+    with pytest.raises(BagError, match="cannot be accessed"):
         len(bag.fetch)

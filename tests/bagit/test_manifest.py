@@ -36,7 +36,7 @@ names = st.binary(min_size=1, max_size=12) | st.lists(
 
 
 @given(st.lists(names.map(b"data/%b".__mod__)))
-def test_every_name_comes_back(paths: list[bytes]) -> None:
+def test_every_name_is_read_back(paths: list[bytes]) -> None:
     """Any name of a payload file is read back."""
     paths = [path for path in paths if not why_unsafe(path) and canonical(path) == (path, False) and path[-1:] != b"/"]
     entries, kinds = read(b"".join(manifest_line(MD5, path) for path in paths))
@@ -170,7 +170,7 @@ def test_undecodable_lines_of_other_encodings() -> None:
     assert ([entry.path for entry in entries], kinds) == ([b"data/a", b"data/b"], ["undecodable"])
 
 
-def test_problems_say_where() -> None:
+def test_problems_have_a_location() -> None:
     """A problem of a line names the manifest and the line; one of a path names the path."""
     data = M + b"  data/x\n\n" + M + b"  ../x\n"
     blank, unsafe = [one for one in read_manifest(io.BytesIO(data), b"M", "md5") if isinstance(one, Problem)]
@@ -183,7 +183,7 @@ def test_problems_say_where() -> None:
     st.sampled_from(["UTF-8", "UTF-16", "ISO-8859-1", "UTF-7", "HZ-GB-2312", "ISO-2022-JP"]),
     st.booleans(),
 )
-def test_nothing_else_happens(data: bytes, encoding: str, tag: bool) -> None:
+def test_any_input(data: bytes, encoding: str, tag: bool) -> None:
     """Any input gives safe paths and problems of known kinds."""
     for more in (b"", M + b"  data/", M + b" ", b"\n"):
         entries, kinds = read(more + data, encoding=encoding, tag=tag)
@@ -227,7 +227,7 @@ def test_normalization(common: str, normalized: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sha3_256", "SHA256", "sha-256", "", "sha256\n", "\u017fha1", "md\uff15"])
-def test_what_is_not_normalized(name: str) -> None:
+def test_names_that_are_not_normalized(name: str) -> None:
     """Names with upper case, punctuation or characters outside ASCII are not normalized."""
     assert not is_normalized(name)
 

@@ -81,7 +81,7 @@ class Trickle(io.BytesIO):
 @given(
     st.lists(contents, min_size=1, max_size=3), st.sampled_from([(1, 0), (0, 97)]), st.booleans(), st.integers(0, 99)
 )
-def test_it_is_a_dictionary(
+def test_same_as_a_dictionary(
     implementations: list[Implementation], data: list[bytes], version: tuple[int, int], tag: bool, few: int
 ) -> None:
     """Entries, checksums, duplicates, marks and problems equal those of the lines read into a dictionary."""
@@ -125,7 +125,7 @@ def test_it_is_a_dictionary(
             assert [path for path, _ in made.unmarked()] == kept[1::2]
 
 
-def test_it_begins_empty() -> None:
+def test_empty_indexes() -> None:
     """The index of no manifests, or of empty ones, is empty."""
     for made in (listing(), listing(b""), listing(b"", b"")):
         assert (len(made), bool(made), made.problems, list(made.entries())) == (0, False, [], [])
@@ -216,7 +216,7 @@ def test_normalization(listed: str, there: str) -> None:
     assert list(made.unmarked()) == []
 
 
-def test_clashes() -> None:
+def test_collisions() -> None:
     """Names that differ only in case or normalization are each reported once, never with themselves."""
     names = ["a", "A", "b", "\u00c9", "e\u0301", "E\u0301", "c/D", "C/d", "x", "\u212a", "k", "\u1e9e", "SS"]
     data = "".join(f"{digest(1)}  data/{name}\n" for name in names).encode()
@@ -246,7 +246,7 @@ def test_other_encodings(encoding: str) -> None:
     assert made.find(names[-1].encode()) == {"md5": digest(499)}
 
 
-def test_lines_lie_across_blocks() -> None:
+def test_lines_across_blocks() -> None:
     """Lines of any length are found at the boundaries of blocks and across many blocks."""
     lengths = [*range(1, 300, 3), 5000, 20_000, 200_000, 1000, manifest_index.LINE_LIMIT - 60]
     paths = [b"data/%d/" % number + b"x" * length for number, length in enumerate(lengths)]
@@ -313,7 +313,7 @@ class Broken(io.BytesIO):
         raise OSError(5, "Input/output error")
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_manifests(tmp_path: Path) -> None:
     """A system error is reported with the manifest's name; every file is closed."""
     good = io.BytesIO()
     with pytest.raises(BagError, match=r"^'manifest-sha1\.txt': cannot be read: Input/output error$"):
@@ -364,7 +364,7 @@ class Lines(io.RawIOBase):
 @pytest.mark.parametrize(
     "line", [b"\n", b"x", b"%b  data/a\n" % digest(1).encode(), b"%b  ../\xff%%\n" % digest(1).encode()]
 )
-def test_endless_lines_of_nothing(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_repeated_lines(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory does not grow with repeated lines of a manifest."""
     monkeypatch.setattr(manifest_index, "PROBLEMS_LIMIT", 100)
     count = 5_000 if len(line) > 1 else 20_000 if line == b"\n" else 20_000_000

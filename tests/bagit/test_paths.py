@@ -25,7 +25,7 @@ paths = st.binary(max_size=30) | st.lists(
 
 
 @given(paths)
-def test_every_path_comes_back(path: bytes) -> None:
+def test_every_path_is_read_back(path: bytes) -> None:
     """A path is preserved by encoding and decoding, and its encoding has no line end or raw percent sign."""
     text = encode_path(path)
     assert decode_path(text) == path
@@ -67,7 +67,7 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize("path", UNSAFE, ids=ascii)
-def test_what_leads_out_of_a_bag(path: bytes) -> None:
+def test_unsafe_paths(path: bytes) -> None:
     """An unsafe path has a reason that does not repeat it."""
     assert why_unsafe(path)
 
@@ -80,7 +80,7 @@ def test_what_leads_out_of_a_bag(path: bytes) -> None:
     ],
     ids=ascii,
 )
-def test_what_stays_in_a_bag(path: bytes) -> None:
+def test_safe_paths(path: bytes) -> None:
     """Unusual names are accepted."""
     assert why_unsafe(path) is None
 

@@ -154,7 +154,7 @@ def test_their_bags(peer: Peer, tmp_path: Path) -> None:
     assert {found.kind for found in validate(source).problems} <= {"info-long-line"}
 
 
-def test_their_bags_of_nothing(peer: Peer, tmp_path: Path) -> None:
+def test_their_empty_bags(peer: Peer, tmp_path: Path) -> None:
     """Of an empty directory they make a bag without a manifest, which no validator calls valid (2.1.3)."""
     (tmp_path / "s").mkdir()
     peer("make", tmp_path / "s")

@@ -37,8 +37,8 @@ def test_levels(tmp_path: Path, name: str) -> None:
     assert {found.kind for found in oxum.problems} - {"oxum-missing"} <= CASES[name].kinds
 
 
-def test_every_rule_is_kept() -> None:
-    """A rule has bags, or says how else it is kept; a MUST that can be violated has a violating bag."""
+def test_every_rule_is_covered() -> None:
+    """A rule has bags, or states how it is implemented; a MUST that can be violated has a violating bag."""
     sections = []
     for rule in RULES:
         assert rule.cases or rule.how, rule.words

@@ -126,7 +126,7 @@ def test_the_hidden_directory_is_private(tmp_path: Path, source: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
-def test_one_that_others_may_write_to(tmp_path: Path, source: Path) -> None:
+def test_a_world_writable_hidden_directory(tmp_path: Path, source: Path) -> None:
     """A world-writable hidden directory is refused."""
     (tmp_path / HIDDEN).mkdir()
     os.chmod(tmp_path / HIDDEN, 0o777)
@@ -134,7 +134,7 @@ def test_one_that_others_may_write_to(tmp_path: Path, source: Path) -> None:
         create(source, tmp_path / "t")
 
 
-def test_a_directory_that_is_none_of_a_run(tmp_path: Path, source: Path) -> None:
+def test_a_foreign_hidden_directory(tmp_path: Path, source: Path) -> None:
     """A foreign directory with the hidden name keeps its files."""
     for name in ("bag", "tags", "other"):
         (tmp_path / HIDDEN / name).mkdir(parents=True)
@@ -156,7 +156,7 @@ def test_another_bag_in_place_of_the_finished_one(tmp_path: Path, source: Path) 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_errors_name_paths_that_people_know(tmp_path: Path, source: Path) -> None:
+def test_errors_name_paths(tmp_path: Path, source: Path) -> None:
     """Errors name paths, not descriptors."""
 
     def block() -> None:

@@ -124,7 +124,7 @@ def test_every_row_has_its_bags() -> None:
 
 
 @pytest.mark.parametrize(("name", "number", "version"), ROWS)
-def test_breach(implementation: Implementation, tmp_path: Path, name: str, number: int, version: Version) -> None:
+def test_violations(implementation: Implementation, tmp_path: Path, name: str, number: int, version: Version) -> None:
     """A bag is judged by the rules of its own version."""
     rule: VersionRule = RULES[name]
     sketch, kinds = BREACHES[name][number]
@@ -162,7 +162,7 @@ def test_bag_info(tmp_path: Path, version: Version) -> None:
         (repeated("Payload-Oxum", "20.2", "21.2"), {"oxum-repeated", "oxum-mismatch"}),
     ],
 )
-def test_wrong_in_any_version(tmp_path: Path, version: Version, sketch: dict[str, Any], kinds: set[str]) -> None:
+def test_violations_in_every_version(tmp_path: Path, version: Version, sketch: dict[str, Any], kinds: set[str]) -> None:
     """A violation in every version is a problem in older versions as well."""
     report = validate(Sketch(version=written(version), **sketch).write(tmp_path / "bag"))
     assert {one.kind for one in report.problems} == kinds
@@ -195,7 +195,7 @@ def test_a_manifest_that_is_named_with_the_other_form(tmp_path: Path) -> None:
     assert found.message == "listed as 'data/e\u0301' in manifest-sha512.txt"
 
 
-def test_breaches_that_are_none() -> None:
+def test_violations_of_newer_rules() -> None:
     """A violation of a newer rule is not a problem in an older version."""
     found = Problem("tag-manifest-omission", "error", "2.2.1", b"x")
     assert judge_violation("tag-manifest-complete", (1, 0), found) == [found]

@@ -43,7 +43,7 @@ def _short(one: BagEntry) -> str:
 
 
 @posix
-def test_the_watch_sees(tmp_path: Path) -> None:
+def test_the_watch_detects_access(tmp_path: Path) -> None:
     """The watch of these tests detects access outside of the bag, by path and by descriptor."""
     make(tmp_path, "bag/a", "other")
     bag = tmp_path / "bag"
@@ -87,7 +87,7 @@ def test_many_names_in_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {path for path in paths if "clash" not in path} >= {"d/", "d/x/", "d/x/y", "d/X", "d/094"}
 
 
-def test_clashes(tmp_path: Path) -> None:
+def test_collisions(tmp_path: Path) -> None:
     """Names of one directory that differ only in case or normalization are reported after the second one."""
     make(tmp_path, "a/B", "a/b", "A/B", "c/straße", "c/STRASSE", "\u00e9", "e\u0301", "k", "\u212a")
     collisions = [path for path in found(tmp_path) if "clash" in path]
@@ -257,7 +257,7 @@ def test_special_files(tmp_path: Path) -> None:
         ]
 
 
-def test_what_a_change_left_behind(tmp_path: Path) -> None:
+def test_leftovers_of_a_change(tmp_path: Path) -> None:
     """The hidden directory of an interrupted change is reported and not entered; elsewhere the name is ordinary."""
     make(tmp_path, ".pressmark-bag/new/x", "data/.pressmark-bag/y")
     assert found(tmp_path) == [
@@ -348,7 +348,7 @@ def test_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_descriptor: bo
     assert bases.LINKS == 40
 
 
-def test_base_that_is_none(tmp_path: Path) -> None:
+def test_base_that_is_not_a_directory(tmp_path: Path) -> None:
     """A path that is not a directory is refused by name."""
     make(tmp_path, "file")
     for path in ("missing", "file", "file/x"):

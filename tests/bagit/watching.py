@@ -17,10 +17,10 @@ _CALLS = ("open", "stat", "lstat", "readlink", "scandir", "listdir", "unlink", "
 
 @contextlib.contextmanager
 def watched(directory: Path) -> Iterator[list[str]]:
-    """Give the list of paths outside of ``directory`` that Python's :mod:`os` is asked for meanwhile.
+    """Yield a list that collects the paths outside of ``directory`` that :mod:`os` accesses meanwhile.
 
-    Links on the way count as what they lead to, a link at the end as itself. The directories above ``directory`` may be
-    looked at, and this process's own table of descriptors.
+    Links in the middle of a path are resolved, a link at its end is not. The directories above ``directory`` and the
+    table of descriptors of this process may be accessed.
     """
     real = os.path.realpath(directory)
     fds = "/proc/self/fd"

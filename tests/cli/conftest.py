@@ -22,7 +22,7 @@ from pressmark.cli import main
 PACKAGE_PARENT = str(Path(pressmark.__file__).parent.parent)
 COMMAND = [sys.executable, "-m", "pressmark"]
 
-# A BagIt Profile that asks for a contact.
+# A BagIt Profile that requires a contact.
 PROFILE = {
     "BagIt-Profile-Info": {
         "BagIt-Profile-Identifier": "http://example.org/profile.json",
@@ -94,9 +94,9 @@ def used_memory(process: int) -> int:
 
 
 def feed_endlessly(arguments: list[str], block: bytes, lines: int = 200_000) -> bytes:
-    """Feed the command ``block`` endlessly, read ``lines`` of its output, leave, and return the last of them.
+    """Feed the command ``block`` endlessly, read ``lines`` lines of its output, close it, and return the last line.
 
-    The command must end by itself, silently and with 0, and use no more memory than any run may.
+    The command must end by itself, without output on stderr and with status 0, within the memory limit of every run.
     """
     process = subprocess.Popen(
         [*COMMAND, *arguments],

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
-def test_wrong_calls(call: Call, files: Path, bag: Path, tmp_path: Path, words: list[str], line: str) -> None:
+def test_usage_errors(call: Call, files: Path, bag: Path, tmp_path: Path, words: list[str], line: str) -> None:
     """A usage error is one line and exit status 2, and nothing is changed."""
     before = content(tmp_path)
     result = call(*words)
@@ -244,7 +245,7 @@ def test_create_takes_elements_from_a_file(run: Run, files: Path, tmp_path: Path
     assert [line for line in info if line.startswith("Payload-Oxum")] == ["Payload-Oxum: 6.3"]
 
 
-def test_a_template_that_is_none(run: Run, files: Path, tmp_path: Path) -> None:
+def test_invalid_templates(run: Run, files: Path, tmp_path: Path) -> None:
     """The first bad line of a template is named, and nothing is changed."""
     (tmp_path / "info").write_bytes(b"Contact-Name: A\nnonsense\n")
     done = run("bag", "create", "files", "--info-file", "info")
@@ -266,7 +267,7 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
     for call in (["files"], ["files", "-o", "new"]):
         done = run("bag", "create", *call)
         *reasons, last = done.stderr.decode().splitlines()
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert last == f"pressmark: {call[-1]}: no bag was created: 3 problems; nothing was changed"
         assert {tuple(line.split(": ")[:2]) for line in reasons} == {("pressmark", "error")}
         assert sorted(line.split(": ")[3] for line in reasons) == [r"\udcff\n", "link", "pipe"]
@@ -296,7 +297,52 @@ def test_create_warns(run: Run, files: Path) -> None:
 
 
 @posix
-def test_create_says_how_far_it_is(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("target", "in_place", "expected"),
+    [
+        ("a.txt", True, "symbolic link; remove it, or include its target with --links follow"),
+        ("/etc/passwd", False, "symbolic link; remove it, or include its target with --links follow"),
+        (
+            "/etc/passwd",
+            True,
+            "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow",
+        ),
+        ("nowhere", False, "symbolic link to a missing target; remove it"),
+    ],
+)
+def test_create_names_the_option_where_it_helps(
+    run: Run, files: Path, target: str, in_place: bool, expected: str
+) -> None:
+    """The message for a refused link names ``--links follow`` only where it helps."""
+    (files / "a.txt").write_bytes(b"a")
+    (files / "link").symlink_to(target)
+    call = ["files"] if in_place else ["files", "-o", "new"]
+    done = run("bag", "create", *call)
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[0].endswith(f": link: {expected}")
+    assert run("bag", "create", *call, "--links", "follow").returncode == (0 if expected[13] == ";" else 2)
+
+
+@posix
+def test_create_fails_where_a_file_cannot_be_read(
+    call: Call, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that disappears after the check of the names is a failure: exit 1, and nothing is changed."""
+    from pressmark.fixity import hash_files
+
+    def without_one(paths: Iterable[Any], *arguments: Any, **options: Any) -> Any:
+        names = list(paths)
+        next(path for path in files.rglob("*") if path.is_file()).unlink()
+        return hash_files(names, *arguments, **options)
+
+    monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_files", without_one)
+    result = call("bag", "create", "files")
+    last = result.stderr.splitlines()[-1]
+    assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
+
+
+@posix
+def test_create_reports_progress(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a log, each stage is reported, and the long ones with their progress."""
     monkeypatch.setattr("pressmark.cli.common.progress.LOG_EVERY", 0.0)
     monkeypatch.setattr("pressmark.cli.common.progress.DISPLAY_AFTER", 0.0)
@@ -527,7 +573,7 @@ def test_lenient(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_what_is_no_bag_is_invalid(run: Run, files: Path) -> None:
+def test_a_directory_without_bagit_txt(run: Run, files: Path) -> None:
     """A directory without bagit.txt is reported as such."""
     done = run("bag", "validate", "files")
     assert b"error: declaration-missing: bagit.txt: " in done.stdout
@@ -692,7 +738,7 @@ def test_update_metadata(run: Run, bag: Path) -> None:
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
 
 
-def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
+def test_update_refuses_damage(run: Run, bag: Path) -> None:
     """A file that differs from the manifests stops the update; all are listed, nothing is changed."""
     damage(bag)
     before = content(bag)
@@ -715,7 +761,7 @@ def test_update_never_blesses_damage(run: Run, bag: Path) -> None:
     assert content(bag) == before
 
 
-def test_update_takes_over_what_is_accepted(run: Run, bag: Path) -> None:
+def test_update_accepts_changes(run: Run, bag: Path) -> None:
     """With --accept, the current payload is accepted, with a warning per difference."""
     damage(bag)
     done = run("bag", "update", "bag", "--accept", "added,removed", "--accept", "changed", "--json")
@@ -732,7 +778,7 @@ def test_update_takes_over_what_is_accepted(run: Run, bag: Path) -> None:
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
-def test_update_mends_an_old_bag(run: Run, tmp_path: Path) -> None:
+def test_update_converts_an_old_bag(run: Run, tmp_path: Path) -> None:
     """An old bag made with md5sum becomes a bag of version 1.0."""
     made = make_bag(tmp_path / "bag", FILES, algorithm="md5")
     (made / "tagmanifest-md5.txt").unlink()
@@ -768,7 +814,7 @@ def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
 
 
 @posix
-def test_a_reader_who_leaves_does_not_stop_an_update(bag: Path) -> None:
+def test_a_broken_pipe_does_not_stop_an_update(bag: Path) -> None:
     """A broken pipe does not stop an update."""
     damage(bag)
     read, write = os.pipe()
@@ -821,7 +867,7 @@ def test_complete(run: Run, holey: Path) -> None:
     assert done.stderr == b"pressmark: bag: no file is missing: 2 files of fetch.txt present before\n"
 
 
-def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
+def test_complete_refuses_insecure_urls(run: Run, holey: Path) -> None:
     """Local files and plain HTTP are refused by default; each refusal names the option."""
     pytest.importorskip("urllib3")
     done = run("bag", "complete", "bag")
@@ -835,7 +881,7 @@ def test_complete_asks_only_where_it_may(run: Run, holey: Path) -> None:
     assert not (holey / "data" / "x").exists()
 
 
-def test_complete_takes_nothing_wrong(run: Run, holey: Path, tmp_path: Path) -> None:
+def test_complete_refuses_wrong_files(run: Run, holey: Path, tmp_path: Path) -> None:
     """A file with another checksum is not added; the others are."""
     pytest.importorskip("urllib3")
     (tmp_path / "store" / "y").write_bytes(b"not")

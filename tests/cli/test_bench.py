@@ -39,7 +39,7 @@ def test_every_layout_is_measured() -> None:
         assert len(set(layout.map_ids(ids[:1000]))) == 1000
 
 
-def test_the_plain_loop_hashes_what_is_hashed() -> None:
+def test_the_plain_loop_has_the_same_digests() -> None:
     with sample_files() as (small, large):
         assert small.bytes == 1000 * 4096
         assert len(large.paths) == 1
@@ -155,7 +155,7 @@ def test_every_algorithm_can_be_measured() -> None:
         (("--seconds", "0"), "pressmark: "),
     ],
 )
-def test_wrong_calls(call: Call, arguments: tuple[str, ...], message: str) -> None:
+def test_usage_errors(call: Call, arguments: tuple[str, ...], message: str) -> None:
     result = call("bench", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(message)

@@ -321,7 +321,7 @@ def test_a_skipped_last_row(call: Call) -> None:
     assert result.stdout_bytes == b"a\tb\ta\n"
 
 
-def test_results_that_no_tsv_field_can_hold(call: Call) -> None:
+def test_results_not_allowed_in_tsv(call: Call) -> None:
     """An identifier with a TAB, line feed or carriage return fails in TSV, and is quoted in CSV."""
     table = b"a^/09b\na^/0a/b\na^/0d/b\nabc\nab/c\n"
     options = ["--column", "1", "--no-header", "--on-error", "empty"]
@@ -363,7 +363,7 @@ def test_csv_that_does_not_fit_tsv(call: Call, tmp_path: Path) -> None:
     assert (tmp_path / "out.tsv").read_bytes() == b"b\tc\tb\n"
 
 
-def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
+def test_malformed_rows_are_converted(call: Call, tmp_path: Path) -> None:
     """With an empty result, a malformed row keeps its content in the other format as well."""
     (tmp_path / "in.csv").write_bytes(b'id,t\na,""\nb\n"c"d,"e"\n')
     result = call("map", "0002", "in.csv", "--column", "id", "-o", "out.tsv", "--on-error", "empty")
@@ -371,7 +371,7 @@ def test_malformed_rows_become_others(call: Call, tmp_path: Path) -> None:
     assert (tmp_path / "out.tsv").read_bytes() == b'id\tt\tpath\na\t\ta\nb\t\n"c"d\te\t\n'
 
 
-def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_failures_are_in_order(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line numbers are counted across blocks, and in blocks of many rows."""
     monkeypatch.setattr(text, "BLOCK_ROWS", 7)
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 100)
@@ -423,9 +423,7 @@ def test_many_failures_come_in_order(call: Call, monkeypatch: pytest.MonkeyPatch
         ),
     ],
 )
-def test_tables_that_do_not_fit_the_call(
-    call: Call, tmp_path: Path, options: list[str], table: bytes, line: str, code: int
-) -> None:
+def test_unusable_tables(call: Call, tmp_path: Path, options: list[str], table: bytes, line: str, code: int) -> None:
     """An unusable table is a one-line error, and no output is left."""
     result = call("map", "0002", *options, "-o", "out", stdin=table)
     assert outcome(result) == (b"", f"pressmark: <stdin>: {line}\n", code)
@@ -537,7 +535,7 @@ def test_a_long_field(call: Call) -> None:
         (["missing.csv", "--column", "id"], "missing.csv: No such file or directory"),
     ],
 )
-def test_refused_calls(call: Call, tmp_path: Path, call_: list[str], line: str) -> None:
+def test_usage_errors(call: Call, tmp_path: Path, call_: list[str], line: str) -> None:
     """Conflicting options are one line and exit status 2, before any file is opened."""
     result = call("map", "0002", *call_, stdin=b"id\na\n")
     assert outcome(result) == (b"", f"pressmark: {line}\n", 2)
@@ -617,14 +615,14 @@ def test_broken_gzip(call: Call, tmp_path: Path, content: bytes, line: str) -> N
 
 
 @given(st.lists(st.binary(max_size=50), max_size=5), st.integers(1, 20), st.integers(1, 20))
-def test_gunzip_gives_what_was_packed(members: list[bytes], read: int, size: int) -> None:
+def test_gunzip_inverts_gzip(members: list[bytes], read: int, size: int) -> None:
     """Reads of any size return the full number of bytes until the end."""
-    from pressmark.cli.common.files import Source
+    from pressmark.cli.common.files import InputStream
 
     packed = b"".join(map(gzip.compress, members)) or zlib.compress(b"", wbits=31)
     before, gzipped.READ_BYTES = gzipped.READ_BYTES, read
     try:
-        source = gzipped.GunzippedSource(Source(io.BytesIO(packed), "x"))
+        source = gzipped.GunzippedStream(InputStream(io.BytesIO(packed), "x"))
         parts = list(iter(lambda: source.read(size), b""))
     finally:
         gzipped.READ_BYTES = before
@@ -672,7 +670,7 @@ def test_an_endless_table_in_constant_memory() -> None:
     assert line == b'"a, b",abc,ab/c\n'
 
 
-def test_a_row_leaves_as_soon_as_it_came() -> None:
+def test_a_row_is_written_at_once() -> None:
     """A row of a slow writer is processed before the next one arrives."""
     process = subprocess.Popen(
         [*COMMAND, "map", "pairtree", "--format", "tsv", "--column", "id"],

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.layouts import HashAndIdNTuple, Pairtree
 
@@ -149,7 +149,7 @@ def test_long_rows_come_few_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "in.pq").stat().st_size < 100_000
     monkeypatch.setattr(parquet, "BATCH_BYTES", 50_000)
     with open(tmp_path / "in.pq", "rb") as file:
-        blocks = list(parquet.ParquetReader(Source(file, "in.pq"), ColumnSpec("id", True, "path")).blocks())
+        blocks = list(parquet.ParquetReader(InputStream(file, "in.pq"), ColumnSpec("id", True, "path")).blocks())
     assert max(map(len, blocks)) < 50
     assert [blocks[0].number(0), blocks[1].number(0)] == [1, 1 + len(blocks[0])]
     assert sum(map(len, blocks)) == 1000
@@ -380,9 +380,7 @@ def test_parquet_becomes_csv_and_back(call: Call, rows: list[tuple[str, str | No
         ({"id": ["a"], "path": ["b"]}, "id", "column 'path' already exists; use --as NAME"),
     ],
 )
-def test_tables_that_do_not_fit_the_call(
-    call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str
-) -> None:
+def test_unusable_tables(call: Call, tmp_path: Path, table: dict[str, Any], column: str, line: str) -> None:
     """An unusable table is a one-line error, and no output is left."""
     pq.write_table(pa.table(table), tmp_path / "in.pq")
     result = call("map", "0002", "in.pq", "--column", column, "-o", "out.pq")

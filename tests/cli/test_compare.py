@@ -257,7 +257,7 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
         (("ids.txt", "--layout", "0004", "--directory-limit", "0"), "invalid value for '--directory-limit'"),
     ],
 )
-def test_wrong_calls(call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "ids.txt").write_text("a\n")
     (tmp_path / "ids.csv").write_text("id\na\n")
     (tmp_path / "empty.txt").touch()

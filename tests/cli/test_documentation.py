@@ -58,7 +58,7 @@ def test_everything_has_help(path: str) -> None:
             assert parameter.help, parameter.name
 
 
-def test_documents_are_fresh() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
     if not script.exists():
@@ -102,7 +102,8 @@ def furnish(folder: Path, example: str) -> None:
 def furnish_stores(folder: Path, example: str) -> None:
     """Create the stores that an example uses, and their sources."""
     (folder / "scans").mkdir()
-    (folder / "scans" / "page1.tif").write_text("1")
+    for name in ("scans/page1.tif", "page2.tif", "mets.xml"):
+        (folder / name).write_text(name)
     (folder / "lily.jpg").write_text("lily")
     (folder / "objects.tsv").write_text("a:1\tscans\nb:2\tone.txt\n")
     if " init " not in example:

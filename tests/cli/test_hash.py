@@ -91,7 +91,7 @@ def test_json(run: Run, files: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_calls(run: Run, files: Path, call: list[str], line: str) -> None:
+def test_usage_errors(run: Run, files: Path, call: list[str], line: str) -> None:
     """A usage error is one line and exit status 2, and nothing is written."""
     (files / "a").write_bytes(b"not a ledger")
     done = run(*call)
@@ -108,11 +108,11 @@ def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> No
     done = run("hash", "files", "gone", "/dev/zero")
     assert done.stdout.decode() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
     assert done.stderr.decode() == (
-        "pressmark: files/c: is a named pipe\n"
+        "pressmark: files/c: named pipe not opened\n"
         "pressmark: files/e: dangling symbolic link\n"
         "pressmark: files/up: symbolic link to a parent directory\n"
         "pressmark: gone: No such file or directory\n"
-        "pressmark: /dev/zero: is a device\n"
+        "pressmark: /dev/zero: device not opened\n"
         "pressmark: 5 of 8 files failed\n"
     )
     assert done.returncode == 1
@@ -131,7 +131,7 @@ def test_links(run: Run, files: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
-def test_output_is_no_input(run: Run, files: Path, output: str) -> None:
+def test_output_that_is_an_input(run: Run, files: Path, output: str) -> None:
     """A file to be hashed is not overwritten by the output."""
     (files.parent / "link").symlink_to("files/b")
     done = run("hash", "files/a", "files/b", "-o", output)
@@ -216,7 +216,7 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
     (files / "new\nline").write_bytes(b"")
     done = run("verify", "SUMS", "--root", "files")
     assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
-        "changed: ./a\nmissing: ./b\nunreadable: ./e: is a named pipe\nnew: new\\nline\n",
+        "changed: ./a\nmissing: ./b\nunreadable: ./e: named pipe not opened\nnew: new\\nline\n",
         "pressmark: 1 changed, 1 missing, 1 unreadable, 1 new, 1 ok\n",
         1,
     )
@@ -251,7 +251,7 @@ def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
     assert done.stderr.startswith(b"pressmark: <stdin>:4: expected digest, two spaces and name")
 
 
-def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
+def test_verify_of_an_empty_manifest(run: Run, files: Path, tmp_path: Path) -> None:
     """An empty manifest fails, except for an empty folder."""
     (tmp_path / "empty").mkdir()
     for manifest in (b"", b"# a comment\n"):
@@ -263,7 +263,7 @@ def test_verify_of_nothing(run: Run, files: Path, tmp_path: Path) -> None:
         assert run("verify", "SUMS", "--root", "empty").returncode == 0
 
 
-def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
+def test_verify_resumes_with_a_ledger(run: Run, files: Path) -> None:
     """Verified files in the ledger are not read again; changed ones are."""
     run("hash", "files", "-o", "SUMS")
     assert run("verify", "SUMS", "--ledger", "l").returncode == 0
@@ -287,7 +287,7 @@ def test_verify_goes_on_with_a_ledger(run: Run, files: Path) -> None:
         (2e21, "2e+03 EB"),
     ],
 )
-def test_shown_bytes(count: float, text: str) -> None:
+def test_formatted_bytes(count: float, text: str) -> None:
     """Byte counts have decimal units."""
     assert format_bytes(count) == text
 
@@ -319,7 +319,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
 
 
 @posix
-def test_ctrl_c_says_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
+def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, files: Path) -> None:
     """Ctrl-C in a run gives one line and 130."""
 
     def interrupted(*_args: object, **_more: object) -> None:

@@ -118,7 +118,7 @@ def test_foreign_names_are_refused(call: Call, tmp_path: Path, command: str, nam
     assert contents(tmp_path) == before
 
 
-def test_a_format_overrules_a_name(call: Call, tmp_path: Path) -> None:
+def test_a_format_overrides_a_name(call: Call, tmp_path: Path) -> None:
     """A given format overrides the file name; outputs have no such option."""
     (tmp_path / "ids.zip").write_bytes(b"abc\n")
     (tmp_path / "ids.csv").write_bytes(b"a,b\n")
@@ -133,7 +133,7 @@ def test_a_format_overrules_a_name(call: Call, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("command", OF_LINES)
 @pytest.mark.parametrize("content", [b"a\r\nb\r\n", b"a\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\r", b"a\rb\r"], ids=repr)
-def test_what_windows_adds_to_lines_stops_the_run(call: Call, tmp_path: Path, command: str, content: bytes) -> None:
+def test_windows_line_ends_stop_the_run(call: Call, tmp_path: Path, command: str, content: bytes) -> None:
     """CRLF or a byte-order mark stops the run, nothing is written, and the message names the option."""
     (tmp_path / "list").write_bytes(content)
     before = contents(tmp_path)
@@ -165,7 +165,7 @@ def test_crlf_keep(call: Call) -> None:
     assert (result.exit_code, result.stdout_bytes) == (0, b"a^/0d\nb^/0d/c\n")
 
 
-def test_items_that_end_with_nul_hold_line_ends(call: Call) -> None:
+def test_nul_delimited_items_may_contain_line_ends(call: Call) -> None:
     """With NUL delimiters, carriage returns belong to the items, and a byte-order mark is refused."""
     assert call("map", "pairtree", "-0", stdin=b"a\r\nb\0").stdout_bytes == b"a^/0d/^0/ab\0"
     assert call("map", "pairtree", "-0", stdin=b"\xef\xbb\xbfa\0").exit_code == 2
@@ -292,7 +292,7 @@ def test_json_lines_need_a_key(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["map", "pairtree", "a.csv"], ["compare", "a.csv", "--layout", "pairtree"]])
-def test_a_number_needs_a_word_on_the_header(call: Call, tmp_path: Path, arguments: list[str]) -> None:
+def test_a_column_number_requires_a_header_option(call: Call, tmp_path: Path, arguments: list[str]) -> None:
     """A column number requires an explicit choice about the header row."""
     (tmp_path / "a.csv").write_bytes(b"id,title\nabc,x\n")
     result = call(*arguments, "--column", "1")
@@ -337,7 +337,7 @@ def test_delimiter(call: Call, tmp_path: Path) -> None:
     assert result.stdout_bytes == b'x\t"a\tb"\ta^/09/b\n'
 
 
-def test_a_delimiter_that_is_right_may_be_said(call: Call) -> None:
+def test_the_default_delimiter_may_be_given(call: Call) -> None:
     """The default delimiter may be given explicitly, for a single column with semicolons."""
     arguments = ["map", "pairtree", "--format", "csv", "--column", "1", "--no-header"]
     assert call(*arguments, stdin=b"a;b\n").exit_code == 2
@@ -360,7 +360,7 @@ def test_a_delimiter_that_is_right_may_be_said(call: Call) -> None:
         ["--delimiter", ";"],
     ],
 )
-def test_delimiters_that_are_none(call: Call, options: list[str]) -> None:
+def test_invalid_delimiters(call: Call, options: list[str]) -> None:
     """A delimiter is one ASCII character, for CSV."""
     result = call("map", "pairtree", *options, stdin=b"a;b\n")
     assert (result.exit_code, result.stdout) == (2, "")

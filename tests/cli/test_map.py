@@ -83,7 +83,7 @@ def test_an_output_without_a_name(call: Call, tmp_path: Path, arguments: tuple[s
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
 
 
-def test_items_behind_nul_are_numbered(call: Call) -> None:
+def test_nul_delimited_items_are_numbered(call: Call) -> None:
     """With -0, items are numbered instead of lines."""
     result = call("map", "pairtree", "-0", "--on-error", "skip", stdin=b"a\nb\0\0c")
     assert result.stdout_bytes == b"a^/0a/b\0c"
@@ -132,7 +132,7 @@ def test_an_identifier_without_a_safe_path(call: Call) -> None:
     ]
 
 
-def test_many_failures_come_in_order(call: Call) -> None:
+def test_many_failures_are_in_order(call: Call) -> None:
     """No failure is lost or repeated when lines are written in groups."""
     result = call("map", "0002", "--on-error", "skip", stdin=b"a\n\n" * 1000)
     lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(2, 2001, 2)]
@@ -202,7 +202,7 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
     ],
     ids=["no =", "no key", "type", "no parameters", "surrogate", "depth", "folder", "config", "unless", "never"],
 )
-def test_refused_calls(call: Call, call_: list[str], line: str) -> None:
+def test_usage_errors(call: Call, call_: list[str], line: str) -> None:
     """A usage error is one line and exit status 2."""
     result = call(*call_, stdin=b"a\n")
     assert (result.stdout, result.stderr, result.exit_code) == ("", f"pressmark: {line}\n", 2)
@@ -220,7 +220,7 @@ def test_refused_calls(call: Call, call_: list[str], line: str) -> None:
     ],
     ids=" ".join,
 )
-def test_calls_that_click_refuses(call: Call, call_: list[str]) -> None:
+def test_usage_errors_of_click(call: Call, call_: list[str]) -> None:
     """click's usage errors are one line, too, with a hint to the help."""
     result = call(*call_)
     command = "pressmark map" if call_[0] == "map" else "pressmark"

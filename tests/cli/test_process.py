@@ -35,7 +35,9 @@ def test_version_names_the_implementation(run: Run) -> None:
 
 
 @pytest.mark.parametrize("call", [["--version"], ["map", "0003"], ["hash", "."]], ids=" ".join)
-def test_a_wrong_environment_is_one_line_and_exit_2(run: Run, monkeypatch: pytest.MonkeyPatch, call: list[str]) -> None:
+def test_an_unknown_implementation_is_one_line_and_exit_2(
+    run: Run, monkeypatch: pytest.MonkeyPatch, call: list[str]
+) -> None:
     """An unknown implementation is a one-line error of every command; the help works."""
     monkeypatch.setenv("PRESSMARK_IMPLEMENTATION", "nonsense")
     done = run(*call, stdin=b"a\n")
@@ -45,7 +47,7 @@ def test_a_wrong_environment_is_one_line_and_exit_2(run: Run, monkeypatch: pytes
 
 
 @posix
-def test_without_stdout_it_says_so(tmp_path: Path) -> None:
+def test_a_closed_stdout_is_reported(tmp_path: Path) -> None:
     """A closed standard output is a usage error without a traceback."""
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "map", "0002"],
@@ -74,7 +76,7 @@ def test_without_stdout_it_says_so(tmp_path: Path) -> None:
     ],
     ids=["layout", "value", "key", "missing file", "directory"],
 )
-def test_a_wrong_call_is_one_line_and_exit_2(run: Run, call: list[str], line: str) -> None:
+def test_a_usage_error_is_one_line_and_exit_2(run: Run, call: list[str], line: str) -> None:
     """A usage error is one line; nothing is read or written."""
     done = run(*call, stdin=b"a\n")
     assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {line}{os.linesep}", 2)
@@ -99,7 +101,7 @@ def test_broken_pipe_is_success() -> None:
 
 @posix
 @pytest.mark.parametrize("call", [["layouts"], ["map", "--help"]], ids=" ".join)
-def test_nobody_reading_is_success(call: list[str]) -> None:
+def test_a_closed_pipe_is_success(call: list[str]) -> None:
     """Tables and help end silently, too, and the interpreter's last flush does not fail."""
     read, write = os.pipe()
     os.close(read)
@@ -208,7 +210,7 @@ def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_endings_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
+def test_other_signals_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
     """SIGTERM and SIGHUP also clean up, even if repeated, and determine the exit status."""
     number = signal.Signals[name]
     if signal.getsignal(number) is signal.SIG_IGN:
@@ -237,7 +239,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 
 @posix
-def test_without_a_reader_for_errors_the_data_are_complete(tmp_path: Path) -> None:
+def test_a_broken_stderr_does_not_affect_the_data(tmp_path: Path) -> None:
     """A closed or broken stderr changes neither data nor exit status."""
     read, write = os.pipe()
     os.close(read)

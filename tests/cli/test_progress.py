@@ -8,10 +8,9 @@ import sys
 import pytest
 
 from pressmark.cli.common import progress
-from pressmark.cli.common.files import Sink, Source
-from pressmark.cli.common.line_progress import LineProgress
-from pressmark.cli.common.progress import ProgressMode, progress_mode
-from pressmark.cli.compare import _ProgressReporter
+from pressmark.cli.common.files import InputStream, OutputStream
+from pressmark.cli.common.progress import LineProgress, ProgressMode, progress_mode
+from pressmark.cli.compare import _ComparisonProgress
 from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.compare.comparison import ComparisonProgress
 from pressmark.errors import IdentifierError
@@ -30,8 +29,8 @@ class Terminal(io.StringIO):
         return self.terminal
 
 
-def sink(terminal: bool) -> Sink:
-    made = Sink(io.BytesIO(), "<stdout>")
+def sink(terminal: bool) -> OutputStream:
+    made = OutputStream(io.BytesIO(), "<stdout>")
     made.terminal = terminal
     return made
 
@@ -65,8 +64,8 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress_mode(None, sink(False)) is ProgressMode.LOG
 
 
-def source(size: int | None) -> Source:
-    made = Source(io.BytesIO(b"x" * 100), "ids")
+def source(size: int | None) -> InputStream:
+    made = InputStream(io.BytesIO(b"x" * 100), "ids")
     made.size = size
     return made
 
@@ -88,7 +87,7 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
 
 
 @pytest.mark.parametrize("size", [100, None], ids=["known size", "unknown size"])
-def test_failures_stand_whole_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+def test_failures_are_complete_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """Long lines are neither cut nor wrapped, and markup in them is not interpreted."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
@@ -113,7 +112,7 @@ def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "xterm")
     stderr = Terminal(True)
     monkeypatch.setattr(sys, "stderr", stderr)
-    comparison = _ProgressReporter(ProgressMode.DISPLAY, 2)
+    comparison = _ComparisonProgress(ProgressMode.DISPLAY, 2)
     comparison.on_event(ComparisonProgress("merge", 7, 1))
     migration = ProgressReporter(ProgressMode.DISPLAY)
     migration.on_event(MigrationProgress("run", 3, 0, 9, 0))

@@ -144,7 +144,7 @@ def test_empty_directories(call: Call, given: Path, tmp_path: Path, kind: str) -
 
 @pytest.mark.parametrize("kind", ["pairtree", "vitro"])
 def test_names_that_are_ignored(call: Call, given: Path, tmp_path: Path, kind: str) -> None:
-    """Ignored files are not part of the object that is got, replaced or removed."""
+    """Ignored files are not part of an object that is read, replaced or removed."""
     call("store", "init", kind, "store")
     place = call("store", "put", "store", "abc", "given").stdout.rstrip("\n").split("\t")[1]
     stray = tmp_path / "store" / place / ".DS_Store"
@@ -356,7 +356,7 @@ def test_kinds_and_layouts(call: Call, given: Path, tmp_path: Path) -> None:
 
 
 def test_serialised_bags(call: Call, given: Path, tmp_path: Path) -> None:
-    """Serialised bags are listed with a warning, checked with --digests, and got as one file."""
+    """Serialized bags are listed with a warning, checked with --digests, and returned as one file."""
     call("store", "init", "bags", "store")
     call("store", "put", "store", "x:1", "given")
     with tarfile.open(tmp_path / "store" / "y.tar.gz", "w:gz") as tar:

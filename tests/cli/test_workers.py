@@ -96,7 +96,7 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
         (("hash", ".", "-o", "sums"), "work folder inside "),
     ],
 )
-def test_what_cannot_be_shared(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_unsupported_combinations(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     """An unsupported combination is refused in one line with the remedy."""
     (tmp_path / "ids.txt").write_text("a\n")
     (tmp_path / "ids.csv").write_text("id\na\n")
@@ -171,7 +171,7 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no run to resume; omit --resume to start one" in call(*arguments, "--resume").stderr
 
 
-def test_parts_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a chunk fails, there is no output; finished chunks are kept."""
     (tmp_path / "ids.txt").write_text("a\nb\n")
 

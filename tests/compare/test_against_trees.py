@@ -75,8 +75,8 @@ def test_a_hundred_thousand(tmp_path: Path, name: str) -> None:
         ids.append(shapes[digits % 3])
     (result,) = compare(ids, [layout], directory_limit=10).layouts
     paths = [path for one in ids if (path := path_of(layout, one)) is not None]
-    assert trees.said_of_paths(result) == trees.of_paths(paths)
+    assert trees.reported_paths(result) == trees.counted_paths(paths)
     root = os.fsencode(tmp_path / "tree")
     os.mkdir(root)
     trees.make(root, map(os.fsencode, paths))
-    assert trees.said(result) == trees.counted(root)
+    assert trees.reported(result) == trees.counted(root)

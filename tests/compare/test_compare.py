@@ -55,7 +55,7 @@ def test_volumes_of_one_work(implementation: Implementation) -> None:
         assert other.collisions.equal == 0
 
 
-def test_clashes_of_every_kind(implementation: Implementation) -> None:
+def test_collisions_of_every_kind(implementation: Implementation) -> None:
     """Counts are numbers of colliding identifiers; groups list examples of each kind."""
     ids = ["a.x", "A.x", "caf\u00e9", "cafe\u0301", "in", "in/side", "a.x", "alone"]
     result = one(ids, "0002")
@@ -207,7 +207,7 @@ def test_block_boundaries(implementation: Implementation, tmp_path: Path, monkey
 
 
 @pytest.mark.peers
-def test_nulls_are_no_identifiers(implementation: Implementation) -> None:
+def test_nulls_are_not_identifiers(implementation: Implementation) -> None:
     """Nulls are not counted as identifiers, but as rows."""
     pyarrow = pytest.importorskip("pyarrow")
     found = compare(pyarrow.array(["a.b", None, "c.b"]), [LAYOUTS["0012"]])
@@ -285,7 +285,7 @@ def test_names_are_distinct() -> None:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_nothing(implementation: Implementation, name: str) -> None:
+def test_no_identifiers(implementation: Implementation, name: str) -> None:
     """Without identifiers, all numbers are 0."""
     found = compare([], [LAYOUTS[name]])
     (result,) = found.layouts
@@ -308,7 +308,7 @@ def test_one_identifier(implementation: Implementation, name: str) -> None:
     json.dumps(result.record(), allow_nan=False)
 
 
-def test_all_the_same(implementation: Implementation) -> None:
+def test_equal_identifiers(implementation: Implementation) -> None:
     """Duplicates share one path under every layout and are counted as duplicates."""
     found = compare(["x.y"] * 3000, [LAYOUTS["0012"], LAYOUTS["0002"]])
     assert found.duplicates == found.identifiers == 3000
@@ -339,7 +339,7 @@ def test_identifiers_without_a_path(implementation: Implementation) -> None:
     assert not result.ok
 
 
-def test_nowhere_to_spill(implementation: Implementation, tmp_path: Path) -> None:
+def test_missing_temporary_directory(implementation: Implementation, tmp_path: Path) -> None:
     """A missing directory for temporary files is an error."""
     with pytest.raises(SpillError, match="temporary file"):
         compare([str(number) for number in range(100)], [LAYOUTS["0002"]], memory=1, folder=tmp_path / "absent")
@@ -382,7 +382,7 @@ def test_events(implementation: Implementation) -> None:
     ]
 
 
-def test_the_record_is_all_of_it() -> None:
+def test_the_record_is_complete() -> None:
     """The record is JSON and contains the machine."""
     found = compare(["a.b"], [LAYOUTS["0012"]], source="somewhere")
     assert isinstance(found, Comparison)

@@ -15,7 +15,7 @@ import pressmark
 from pressmark.compare import compare, probe
 
 
-def test_a_tree_is_made_and_removed(tmp_path: Path) -> None:
+def test_a_tree_is_created_and_removed(tmp_path: Path) -> None:
     """Directories are counted, each step is timed, and only the sample is removed."""
     (tmp_path / "mine").write_bytes(b"kept")
     found = probe.probe_tree(tmp_path, ["a/b", "a/c", "d", "a/b"])
@@ -100,7 +100,7 @@ def test_a_comparison_probes_each_layout(tmp_path: Path, monkeypatch: pytest.Mon
     assert os.listdir(tmp_path) == []
 
 
-def test_nowhere_to_probe(tmp_path: Path) -> None:
+def test_missing_directory(tmp_path: Path) -> None:
     """A missing directory is an error that names it."""
     with pytest.raises(OSError, match="absent"):
         compare(["a"], [pressmark.layout("0002")], probe=tmp_path / "absent")

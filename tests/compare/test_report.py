@@ -181,7 +181,7 @@ def test_inodes_are_compared_within_a_structure() -> None:
     )
 
 
-def test_growth_is_told_where_it_is_known() -> None:
+def test_growth_is_reported_if_known() -> None:
     def growing(total: int, **more: Any) -> Growth:
         return Growth(model="fitted", points=((10**9, total // 2, total),), **more)
 
@@ -261,7 +261,7 @@ def text(found: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @needs_report
-def test_the_page_is_whole(text: str) -> None:
+def test_the_page_is_well_formed(text: str) -> None:
     """Correct nesting, unique ids, working links and labels, no external resources."""
     page = Page(text)
     ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
@@ -289,14 +289,14 @@ def test_the_page_runs_no_script(text: str) -> None:
 
 
 @needs_report
-def test_the_data_are_all_there(text: str, found: Comparison) -> None:
+def test_the_data_are_complete(text: str, found: Comparison) -> None:
     [data] = Page(text).texts["script"]
     assert json.loads(data) == json.loads(json.dumps(found.record()))
     assert not set(data) & set("<>&")
 
 
 @needs_report
-def test_texts_are_shown_and_not_obeyed(text: str) -> None:
+def test_texts_are_escaped(text: str) -> None:
     """Texts never become markup; unprintable characters are escaped."""
     page = Page(text)
     assert "alert" not in "".join(tag for tag, _ in page.elements)
@@ -310,7 +310,7 @@ def test_texts_are_shown_and_not_obeyed(text: str) -> None:
 
 
 @needs_report
-def test_the_page_can_be_heard(text: str) -> None:
+def test_the_page_is_accessible(text: str) -> None:
     """Heading levels, table captions and scopes, titles and descriptions of figures."""
     page = Page(text)
     assert next(page.all("html"))["lang"] == "en"
@@ -343,7 +343,7 @@ def test_first_collisions_are_listed(text: str) -> None:
         assert any(caption.startswith(begin) for caption in captions), begin
 
 
-def test_colours_can_be_told_apart() -> None:
+def test_colours_have_contrast() -> None:
     """Text has a contrast of at least 4.5, lines and areas of at least 3, in light and dark mode."""
     style = (Path(pages.__file__).parent / "style.css").read_text(encoding="utf-8")
     for block in re.findall(r":root \{([^}]*)\}", style)[:2]:
@@ -382,7 +382,7 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @needs_report
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_report(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for path, reason in (
         (tmp_path / "nowhere" / "report.html", "parent directory not found"),
@@ -402,7 +402,7 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 
 
 @needs_report
-def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed write keeps the old report and leaves no temporary file."""
     path = tmp_path / "report.html"
     path.write_text("old")

@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return this environment with the package to be found from any folder."""
+    """Return this environment, with the package importable from any folder."""
     path = os.pathsep.join(filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", **more}
 

@@ -1,9 +1,9 @@
-/* Preloaded into a test's process: faults that a file system or another program could cause, at a known moment.
+/* Preloaded into the process of a test: faults that a file system or another program could cause, at a known moment.
  *
- * What happens before the first read of a file is in its name: "eio-x" fails, "truncate-x" becomes shorter, "append-x" longer,
- * "rewrite-x" gets another time, "delete-x" disappears, "replace-x" gets another file in its place, "chmod-x" becomes
- * unreadable. "count-x" has its name appended to the file $READS, after $SLOW microseconds. "late-x" fails at the second read.
- * With $OLD_KERNEL there is no openat2.
+ * The name of a file selects the fault before its first read: "eio-x" fails, "truncate-x" is shortened, "append-x" is extended,
+ * "rewrite-x" gets another time, "delete-x" is deleted, "replace-x" is replaced by another file, "chmod-x" becomes unreadable.
+ * The name of "count-x" is appended to the file $READS, after $SLOW microseconds. "late-x" fails at the second read. With
+ * $OLD_KERNEL, openat2 is missing.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -123,8 +123,8 @@ REFUSED: dict[str, tuple[str, str]] = {
     "nowhere": ("missing", os.strerror(2)),
     "nowhere/x": ("missing", os.strerror(2)),
     "d/file/x": ("missing", os.strerror(20)),
-    "d": ("directory", "is a directory"),
-    "d/pipe": ("fifo", "is a named pipe"),
+    "d": ("directory", "directory instead of a file"),
+    "d/pipe": ("fifo", "named pipe not opened"),
 }
 
 
@@ -147,7 +147,7 @@ def hostile(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_what_is_refused(implementation: Implementation, hostile: Path, reach: str) -> None:
+def test_refused_paths(implementation: Implementation, hostile: Path, reach: str) -> None:
     """Links, also in the middle of a path, and paths that lead out fail; other files have their digests."""
     paths = [path for refused in REFUSED for path in ("d/file", refused)]
     known = {os.strerror(36), os.strerror(2), os.strerror(20)}
@@ -164,7 +164,7 @@ def test_what_is_refused(implementation: Implementation, hostile: Path, reach: s
             assert [outcome.digests for outcome in outcomes[::2]] == [digests] * len(REFUSED)
 
 
-def test_harmless_steps(implementation: Implementation, root: Path, reach: str) -> None:
+def test_redundant_segments(implementation: Implementation, root: Path, reach: str) -> None:
     """Redundant path segments are accepted."""
     digests = {"md5": expected(content(1, 100), "md5")}
     with open_directory(root) as beneath:
@@ -194,7 +194,7 @@ def test_walk(hostile: Path, reach: str) -> None:
             assert list(walk(top, beneath=beneath)) == [top]
 
 
-def test_what_names_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_to_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory is a descriptor here and a path on Windows; anything else is refused."""
     with pytest.raises(ValueError, match="expected the descriptor of a directory"):
         hash_files([], beneath=os.fspath(tmp_path))

@@ -214,7 +214,7 @@ def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
 
 
-def test_an_original_that_grows_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endlessly_growing_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copying an endlessly growing file ends."""
     path = tmp_path / "s"
     path.write_bytes(b"begin")

@@ -189,7 +189,7 @@ def test_no_signal_handler(implementation: Implementation, large: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_wrong_arguments(tmp_path: Path) -> None:
+def test_invalid_arguments(tmp_path: Path) -> None:
     """Invalid arguments are refused before anything is read."""
     with pytest.raises(AlgorithmError):
         hash_files([], ["nope"])
@@ -299,15 +299,15 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "below a file": (lambda folder: folder / "file" / "x", "missing", "Not a directory"),
     "dangling": (lambda folder: link(folder / "a", "nowhere"), "dangling-link", "dangling symbolic link"),
     "loop": (lambda folder: link(folder / "a", "a"), "link-loop", os.strerror(40)),
-    "directory": (lambda folder: folder, "directory", "is a directory"),
-    "fifo": (lambda folder: fifo(folder / "a"), "fifo", "is a named pipe"),
+    "directory": (lambda folder: folder, "directory", "directory instead of a file"),
+    "fifo": (lambda folder: fifo(folder / "a"), "fifo", "named pipe not opened"),
     "fifo behind a link": (
         lambda folder: link(folder / "b", fifo(folder / "a").name),
         "fifo",
-        "is a named pipe",
+        "named pipe not opened",
     ),
-    "socket": (lambda folder: bound(folder / "a"), "socket", "is a socket"),
-    "device": (lambda folder: "/dev/zero", "device", "is a device"),
+    "socket": (lambda folder: bound(folder / "a"), "socket", "socket not opened"),
+    "device": (lambda folder: "/dev/zero", "device", "device not opened"),
     "NUL": (lambda folder: "a\0b", "bad-name", "path contains a NUL"),
     "long": (lambda folder: folder / ("x" * 5000), "bad-name", os.strerror(36)),
 }
@@ -315,7 +315,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 @posix
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_read(implementation: Implementation, tmp_path: Path, fault: str) -> None:
+def test_unreadable_files(implementation: Implementation, tmp_path: Path, fault: str) -> None:
     """Each unreadable file has its own kind and message, nothing blocks, and other files have digests."""
     (tmp_path / "file").write_bytes(b"abc")
     make_it, kind, message = FAULTS[fault]
@@ -355,7 +355,7 @@ def test_special_files_when_asked(implementation: Implementation) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
-def test_files_that_the_kernel_makes_up(implementation: Implementation) -> None:
+def test_virtual_files(implementation: Implementation) -> None:
     """A virtual file of size zero has the digest of its content."""
     data = Path("/proc/version").read_bytes()
     outcomes = list(hash_files(["/proc/version"] * 20, ["md5"], threads=1))

@@ -74,7 +74,7 @@ def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Pat
 
 
 @pytest.mark.slow_under_sanitizers
-def test_every_torn_end(tmp_path: Path) -> None:
+def test_every_truncation(tmp_path: Path) -> None:
     """A ledger truncated at any byte opens, keeps the complete records, and can be extended."""
     make(tmp_path / "t", (1, 20, 300))
     first, _ = hashed(tmp_path / "l", tmp_path / "t", "md5")
@@ -184,7 +184,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 @pytest.mark.kill
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-def test_killed_runs_go_on(implementation: Implementation, faults: str, tmp_path: Path) -> None:
+def test_killed_runs_are_resumed(implementation: Implementation, faults: str, tmp_path: Path) -> None:
     """Killed at random moments, the run completes with the correct manifest, and reads nothing twice.
 
     A file counts as finished once its record is in the ledger; reads are counted by a library between the program and

@@ -194,7 +194,7 @@ def test_a_line_without_end() -> None:
         read(b"a" * (1 << 21))
 
 
-def test_what_has_no_line() -> None:
+def test_outcomes_without_a_line() -> None:
     """Failures have no line, and the coreutils format has one digest."""
     with pytest.raises(ValueError, match="without digests"):
         manifest_line(Outcome("a", None, None, None, None, "missing", "x"), "bsd")
@@ -204,7 +204,7 @@ def test_what_has_no_line() -> None:
         manifest_line(outcome(b"a", "md5"), "csv")
 
 
-def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_written_completely_or_not_at_all(tmp_path: Path) -> None:
     """A manifest replaces an existing file only when complete; nothing else remains."""
     path = tmp_path / "M"
     path.write_bytes(b"old")

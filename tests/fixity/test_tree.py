@@ -38,7 +38,7 @@ def test_order(tmp_path: Path) -> None:
     assert list(walk(os.fsencode(tmp_path))) == [os.fsencode(str(path)) for path in walk(tmp_path)]
 
 
-def test_root_that_is_no_directory(tmp_path: Path) -> None:
+def test_root_that_is_not_a_directory(tmp_path: Path) -> None:
     """A file as root is returned unchanged, and a missing one is left to its reader."""
     make(tmp_path, "a")
     assert list(walk(tmp_path / "a")) == [str(tmp_path / "a")]
@@ -83,7 +83,7 @@ def test_special_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_closed_directories(tmp_path: Path) -> None:
+def test_unreadable_directories(tmp_path: Path) -> None:
     """An unreadable directory is an outcome in its place."""
     make(tmp_path, "a", "d/x", "e")
     (tmp_path / "d").chmod(0)

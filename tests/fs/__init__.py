@@ -1,1 +1,1 @@
-"""Tests of the modules that touch a disk and know nothing of preservation."""
+"""Tests of the file system layer."""

@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", [str, os.fsencode, Path])
 @pytest.mark.parametrize("part", PARTS)
-def test_a_replacement_takes_the_place_at_the_end(tmp_path: Path, part: str | None, kind: Any) -> None:
+def test_a_replacement_is_renamed_at_the_end(tmp_path: Path, part: str | None, kind: Any) -> None:
     """The old file stays until the new one is complete, for any type of path and any name."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
@@ -36,7 +36,7 @@ def test_a_replacement_takes_the_place_at_the_end(tmp_path: Path, part: str | No
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_an_exception_leaves_what_was_there(tmp_path: Path, part: str | None, error: type[BaseException]) -> None:
+def test_an_exception_keeps_the_old_file(tmp_path: Path, part: str | None, error: type[BaseException]) -> None:
     """After an exception, also an interruption, nothing of the new file remains."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
@@ -54,7 +54,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path, part: str | None, er
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_refusal_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_a_failure_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     """A failed flush or rename is an error, and the old file stays."""
     target = tmp_path / "file"
     target.write_bytes(b"old")
@@ -72,7 +72,7 @@ def test_a_refusal_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     assert names(tmp_path) == ["file"]
 
 
-def test_a_known_name_is_taken_from_a_killed_run(tmp_path: Path) -> None:
+def test_a_leftover_under_a_known_name_is_replaced(tmp_path: Path) -> None:
     """A file under the temporary name is replaced; a link there is not followed."""
     (tmp_path / "mine").write_bytes(b"precious")
     (tmp_path / "file.new").symlink_to(tmp_path / "mine")

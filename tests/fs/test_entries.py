@@ -49,7 +49,7 @@ class _Unknown:
     is_file = is_dir
 
 
-def test_what_cannot_be_looked_at_is_no_file() -> None:
+def test_inaccessible_entries_are_not_special_files() -> None:
     """An entry whose status cannot be read does not count as a special file, which might be moved away."""
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         kind_of_entry(_Unknown(False))  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def test_an_owner_elsewhere_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             FileLock(str(path), owner=True)
 
 
-def test_without_an_owner_the_file_goes(tmp_path: Path) -> None:
+def test_without_an_owner_the_file_is_removed(tmp_path: Path) -> None:
     """A lock file without an owner is removed on release, and stays when abandoned."""
     path = os.fsencode(tmp_path / "lock")
     with FileLock(path):

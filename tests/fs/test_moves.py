@@ -71,7 +71,7 @@ def test_a_directory_is_replaced(folder: bytes, tmp_path: Path, monkeypatch: pyt
     assert not restore(left, place)
 
 
-def test_parents_come_and_go(folder: bytes) -> None:
+def test_parents_are_created_and_pruned(folder: bytes) -> None:
     """Parents are created and pruned while other runs do the same."""
     assert make_parents(folder, b"a/b/c") == [b"a", b"a/b", b"a/b/c"]
     assert make_parents(folder, b"a/b/d") == [b"a/b/d"]
@@ -99,7 +99,7 @@ def test_parents_come_and_go(folder: bytes) -> None:
     assert os.listdir(folder) == [b"file"]
 
 
-def test_what_cannot_be_looked_at_may_be_there(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inaccessible_paths_may_exist(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A move to a path with unknown status is refused, also without a rename that never replaces."""
     write(tmp_path, {"old": b"1", "new": b"2"})
     look = os.lstat

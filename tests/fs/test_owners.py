@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path / "d")
 
 
-def test_a_private_directory_comes_and_goes(path: bytes) -> None:
+def test_a_private_directory_is_created_and_removed(path: bytes) -> None:
     """A private directory exists only during a run, and only one run may use it."""
     with StagingDirectory(path, holds=frozenset({b"x"})) as hidden:
         with pytest.raises(BlockingIOError):
@@ -40,7 +40,7 @@ def test_a_private_directory_comes_and_goes(path: bytes) -> None:
     assert not os.path.lexists(path)
 
 
-def test_what_is_left_is_found_again(path: bytes) -> None:
+def test_leftovers_are_recognised(path: bytes) -> None:
     """A directory that cannot be removed keeps its lock, by which the next run recognises it."""
     with StagingDirectory(path, holds=frozenset({b"x"})) as hidden:
         os.mkdir(os.path.join(hidden.inside, b"x"))
@@ -51,7 +51,7 @@ def test_what_is_left_is_found_again(path: bytes) -> None:
 
 
 @posix
-def test_what_is_published_was_written(path: bytes, tmp_path: Path) -> None:
+def test_the_published_directory_is_the_written_one(path: bytes, tmp_path: Path) -> None:
     """The published directory is the written one, also without paths relative to descriptors."""
     hidden = StagingDirectory(path)
     hidden.inside = hidden.path
@@ -85,7 +85,7 @@ def test_file_systems_without_owners(path: bytes, monkeypatch: pytest.MonkeyPatc
 
 
 @needs_users
-def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
+def test_private_directories(path: bytes, tmp_path: Path) -> None:
     """A private directory needs our owner and mode, and links are not followed."""
     shared = shared_folder(tmp_path / "s", 0o777)
     as_user(OTHER, shared, lambda: os.mkdir("theirs", 0o700))
@@ -124,7 +124,7 @@ def test_private_means_ours(path: bytes, tmp_path: Path) -> None:
         (0o3775, 0o2775, OTHER, TEAM, None),
     ],
 )
-def test_trusted_as_the_directory_above(
+def test_trusted_like_the_parent_directory(
     tmp_path: Path, above: int, mode: int, user: int, group: int, why: str | None
 ) -> None:
     """A directory is trusted if only users trusted with its parent can change it."""
@@ -182,7 +182,7 @@ def test_links_of_others_are_not_written_through(tmp_path: Path) -> None:
 
 
 @needs_users
-def test_a_closed_tree_is_removed_by_its_owner(tmp_path: Path) -> None:
+def test_an_unreadable_tree_is_removed(tmp_path: Path) -> None:
     """Unreadable directories are opened up for removal; the target of a link keeps its mode."""
     shared = shared_folder(tmp_path / "s", 0o777)
 

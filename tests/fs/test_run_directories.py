@@ -56,7 +56,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> None:
+def test_files_behind_links_are_not_leftovers(folder: bytes, tmp_path: Path) -> None:
     """Files behind a link in the staging directory, or in its place, are not leftovers and stay."""
     write(tmp_path / "theirs", {"work/file": b"x"})
     os.mkdir(os.path.join(folder, b"shop"))
@@ -74,7 +74,7 @@ def test_nothing_behind_a_link_is_a_leftover(folder: bytes, tmp_path: Path) -> N
     assert snapshot(tmp_path) == before
 
 
-def test_turns(folder: bytes) -> None:
+def test_one_lock_at_a_time(folder: bytes) -> None:
     """Only one run at a time holds the lock, and every run gets it."""
     inside = []
     busy = threading.Event()

@@ -1,4 +1,4 @@
-"""Jobs whose workers misbehave as a test demands; importable in every worker."""
+"""Jobs whose workers fail as a test requests; importable in every worker."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ def plan(count: int) -> list[Chunk]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """Writes the numbers of its chunk. A word in the file ``<work folder>/do-<chunk>`` says what happens besides.
+    """Writes the numbers of its chunk. A word in the file ``<work folder>/do-<chunk>`` selects a fault.
 
-    ``kill``: the worker is killed before anything is written, once; ``poison``: each time; ``kill-late``: between
-    output and receipt, once; ``kill-half``: in the middle of the output, once; ``busy``: a transient error, once;
-    ``eio``: each time; ``bad``: an error that stays; ``slow``: until there is a file ``go``.
+    ``kill``: the worker is killed once, before anything is written; ``poison``: killed each time; ``kill-late``: killed
+    once between output and receipt; ``kill-half``: killed once in the middle of the output; ``busy``: one transient
+    error; ``eio``: a transient error each time; ``bad``: a permanent error; ``slow``: waits until the file ``go``
+    exists.
     """
 
     factor: int = 1
@@ -72,7 +73,7 @@ class UnsendableError(Exception):
 
 
 def work_folder(folder: Path, count: int, job: jobs.Job | None = None, **orders: str) -> WorkFolder:
-    """Make a work folder of ``count`` chunks; ``c003="kill"`` is an order for chunk 003."""
+    """Create a work folder of ``count`` chunks; ``c003="kill"`` selects a fault for chunk 003."""
     work = WorkFolder.create(folder, job or Numbers(), plan(count), {"factor": getattr(job, "factor", 1)})
     for chunk, what in orders.items():
         (work.path / f"do-{chunk[1:]}").write_text(what)
@@ -80,7 +81,7 @@ def work_folder(folder: Path, count: int, job: jobs.Job | None = None, **orders:
 
 
 def check_numbers(work: WorkFolder, count: int, factor: int = 1) -> None:
-    """Every number is present once, receipts and outputs agree, and there are no other files."""
+    """Assert that every number is present once, receipts match outputs, and no other file exists."""
     import hashlib
 
     numbers = []

@@ -145,7 +145,7 @@ def _until(condition: Any) -> None:
         time.sleep(0.02)
 
 
-def test_clusters_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing address, scheduler, scheduler file, worker or package is reported in one line."""
     with pytest.raises(ValueError, match="expected either address or scheduler_file"):
         jobs.dask_client()

@@ -16,7 +16,7 @@ import pytest
 
 import pressmark
 from pressmark import bagit, fixity, jobs, stores
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.text import TextReader
 from pressmark.errors import JobError
@@ -133,7 +133,7 @@ def test_csv_is_read_as_commands_read_it(tmp_path: Path, data: bytes, expected: 
             assert [None if isinstance(field, str) else field for field in found] == expected
     if expected[-1] is not None:
         with open(tmp_path / "ids.csv", "rb") as source:
-            reader = TextReader(Source(source, "ids.csv"), CSV, ColumnSpec("id", True, ""))
+            reader = TextReader(InputStream(source, "ids.csv"), CSV, ColumnSpec("id", True, ""))
             blocks = list(reader.blocks())
         items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
         assert items == expected
@@ -255,9 +255,7 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
         ("x.jsonl", b'{"id": 1}\n', {}, "require a key"),
     ],
 )
-def test_sources_that_cannot_be(
-    tmp_path: Path, name: str, data: bytes | None, options: dict[str, Any], reason: str
-) -> None:
+def test_unusable_sources(tmp_path: Path, name: str, data: bytes | None, options: dict[str, Any], reason: str) -> None:
     """An unusable file is refused by the plan in one line with its name."""
     if data is not None:
         (tmp_path / name).write_bytes(data)
@@ -299,7 +297,7 @@ def test_hashing(tmp_path: Path, format: str, implementation: Implementation) ->
     assert b"".join(outputs(work)) == expected
 
 
-def test_hashing_by_links_and_what_cannot_be(tmp_path: Path) -> None:
+def test_hashing_with_links_and_missing_trees(tmp_path: Path) -> None:
     """Refused links are errors, also in the plan; a missing tree is refused."""
     tree(tmp_path / "tree")
     job = fixity.HashFiles(str(tmp_path / "tree"), links="refuse")
@@ -425,7 +423,7 @@ def test_an_object_that_is_removed_between_plan_and_run(tmp_path: Path) -> None:
     assert (summary.ok, summary.by_status) == (True, {"ok": 2, "gone": 1})
 
 
-def test_stores_that_cannot_be(tmp_path: Path) -> None:
+def test_unusable_stores(tmp_path: Path) -> None:
     """An OCFL root without a layout is not cut into chunks: duplicate identifiers would go unnoticed."""
     stores.create("ocfl", tmp_path / "store", pressmark.layout("0003"))
     (tmp_path / "store" / "ocfl_layout.json").unlink()
@@ -439,7 +437,7 @@ def test_stores_that_cannot_be(tmp_path: Path) -> None:
 # --- all kinds ----------------------------------------------------------------------------------------------------
 
 
-def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_use_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job uses one thread: each core runs a chunk of its own."""
     started: list[threading.Thread] = []
     begin = threading.Thread.start
@@ -468,7 +466,7 @@ def test_jobs_take_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert len(started) <= 1, job
 
 
-def test_keys_say_what_is_done() -> None:
+def test_keys_depend_on_parameters() -> None:
     """Jobs with different parameters have different keys, equal jobs equal ones, and all can be pickled."""
     made = [
         pressmark.layouts.MapIds(LAYOUTS[0]),

@@ -108,7 +108,7 @@ def test_dask(tmp_path: Path) -> None:
     assert out.startswith("Summary(chunks=1, done=1, n=1, bytes=1, errors=0, by_status={'ok': 1}")
 
 
-def test_a_job_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_job(tmp_path: Path) -> None:
     """The class works as a job."""
     job = done_here("own")["CountBytes"]()
     (tmp_path / "list").write_bytes(b"a\nbb\n")

@@ -96,7 +96,7 @@ def test_stop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"workers": -1}, {"window": 0}, {"retries": -1}])
-def test_arguments_that_cannot_be(tmp_path: Path, arguments: dict[str, Any]) -> None:
+def test_invalid_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
     """Invalid arguments are refused in advance."""
     with pytest.raises(ValueError, match="expected"):
         jobs.run_local(Numbers(), work_folder(tmp_path / "work", 1), threads=True, **arguments)
@@ -260,7 +260,7 @@ def test_an_interrupted_scheduler(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no process groups")
-def test_an_impatient_user(tmp_path: Path) -> None:
+def test_a_second_interrupt(tmp_path: Path) -> None:
     """A second Ctrl-C does not wait for pending chunks."""
     work = work_folder(tmp_path / "work", 3, c001="slow")
     with started(tmp_path, work, workers=1, start_new_session=True) as process:
@@ -278,7 +278,7 @@ def test_an_impatient_user(tmp_path: Path) -> None:
 
 
 def test_a_script_without_a_guard(tmp_path: Path) -> None:
-    """A main script that runs the job on import is an error that says so; nothing is lost."""
+    """A main script that runs the job on import is an error that names the cause; nothing is lost."""
     work = work_folder(tmp_path / "work", 3)
     with started(tmp_path, work, "main()\n", 1, stderr=subprocess.PIPE) as process:
         _out, err = process.communicate(timeout=60)

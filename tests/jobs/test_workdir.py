@@ -32,7 +32,7 @@ def done(work: WorkFolder, count: int, job: Numbers | None = None) -> None:
         assert isinstance(run_chunk(job, chunk, work.place(job)), Receipt)
 
 
-def test_what_a_folder_holds(tmp_path: Path) -> None:
+def test_contents_of_a_folder(tmp_path: Path) -> None:
     """A reopened folder has the plan, the key and the parameters of its creation."""
     work = work_folder(tmp_path / "work", 3)
     again = WorkFolder.open(work.path)
@@ -56,7 +56,7 @@ def test_plans_are_streamed(tmp_path: Path) -> None:
     assert (work.path / "listing").exists()
 
 
-def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
+def test_an_unfinished_plan_is_not_a_run(tmp_path: Path) -> None:
     """A failed plan leaves no run, and can be repeated."""
 
     def chunks() -> Iterator[Chunk]:
@@ -80,7 +80,7 @@ def test_an_unfinished_plan_is_no_run(tmp_path: Path) -> None:
         (Chunk("A0", "k", "", 0, 1, 0), "duplicate chunk id 'A0'"),
     ],
 )
-def test_chunks_that_cannot_be(tmp_path: Path, chunk: Chunk, reason: str) -> None:
+def test_invalid_chunk_ids(tmp_path: Path, chunk: Chunk, reason: str) -> None:
     """A chunk's id names its receipt: it must be a file name, and differ from others in more than case."""
     with pytest.raises(ValueError, match=reason):
         WorkFolder.create(tmp_path, Numbers(), [Chunk("a0", "k", "", 0, 1, 0), chunk])
@@ -121,7 +121,7 @@ def test_another_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1}', b'{"format": 1, "plan_sha256": ""}'])
 def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
-    """A truncated run.json is an error that says so."""
+    """A truncated run.json is reported as damaged."""
     work = work_folder(tmp_path / "work", 1)
     (work.path / "run.json").write_bytes(text)
     with pytest.raises(JobError, match=r"run\.json is damaged"):
@@ -131,14 +131,14 @@ def test_a_damaged_run(tmp_path: Path, text: bytes) -> None:
 # --- receipts -----------------------------------------------------------------------------------------------------
 
 
-def test_receipts_travel() -> None:
+def test_receipts_are_read_back() -> None:
     """A receipt is read back equal from a file."""
     receipt = Receipt("a", "key", 3, 4, 1, {"ok": 2, "failed": 1}, "a.txt", "00", seconds=1.5)
     assert Receipt.parse(receipt.text()) == receipt
     assert Receipt.from_record(json.loads(json.dumps(receipt.record()))) == receipt
 
 
-def test_torn_receipts_do_not_count(tmp_path: Path) -> None:
+def test_damaged_receipts_do_not_count(tmp_path: Path) -> None:
     """The chunk of a truncated or damaged receipt is done again."""
     work = work_folder(tmp_path / "work", 1)
     done(work, 1)
@@ -227,7 +227,7 @@ def test_names_of_temporary_files(tmp_path: Path) -> None:
     assert os.listdir(work.path / "output") == ["000.txt"]
 
 
-def test_what_is_on_the_disk_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_of_flushes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is flushed before it gets its name, and the name before the receipt is written."""
     work = work_folder(tmp_path / "work", 1)
     place = work.place(Numbers())
@@ -263,7 +263,7 @@ def test_failed_writing_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(work.path / "output") == os.listdir(work.path / "receipts") == []
 
 
-def test_orphans_are_swept(tmp_path: Path) -> None:
+def test_leftovers_are_removed(tmp_path: Path) -> None:
     """The next scheduler removes leftovers of killed workers, and outputs without receipt at the end."""
     work = work_folder(tmp_path / "work", 2)
     orphans = [".001.json.node7-4711-0123abcd.tmp", ".000.0123456789ab.txt.node7-4711-0123.tmp"]
@@ -380,7 +380,7 @@ def test_a_damaged_nonce_is_named(tmp_path: Path, damaged: bytes) -> None:
     assert WorkFolder.open(path).path == path
 
 
-def test_a_worker_that_does_not_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_without_access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker with another or empty work folder or root refuses work; the run ends and names the machine."""
     root = tmp_path / "root"
     (root / "x").mkdir(parents=True)

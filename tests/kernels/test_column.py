@@ -90,7 +90,7 @@ def test_items_may_be_blanked_and_searched(implementation: Implementation) -> No
     assert packed_of(implementation, []).indices_containing(b"x") == []
 
 
-def test_what_cannot_be_packed_is_reported(implementation: Implementation) -> None:
+def test_invalid_items_are_reported(implementation: Implementation) -> None:
     """An unpaired surrogate is reported with its index, and a wrong type as such; both items are empty."""
     packed, faults = implementation.kernels.ByteColumn.from_texts(
         ["a", "b\ud800", None, "\udcff", 5, "\u00e9\U0001f350\udfff"]

@@ -50,7 +50,7 @@ def test_every_vector_level_gives_the_same_digests(every_level: list[str], algor
                 assert layout.map_ids(texts[:count]) == expected[:count], level
 
 
-def test_lanes_skip_what_has_no_path(every_level: list[str]) -> None:
+def test_lanes_skip_items_without_a_path(every_level: list[str]) -> None:
     """Items without a path do not shift the digests of other items."""
     layout = HashAndNoPrefixIdNTuple(delimiters=[":"])
     ids = ["a:b" if number % 5 else "" if number % 2 else b"\xff" for number in range(200)]

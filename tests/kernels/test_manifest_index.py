@@ -184,7 +184,7 @@ def test_implementations_agree(
         position, _, status = found
         if status == LineStatus.MORE:
             break
-        # Somebody else takes the line in, whatever it is.
+        # The shared code adds this line.
         end = min((at for at in (block.find(b"\n", position), block.find(b"\r", position)) if at >= 0), default=-1)
         line = block[position:] if end < 0 else block[position:end]
         for index in (native, pure):

@@ -220,7 +220,7 @@ names = st.lists(
     st.integers(0, 12) | st.just(1 << 62),
     st.booleans(),
 )
-def test_questionable(
+def test_suspicious(
     implementations: list[Implementation],
     paths: list[bytes],
     bits: dict[int, int],

@@ -47,7 +47,7 @@ def test_copies_are_the_same(tmp_path: Path, implementations: list[Implementatio
 
 
 @posix
-def test_what_cannot_be_copied(tmp_path: Path, implementations: list[Implementation]) -> None:
+def test_files_that_cannot_be_copied(tmp_path: Path, implementations: list[Implementation]) -> None:
     """Both implementations have the same outcome or error and leave no partial file."""
     (tmp_path / "file").write_bytes(b"data")
     (tmp_path / "folder").mkdir()
@@ -88,7 +88,7 @@ def test_files_and_directories_in_order(implementation: Implementation, tmp_path
     assert (tmp_path / "a" / "b").read_bytes() == b"data"
 
 
-def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
+def test_files_left_to_the_shared_code(implementation: Implementation, tmp_path: Path) -> None:
     """Large and empty files and invalid names are left to the shared code."""
     copy = implementation.kernels.copy_small
     base = os.fsencode(tmp_path)

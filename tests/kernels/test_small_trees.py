@@ -46,7 +46,7 @@ def written(implementation: Implementation, source: Path, into: Path, device: in
 
 
 @pytest.mark.parametrize("count", [1, 2, len(FILES)])
-def test_all_of_it_is_written(implementation: Implementation, tmp_path: Path, count: int) -> None:
+def test_all_files_are_written(implementation: Implementation, tmp_path: Path, count: int) -> None:
     """Names, bytes, permission bits, times and digests are those of the source; the files are sorted by name."""
     files = dict(list(FILES.items())[-count:])
     source, into = tmp_path / "source", tmp_path / "into"
@@ -72,7 +72,7 @@ def test_all_of_it_is_written(implementation: Implementation, tmp_path: Path, co
     assert [path.name for path in (into / "v1").iterdir()] == ["content"]
 
 
-def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> None:
+def test_trees_left_to_the_shared_code(implementation: Implementation, tmp_path: Path) -> None:
     """Links, pipes, empty or missing files, too many or too large ones, and names that JSON escapes are not copied."""
     outside = tmp_path / "outside"
     outside.write_bytes(b"secret")
@@ -115,7 +115,7 @@ def test_what_is_not_for_it(implementation: Implementation, tmp_path: Path) -> N
         assert written(implementation, source, tmp_path / "into") is not None
 
 
-def test_nothing_is_written_over(implementation: Implementation, tmp_path: Path) -> None:
+def test_nothing_is_overwritten(implementation: Implementation, tmp_path: Path) -> None:
     """An existing folder is not changed, and invalid paths are rejected."""
     source, into = tmp_path / "alone" / "source", tmp_path / "into"
     make(source, FILES)
@@ -162,7 +162,7 @@ def test_objects_are_moved(implementation: Implementation, tmp_path: Path, place
             assert file.read() == b"<mets/>"
 
 
-def test_what_is_in_the_way(implementation: Implementation, tmp_path: Path) -> None:
+def test_occupied_paths(implementation: Implementation, tmp_path: Path) -> None:
     """If an object, file or link is a parent, or the path exists, nothing is moved or lost."""
     base = tmp_path / "base"
     make(base, {

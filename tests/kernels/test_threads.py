@@ -7,7 +7,7 @@ import pytest
 from support.implementations import Implementation
 from support.processes import run_python
 
-# In a process of its own, because what goes wrong here ends the process.
+# In a process of its own, because a failure here ends the process.
 COMMON = """
 import threading
 from pressmark import _kernels

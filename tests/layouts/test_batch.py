@@ -67,7 +67,7 @@ def check_doors(one: Any, many: Any, lines: Any, item: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_identifiers_have_one_path_at_every_door(implementation: Implementation, word: str) -> None:
+def test_identifiers_have_one_path_in_every_call(implementation: Implementation, word: str) -> None:
     """``map_id``, ``map_ids`` and ``map_lines`` give the same path, or the same error reason."""
     layout = sample(word)
     for identifier in IDENTIFIERS:
@@ -75,7 +75,7 @@ def test_identifiers_have_one_path_at_every_door(implementation: Implementation,
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
-def test_paths_have_one_identifier_at_every_door(implementation: Implementation, word: str) -> None:
+def test_paths_have_one_identifier_in_every_call(implementation: Implementation, word: str) -> None:
     """``unmap_path``, ``unmap_paths`` and ``unmap_lines`` give the same identifier, or the same error reason."""
     layout = sample(word)
     mapped = [path for path in layout.map_ids(IDENTIFIERS, on_error="none") if path is not None]
@@ -85,7 +85,7 @@ def test_paths_have_one_identifier_at_every_door(implementation: Implementation,
 
 
 @pytest.mark.parametrize("word", REVERSIBLE)
-def test_what_was_mapped_maps_back(implementation: Implementation, word: str) -> None:
+def test_mapped_paths_map_back(implementation: Implementation, word: str) -> None:
     """If the inverse accepts a path, it returns exactly the bytes that were mapped.
 
     0011 drops empty segments: there it gives an identifier of the same path, the one without them.
@@ -117,7 +117,7 @@ def test_a_batch_is_any_iterable(implementation: Implementation) -> None:
 
 
 @pytest.mark.parametrize("lone", ["abc", b"abc", ""])
-def test_one_string_is_no_batch(implementation: Implementation, lone: str | bytes) -> None:
+def test_one_string_is_not_a_batch(implementation: Implementation, lone: str | bytes) -> None:
     """A lone ``str`` or ``bytes`` is refused: it would be mapped letter by letter."""
     for call in (Pairtree().map_ids, Pairtree().unmap_paths):
         with pytest.raises(TypeError, match=f"an iterable of str or bytes, not one {type(lone).__name__}"):
@@ -125,7 +125,7 @@ def test_one_string_is_no_batch(implementation: Implementation, lone: str | byte
 
 
 @pytest.mark.parametrize("wrong", [None, 5])
-def test_what_is_not_iterable_is_no_batch(implementation: Implementation, wrong: Any) -> None:
+def test_an_argument_that_is_not_iterable(implementation: Implementation, wrong: Any) -> None:
     """An argument that is not iterable is a ``TypeError``."""
     with pytest.raises(TypeError):
         Pairtree().map_ids(wrong)
@@ -191,7 +191,7 @@ def test_a_huge_batch_keeps_its_order(implementation: Implementation) -> None:
     assert results == ids
 
 
-def test_a_failing_iterable_is_seen(implementation: Implementation) -> None:
+def test_a_failing_iterable_is_reported(implementation: Implementation) -> None:
     """An exception of the iterable is passed on."""
 
     def broken() -> Iterator[str]:

@@ -70,7 +70,7 @@ def test_every_code_point_maps_alike(pair: Pair, word: str) -> None:
         compare(pair, sample(word), list(map(chr, codes[start : start + 0x10000])))
 
 
-# All that any layout treats apart lies below U+3001, and between U+FFxx and the astral planes.
+# All characters that a layout treats specially are below U+3001, or between U+FFxx and the astral planes.
 TREATED_APART = [chr(code) for code in (*range(0x3100), *range(0x3100, 0x110000, 509)) if not 0xD800 <= code <= 0xDFFF]
 
 
@@ -180,9 +180,9 @@ def of_length(filling: str | bytes, length: int) -> bytes:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 def test_every_length_maps_alike(pair: Pair, word: str) -> None:
-    """All lengths from 0 to 300 of ASCII, of wider characters, of what is escaped and of what is cut, map alike.
+    """All lengths from 0 to 300 of ASCII, wider, escaped and truncated characters map alike.
 
-    Among them are the cut of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
+    They include the limit of 0003 at 100 encoded characters, the segments of 0011 at 127 bytes, and the blocks of
     every digest.
     """
     items = [of_length(filling, length) for filling in FILLINGS for length in range(301)]
@@ -224,7 +224,7 @@ def test_long_segments_and_paths_fall_back_at_every_length(implementation: Imple
 
 @pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_a_mebibyte_passes_and_one_byte_more_does_not(pair: Pair, word: str) -> None:
+def test_an_identifier_has_at_most_one_mebibyte(pair: Pair, word: str) -> None:
     """An identifier may have 1 MiB; with one more byte it is refused for its length before any other check."""
     lengths = [MAX_IDENTIFIER_BYTES + change for change in (-1, 0, 1)]
     items = [of_length("a", length) for length in lengths] + [b"\xff" * (MAX_IDENTIFIER_BYTES + 1)]

@@ -70,7 +70,7 @@ def test_layouts_are_equal_by_configuration(implementation: Implementation, word
     assert [another for another in CONFIGURATIONS if sample(another) == one] == [word]
 
 
-def test_what_a_layout_was_made_of_stays_free() -> None:
+def test_arguments_are_copied() -> None:
     """A layout keeps no mutable argument: changing it afterwards changes nothing."""
     delimiters, namespaces, sizes = [":"], {"a": "http://"}, [1, 2]
     layouts = (
@@ -90,7 +90,7 @@ def test_what_a_layout_was_made_of_stays_free() -> None:
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_layouts_travel(implementation: Implementation, word: str, protocol: int) -> None:
+def test_layouts_are_pickled(implementation: Implementation, word: str, protocol: int) -> None:
     """Copies and pickles, before and after use, are equal, contain no kernel, and map alike."""
     layout = sample(word)
     fresh = pickle.dumps(layout, protocol)
@@ -104,7 +104,7 @@ def test_layouts_travel(implementation: Implementation, word: str, protocol: int
 
 
 @pytest.mark.parametrize("word", CONFIGURATIONS)
-def test_layouts_travel_between_implementations(pair: tuple[Implementation, Implementation], word: str) -> None:
+def test_layouts_are_pickled_between_implementations(pair: tuple[Implementation, Implementation], word: str) -> None:
     """A layout pickled under one implementation works under the other; the pickles are equal."""
     pickles = []
     for here, there in (pair, pair[::-1]):
@@ -134,14 +134,14 @@ def test_threads_share_a_layout(implementation: Implementation, word: str) -> No
         assert all(future.result(timeout=60) == expected for future in futures)
 
 
-def test_layouts_have_a_telling_repr() -> None:
+def test_layouts_have_a_repr() -> None:
     """The repr is the call that makes an equal layout."""
     for word in CONFIGURATIONS:
         layout = sample(word)
         assert eval(repr(layout), vars(pressmark)) == layout
 
 
-def test_a_layout_cannot_be_made_of_nothing() -> None:
+def test_a_layout_requires_its_parameters() -> None:
     """``Layout`` is abstract, and a missing required parameter is an error with its key."""
     with pytest.raises(TypeError):
         Layout()
@@ -177,7 +177,7 @@ def test_every_name_and_alias_makes_its_layout(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "0001", "0005", "3", "Pairtree", "0003 ", "NNNN", "0011-direct-clean-path"])
-def test_an_unknown_name_lists_the_known(name: str) -> None:
+def test_an_unknown_name_lists_the_known_names(name: str) -> None:
     """An unknown name is refused with the list of known names."""
     for make in (lambda: pressmark.layout(name), lambda: find_layout(name)):
         with pytest.raises(
@@ -219,7 +219,7 @@ def test_classes_list_their_parameters(name: str) -> None:
             assert parameter.check.to_json(parameter.check(parameter.key, parameter.default)) == config[parameter.key]
 
 
-def test_reversibility_is_what_is_documented() -> None:
+def test_reversibility_is_as_documented() -> None:
     """A layout reports whether it has an inverse; one without refuses every inverse call."""
     assert [word for word in CONFIGURATIONS if sample(word).reversible] == REVERSIBLE
     for word in CONFIGURATIONS:
@@ -308,7 +308,7 @@ def test_a_value_of_a_wrong_type_is_refused(make: Callable[[], Any], key: str) -
     assert raised.value.key == key
 
 
-def test_overrides_replace_what_a_configuration_says(tmp_path: Path) -> None:
+def test_overrides_replace_configured_values(tmp_path: Path) -> None:
     """Keyword arguments of ``layout_from_config`` override the file."""
     config = {"extensionName": "0004", "tupleSize": 2, "numberOfTuples": 2}
     assert pressmark.layout_from_config(config, tuple_size=4) == HashedNTuple(tuple_size=4, number_of_tuples=2)
@@ -342,7 +342,7 @@ def test_a_configuration_may_be_a_file(tmp_path: Path, name: str) -> None:
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else "",
 )
-def test_a_file_that_is_no_configuration_is_refused_by_its_name(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_configuration_is_refused_by_name(tmp_path: Path, content: bytes, reason: str) -> None:
     """A file that is not a JSON object with an ``extensionName`` is refused by name."""
     file = tmp_path / "config.json"
     file.write_bytes(content)
@@ -484,7 +484,7 @@ def test_encapsulation_leaves_the_prefix_out(implementation: Implementation) -> 
         *("fixed:pairtree1", "fixed:a/bc", "fixed:CON", "fixed:con", "fixed:...", "fixed:a\0bc", "fixed:" + "x" * 256),
     ],
 )
-def test_an_unfit_policy_is_refused_at_construction(policy: str) -> None:
+def test_an_invalid_policy_is_refused_at_construction(policy: str) -> None:
     """An unknown policy, or one with an invalid name for every object, is refused at construction."""
     with pytest.raises(LayoutConfigError) as raised:
         Pairtree(encapsulation=policy)
@@ -494,7 +494,7 @@ def test_an_unfit_policy_is_refused_at_construction(policy: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "ab", "pairtree", "a/bc", "a\0bc", "...", "x" * 256, "\u00e9" * 128, "Nul", None, 5]
 )
-def test_a_callable_that_names_unfitly_fails_for_that_identifier(implementation: Implementation, name: Any) -> None:
+def test_a_callable_with_an_invalid_name_fails_for_that_identifier(implementation: Implementation, name: Any) -> None:
     """A callable policy gets the identifier as text; an invalid result is an error of the identifier."""
     seen = []
 
@@ -548,7 +548,7 @@ def test_a_path_without_ppath_cannot_be_split(implementation: Implementation, pa
 
 
 @pytest.mark.parametrize("wrong", [None, 5, ["ab"]])
-def test_splitting_what_is_no_path_is_a_type_error(implementation: Implementation, wrong: Any) -> None:
+def test_splitting_another_type_is_a_type_error(implementation: Implementation, wrong: Any) -> None:
     """An argument that is neither ``str`` nor ``bytes`` is refused."""
     with pytest.raises(TypeError, match="expected str or bytes"):
         Pairtree().split_path(wrong)
@@ -646,7 +646,7 @@ def test_files_have_paths(implementation: Implementation) -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", " " * 86, "x" * 256, "\u0100", b"\xff"])
-def test_what_cannot_name_a_file_is_refused(implementation: Implementation, name: str | bytes) -> None:
+def test_invalid_file_names_are_refused(implementation: Implementation, name: str | bytes) -> None:
     """Rule 17: names that are empty, dots, above 255 encoded bytes, or beyond Latin-1 are refused with the name."""
     with pytest.raises(IdentifierError) as raised:
         Vitro().object_path("b", name)
@@ -676,7 +676,7 @@ def test_an_empty_namespace(implementation: Implementation) -> None:
 
 
 @pytest.mark.parametrize("layout", [HashedNTuple(), FlatOmitPrefix(":"), NTupleOmitPrefix(), DirectClean()], ids=repr)
-def test_a_layout_without_inverse_says_so(implementation: Implementation, layout: Layout) -> None:
+def test_a_layout_without_inverse_refuses_inverse_calls(implementation: Implementation, layout: Layout) -> None:
     """Every inverse call of a layout without an inverse is refused with the layout's name."""
     for call in (
         lambda: layout.unmap_path("a"),

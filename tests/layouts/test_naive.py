@@ -80,12 +80,12 @@ def test_mapped_paths_map_back_as_in_the_naive_transcription(
 
 
 def public_results(results: list[bytes | str]) -> list[str | None]:
-    """Return what the batch calls give where the kernels gave ``results``."""
+    """Return the results of the batch calls for the ``results`` of the kernels."""
     return [result.decode("utf-8", "surrogateescape") if isinstance(result, bytes) else None for result in results]
 
 
 def public_outcomes(results: list[bytes | str], error: type[Exception]) -> list[Any]:
-    """Return what the calls for one item give: the value, or the class of the exception."""
+    """Return the result of the calls for one item: the value, or the class of the exception."""
     return [error if value is None else value for value in public_results(results)]
 
 

@@ -22,7 +22,7 @@ ON_ERROR = ("raise", "skip", "empty")
 def oracle(
     layout: Layout, blob: bytes, delimiter: bytes, on_error: str, both: bool, back: bool
 ) -> tuple[bytes, list[tuple[int, bytes]]]:
-    """Return what must be written, and the index and the item of everything that must fail, item by item."""
+    """Return the expected output, and index and item of each expected failure, computed item by item."""
     call = layout.unmap_path if back else layout.map_id
     items = blob.split(delimiter)
     terminated = not items[-1]
@@ -136,7 +136,7 @@ def test_any_byte_may_be_the_delimiter(implementation: Implementation, delimiter
             check(layout, blob + ending, delimiter=delimiter, on_error=on_error)
 
 
-def test_a_result_that_holds_the_delimiter_fails(implementation: Implementation) -> None:
+def test_a_result_that_contains_the_delimiter_fails(implementation: Implementation) -> None:
     """An identifier that contains a line feed fails in lines, with advice in the reason, and is mapped with NUL."""
     passed = check(Pairtree(), b"ab\nx^/0a\ncd", back=True, on_error="skip")
     assert passed.written == b"ab\ncd"
@@ -176,7 +176,7 @@ def test_raise_writes_everything_before_the_failing_item(implementation: Impleme
         assert text.startswith(f"identifier {count} '..': ")
 
 
-def test_skip_and_empty_go_on(implementation: Implementation) -> None:
+def test_skip_and_empty_continue(implementation: Implementation) -> None:
     """``skip`` omits failing items, ``empty`` keeps every line; both report each error, in order."""
     blob = b"a\n..\n.\nb\n\nc"
     assert check(FlatDirect(), blob, on_error="skip").written == b"a\nb\nc"
@@ -218,7 +218,7 @@ def test_items_may_be_longer_than_blocks(implementation: Implementation, threads
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_what_arrives_slowly_leaves_at_once(implementation: Implementation, threads: int) -> None:
+def test_slow_input_is_written_at_once(implementation: Implementation, threads: int) -> None:
     """Complete lines are flushed before the next read, so that a writer may wait for the answer."""
     flushed: list[bytes] = []
 
@@ -279,7 +279,7 @@ def peak_of(call: Callable[[], Any]) -> int:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_endless_stream_passes_in_constant_memory(implementation: Implementation, threads: int) -> None:
+def test_an_endless_stream_in_constant_memory(implementation: Implementation, threads: int) -> None:
     """An endless stream is read only as its output is consumed, and ends with the pipe."""
     source, sink = Endless(b"x" * 511 + b"\n"), Drain(50_000_000)
 
@@ -317,7 +317,7 @@ def test_a_line_too_long_fails_alone(implementation: Implementation, extra: int)
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("threads", [1, 3])
-def test_progress_counts_what_has_passed(implementation: Implementation, threads: int) -> None:
+def test_progress_counts_processed_items(implementation: Implementation, threads: int) -> None:
     """Progress is reported after each block, never decreases, and ends at the returned counts."""
     reports: list[LineCounts] = []
     sink = io.BytesIO()
@@ -331,7 +331,7 @@ def test_progress_counts_what_has_passed(implementation: Implementation, threads
     assert reports[-1] == counts == LineCounts(699, 7, len(MANY), len(sink.getvalue()))
 
 
-def test_the_default_number_of_threads_serves(implementation: Implementation) -> None:
+def test_the_default_number_of_threads(implementation: Implementation) -> None:
     """``None`` and ``0`` threads mean one per core; the result is the same."""
     for threads in (None, 0):
         check(FlatDirect(), MANY, threads=threads, on_error="skip")
@@ -350,7 +350,7 @@ def test_the_default_number_of_threads_serves(implementation: Implementation) ->
     ],
     ids=str,
 )
-def test_a_wrong_argument_is_refused_before_anything_is_read(
+def test_an_invalid_argument_is_refused_before_anything_is_read(
     implementation: Implementation, options: dict[str, Any]
 ) -> None:
     """A delimiter that is not one byte, an unknown policy, a negative number of threads: ``ValueError``, naming it."""
@@ -361,7 +361,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_read(
     assert source.pieces_read == 0
 
 
-def test_a_failing_source_is_seen(implementation: Implementation) -> None:
+def test_a_failing_source_is_reported(implementation: Implementation) -> None:
     """An error of the source or a callback is passed on, after earlier results were written."""
 
     def broken() -> Any:

@@ -2,9 +2,10 @@
 
     python every_change.py FROM TO copy|move FOLDER kill|ERRNO|-ERRNO STRIDE
 
-For one change in so many: a fresh source, a child that is armed, plans and runs, and then a look at both stores. No
-object may be lost or different, and no row good whose object is not there. Gone on with, or planned anew where it was
-not begun, the run ends as if nothing had happened.
+For every STRIDE-th change of the disk, this creates a new source, runs a migration in a child process that fails at
+that change, and checks both stores. No object may be lost or different, and no row may report success without its
+object. When the run is resumed, or planned again if it had not started, it ends with the result of an uninterrupted
+run.
 """
 
 from __future__ import annotations

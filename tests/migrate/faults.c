@@ -1,6 +1,6 @@
-/* Preloaded into a test's process: files that the system fails to open or read, by their names.
+/* Preloaded into the process of a test: files that cannot be opened or read, selected by their names.
  *
- * "denied-x" may not be opened. "passing-x" cannot be opened the first two times (ESTALE). "eio-x" cannot be read.
+ * "denied-x" cannot be opened. "passing-x" cannot be opened the first two times (ESTALE). "eio-x" cannot be read.
  * "append-x" grows when it is first read.
  */
 #define _GNU_SOURCE

@@ -2,8 +2,8 @@
 
     python faulty.py OPTIONS [CHANGE ERRNO]
 
-OPTIONS is a file with the options in JSON. With CHANGE, the first change of the disk that fails once the destination is
-there, see disk_faults.c; a negative ERRNO means that one and all later ones. The rows are printed.
+OPTIONS is a file with the options in JSON. CHANGE is the number of the first change of the disk that fails after the
+destination exists (see disk_faults.c); with a negative ERRNO, all later changes fail as well. The rows are printed.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python killing.py OPTIONS
 
-OPTIONS is a file with the options in JSON. Objects go a few at a time, again and again until none is left to go.
+OPTIONS is a file with the options in JSON. Objects are moved a few at a time until none is left.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The same Pairtree is migrated into OCFL roots: by two local processes; on a cluster on the loopback interface; while a
 worker is killed; and while the scheduler is killed, where the run fails and is resumed on another cluster. Each root
-holds the same objects, byte for byte except for the time in the inventories, with the same rows except for their time
-and host. Nothing is left over, and the source is unharmed. The rows of a chunk that ran twice may report that an object
-exists already.
+contains the same objects, byte for byte except for the time in the inventories, with the same rows except for their
+time and host. Nothing is left over, and the source is unharmed. The rows of a chunk that ran twice may report that an
+object exists already.
 """
 
 from __future__ import annotations

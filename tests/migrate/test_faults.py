@@ -291,7 +291,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
     copied, done = threading.Event(), threading.Event()
     copy = copying.copy_file
 
-    def hooked(job: copying.Job, *how: Any) -> Outcome:
+    def hooked(job: copying.CopyTask, *how: Any) -> Outcome:
         if job.source.endswith(b"/then") and not done.is_set():
             assert copied.wait(60)
             then()

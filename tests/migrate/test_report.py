@@ -525,7 +525,7 @@ def test_the_page_of_a_verification(tmp_path: Path) -> None:
 @needs_jinja2
 @pytest.mark.parametrize("to", ["bags", "pairtree", "vitro", "ocfl"])
 def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
-    """The page of a run that has just started says so, and how to continue."""
+    """The page of a run that has just started states this, and how to continue."""
     source = made(tmp_path / "source", ["a1", "b2"])
     how: dict[str, Any] = {"bags": {"algorithms": ("md5",)}, "ocfl": {"layout": "0011"}}.get(to, {})
     if to == "pairtree":

@@ -1,9 +1,8 @@
-"""A third opinion: every layout transcribed from its specification, as plainly as possible.
+"""A third implementation: every layout transcribed from its specification, as plainly as possible.
 
-The library has two implementations of each mapping, a fast one and a readable one, written by the same hands. This
-package is a third one, written from the specifications alone, without sight of the other two. It is slow, it checks no
-configuration, and it shares nothing with the library: every character set is written out from the document that
-defines it. Tests compare the library with it.
+The library has two implementations of each mapping, a fast one and a readable one. This package is a third one, written
+from the specifications alone. It is slow, does not check configurations, and shares no code with the library: every
+character set is copied from the document that defines it. Tests compare the library with it.
 
     module          layouts
     pairtree        Pairtree V0.1
@@ -20,13 +19,13 @@ Identifiers and paths are `bytes`; text in a configuration is `str`.
 
 
 class Refused(Exception):
-    """An identifier that has no path, or a path that has no identifier. `kind` says why, in one stable word.
+    """An identifier without a path, or a path without an identifier. `kind` is the reason, a stable word.
 
     empty               the identifier or the resulting path is empty
     not-utf8            the identifier is not valid UTF-8
     not-ascii           0007, 0010: a byte outside 20-7F
     segment             the path is absolute, or a segment of it is empty, "." or ".."
-    nul                 the path holds a NUL
+    nul                 the path contains a NUL
     prefix              Pairtree: the identifier does not start with the prefix of the tree
     character           Vitro: a character beyond U+00FF
     delimiter-at-end    0006, 0007, 0010: nothing follows the delimiter
@@ -34,8 +33,8 @@ class Refused(Exception):
     too-long            0011: even the fallback path is longer than maxPathnameLen
     malformed           the path cannot be decoded
     not-canonical       the path can be decoded, but its identifier has another path (or none)
-    truncated           0003: the leaf was cut off, the identifier is not in it
-    fallback            0011: the path holds a digest instead of the identifier
+    truncated           0003: the leaf is truncated and does not contain the identifier
+    fallback            0011: the path contains a digest instead of the identifier
     """
 
     def __init__(self, kind: str) -> None:
@@ -44,7 +43,7 @@ class Refused(Exception):
 
 
 def safe_path(path: bytes) -> bytes:
-    """The path itself, if it may be returned: relative, not empty, no empty or dot segment, no NUL."""
+    """Return the path if it is relative, not empty, and has no empty or dot segment and no NUL."""
     if path == b"":
         raise Refused("empty")
     for segment in path.split(b"/"):  # an absolute path starts with an empty segment
@@ -56,7 +55,7 @@ def safe_path(path: bytes) -> bytes:
 
 
 def utf8_text(identifier: bytes) -> str:
-    """The identifier as text, for the layouts that are defined over UTF-8."""
+    """Return the identifier as text, for layouts that are defined for UTF-8."""
     if identifier == b"":
         raise Refused("empty")
     try:

@@ -1,4 +1,4 @@
-"""The mappings by the official name of their layout, configured as in a config.json."""
+"""The mappings by the official name of their layout, with the configuration of a config.json."""
 
 import re
 

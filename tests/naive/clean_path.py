@@ -61,7 +61,7 @@ def valid_text(data: bytes, replacement_string: str) -> str:
 
 
 def character_at(data: bytes, position: int) -> str:
-    """The character whose UTF-8 encoding starts there, or an empty string."""
+    """Return the character whose UTF-8 encoding starts at a position, or an empty string."""
     for size in (1, 2, 3, 4):
         try:
             return data[position : position + size].decode("utf-8")
@@ -75,7 +75,7 @@ def only_periods(part: str) -> bool:
 
 
 def code_of(character: str) -> str:
-    """The form =uXXXX of a character."""
+    """Return the form =uXXXX of a character."""
     return f"=u{ord(character):04X}"
 
 
@@ -156,7 +156,7 @@ def map_id(
         else:
             part = clean_part(part, rules, replacement_string, whitespace_replacement_string)
         if length(part) > max_path_segment_len:
-            # A3: "initial identifier/filepath" in the text; what step 1 made of it in the code
+            # A3: "initial identifier/filepath" in the text; the result of step 1 in the code
             return fallback(identifier if rules == "spec" else text.encode("utf-8"))
         if part != "":
             kept_parts.append(part)
@@ -179,7 +179,7 @@ def has_shape_of_fallback(
     number_of_fallback_tuples: int,
     fallback_tuple_size: int,
 ) -> bool:
-    """fallbackFolder, then the tuples, then the digest in chunks: hex digits of the right number."""
+    """Return whether a path is fallbackFolder, then tuples, then the digest in chunks, of the right lengths."""
     folder = fallback_folder.encode("utf-8").split(b"/")
     sizes = [fallback_tuple_size] * number_of_fallback_tuples
     rest_of_digest = len(hex_digest(fallback_digest_algorithm, b""))
@@ -203,7 +203,7 @@ def unmap_path(
     fallback_tuple_size: int = 1,
     **other_config: object,
 ) -> bytes:
-    """The inverse, which exists with encodeUTF only: undo =uXXXX, and see whether the result has this very path."""
+    """The inverse, with encodeUTF only: decode =uXXXX, and check that the result has the same path."""
     if not encode_utf:
         raise ValueError("0011 has no inverse without encodeUTF")
     if path == b"":

@@ -4,7 +4,7 @@ import hashlib
 
 
 def hex_digest(algorithm: str, data: bytes) -> str:
-    """The digest of `data`, as a hex string in lower case."""
+    """Return the digest of `data` in lower-case hex."""
     # OCFL 1.1, section 3.4 "Digests"
     if algorithm == "md5":
         return hashlib.md5(data).hexdigest()

@@ -17,7 +17,7 @@ HEX_DIGITS = b"0123456789abcdefABCDEF"
 def remove_prefix(text: str, delimiters: Sequence[str]) -> str:
     """0012, "delimiters": everything up to the last occurrence of any delimiter that does not end the identifier.
 
-    "Last" is the occurrence that ends last. A delimiter at the very end is ignored, and the one before it is used.
+    "Last" is the occurrence that ends last. A delimiter at the end is ignored, and the previous one is used.
     """
     end_of_prefix = 0
     for delimiter in delimiters:
@@ -73,7 +73,7 @@ def map_id(
 
 
 def unmap_path(path: bytes, digest_algorithm: str = "sha256", tuple_size: int = 3, number_of_tuples: int = 3) -> bytes:
-    """0003 only: decode the leaf, and see whether its identifier has this very path."""
+    """0003 only: decode the leaf, and check that its identifier has the same path."""
     if path == b"":
         raise Refused("empty")
     leaf = path.split(b"/")[-1]

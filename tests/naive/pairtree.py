@@ -27,7 +27,7 @@ def clean(identifier: bytes) -> bytes:
 
 
 def unclean(cleaned: bytes) -> bytes:
-    """The inverse of `clean`. ^hh may be upper-case or needless; what cleaning would have changed is refused."""
+    """The inverse of `clean`. ^hh may be upper-case or redundant; characters that cleaning would change are refused."""
     identifier = bytearray()
     position = 0
     while position < len(cleaned):

@@ -1,7 +1,7 @@
 """Vitro file storage: "ID encoding" and "Filename encoding".
 
-The specification speaks of octets; the program that defines the layout encodes Latin-1 code points and refuses what
-lies beyond them (rule 2 in section 4 of the Vitro rules).
+The specification is written in terms of octets; the program that defines the layout encodes Latin-1 code points and
+refuses others (rule 2 in section 4 of the Vitro rules).
 """
 
 from . import Refused, safe_path, utf8_text
@@ -20,7 +20,7 @@ HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 def is_reserved(name: str) -> bool:
-    """Whether Windows reserves the name. Only ASCII letters are compared without their case."""
+    """Return whether Windows reserves the name; only the case of ASCII letters is ignored."""
     return name.isascii() and name.upper() in RESERVED_NAMES
 
 
@@ -38,7 +38,7 @@ def hex_encode(text: str) -> str:
 
 
 def hex_decode(text: str) -> str:
-    """Every ^hh back to its character. Exactly two ASCII hex digits have to follow (section 4, rule 20)."""
+    """Decode every ^hh. Exactly two ASCII hex digits must follow a caret (section 4, rule 20)."""
     decoded = ""
     position = 0
     while position < len(text):
@@ -55,7 +55,7 @@ def hex_decode(text: str) -> str:
 
 
 def map_id(identifier: bytes, namespaces: dict[str, str] | None = None) -> bytes:
-    """ "ID encoding". `namespaces` gives the namespace of each one-character prefix."""
+    """ "ID encoding". `namespaces` has the namespace of each one-character prefix."""
     text = utf8_text(identifier)
 
     # Namespace recognition. If several match, the lowest prefix character wins (section 4, rule 8).
@@ -86,7 +86,7 @@ def unmap_path(path: bytes, namespaces: dict[str, str] | None = None) -> bytes:
     """Section 5 of the Vitro rules, strict."""
     if path == b"":
         raise Refused("empty")
-    # Whatever a byte above 7e stands for, no encoded path holds one: step 5 will find it.
+    # No encoded path contains a byte above 7e: step 5 refuses it.
     text = path.decode("latin-1")
 
     # "Per group: drop ~ when the rest is a reserved name."
@@ -121,7 +121,7 @@ def unmap_path(path: bytes, namespaces: dict[str, str] | None = None) -> bytes:
 
 
 def encode_filename(name: str) -> str:
-    """ "Filename encoding": as for an identifier, but periods stay, and there is one part only."""
+    """ "Filename encoding": as for an identifier, but periods stay, and the name is not split."""
     encoded = hex_encode(name).replace("/", "=").replace(":", "+")
     if is_reserved(encoded):
         encoded = "~" + encoded

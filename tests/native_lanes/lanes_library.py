@@ -45,7 +45,7 @@ def build(compiler, flags, folder):
 
 
 def reference(algorithm):
-    """The hashlib constructor for an OCFL algorithm name."""
+    """Return the hashlib constructor for an OCFL algorithm name."""
     if algorithm.startswith("blake2b-"):
         size = int(algorithm.removeprefix("blake2b-")) // 8
         return lambda message=b"": hashlib.blake2b(message, digest_size=size)
@@ -54,7 +54,7 @@ def reference(algorithm):
 
 
 def packed(messages):
-    """Messages as a packed column: one buffer and count + 1 offsets."""
+    """Return messages as a packed column: one buffer and count + 1 offsets."""
     offsets = (Offset * (len(messages) + 1))()
     position = 0
     for index, message in enumerate(messages, 1):
@@ -64,7 +64,7 @@ def packed(messages):
 
 
 class Bank:
-    """pm_bank, aligned as it asks."""
+    """A pm_bank with the required alignment."""
 
     def __init__(self, library, level, algorithm):
         self.library = library

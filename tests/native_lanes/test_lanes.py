@@ -1,6 +1,6 @@
-"""The lanes against hashlib: every algorithm, every level that this machine runs, and the plain words of all others.
+"""Lanes compared with hashlib: every algorithm, every level that this machine runs, and plain words.
 
-The C files are compiled anew and called through ctypes, because the extension modules show only a part of them.
+The C files are compiled again and called through ctypes, because the extension modules export only a part of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
-# What a machine gets that is not an x86.
+# The build for machines other than x86.
 BUILDS = {"vectors": (), "plain words": ("-DPM_HAVE_X86_LEVELS=0",)}
 CASES = [*(("vectors", level) for level in LEVELS), ("plain words", "portable")]
 SEED = 20261120
@@ -43,7 +43,7 @@ class Subject:
         return [self.randomness.randbytes(length) for length in lengths]
 
     def column(self, messages):
-        """The digests of a column whose memory ends where a page that must not be touched begins."""
+        """Return the digests of a column whose memory ends at an inaccessible page."""
         data, offsets = packed(messages)
         out = ctypes.create_string_buffer(b"\xa5" * (self.digest * len(messages) + 64))
         with Guarded(data) as address:
@@ -61,7 +61,7 @@ class Subject:
 
 
 class Guarded:
-    """A copy of data that ends at an inaccessible page: reading one byte too far is a crash, not a matter of luck."""
+    """A copy of data that ends at an inaccessible page: reading one byte too far always crashes."""
 
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -87,7 +87,7 @@ class Guarded:
 
 
 def lengths_around_blocks(block):
-    """The padding moves to another block at block - 1 - length field; everything else turns at the block itself."""
+    """Return lengths around the edges of blocks, and around block - 1 - length field, where padding needs a block."""
     edges = [blocks * block + shift for blocks in range(1, 10) for shift in (-18, -17, -16, -10, -9, -8, -1, 0, 1)]
     return [edge for edge in edges if edge >= 0]
 
@@ -112,9 +112,9 @@ def subject(request, case):
 
 
 def test_every_length(subject):
-    """Every length to 300, alone and in all lanes at once: the fast path, for every length it has."""
+    """Every length up to 300, alone and in all lanes at once, which is the fast path."""
     subject.matches(subject.messages(range(301)))
-    for length in range(301):  # each length in all lanes at once: the fast path, for every length it has
+    for length in range(301):  # each length in all lanes at once: the fast path
         subject.matches(subject.messages([length] * subject.lanes))
 
 
@@ -127,29 +127,29 @@ def test_block_edges(subject):
 
 
 def test_every_count(subject):
-    """Every number of messages to three times the lanes, empty ones too."""
+    """Every number of messages up to three times the lanes, including empty ones."""
     for count in range(3 * subject.lanes + 2):
         subject.matches(subject.messages(subject.randomness.randrange(15, 56) for _ in range(count)))
         subject.matches([b""] * count)
 
 
 def test_ragged(subject):
-    """Messages of very different lengths: what is put aside, what is refilled, giants among dwarfs."""
+    """Messages of very different lengths: leftovers, refilled lanes, and long messages among short ones."""
     pick = subject.randomness
     for largest in (60, 140, 400, 5_000):
         for count in (700, 1100):  # more than one window of the column
             subject.matches(subject.messages(pick.randrange(largest) for _ in range(count)))
-    # One giant among dwarfs, at both ends and in the middle.
+    # One long message among short ones, at both ends and in the middle.
     for position in (0, 500, 999):
         lengths = [pick.randrange(15, 56) for _ in range(1000)]
         lengths[position] = 100_000
         subject.matches(subject.messages(lengths))
-    # Enough long messages that the set of those put aside is emptied more than once.
+    # Enough long messages that the leftovers are processed more than once.
     subject.matches(subject.messages(pick.randrange(1100, 1500) for _ in range(5000)))
 
 
 def test_part_of_a_column(subject):
-    """Offsets that do not begin at 0: the bytes before and behind belong to others. And no bytes at all."""
+    """Offsets that do not start at 0, with other bytes before and after; and an empty column."""
     out = ctypes.create_string_buffer(subject.digest)
     nothing = (ctypes.c_int64 * 2)()
     subject.library.pm_digest_column(subject.level, subject.algorithm, None, nothing, ctypes.c_int64(0), None)
@@ -167,7 +167,7 @@ def test_part_of_a_column(subject):
 
 
 def test_every_split(subject):
-    """Two updates, cut at every place around three blocks, one cut a lane."""
+    """Two updates, split at every position around three blocks, one position per lane."""
     length = 3 * subject.block + 5
     message = subject.randomness.randbytes(length)
     expected = subject.hashed(message).digest()
@@ -181,7 +181,7 @@ def test_every_split(subject):
 
 
 def test_bank_at_random(subject):
-    """Updates cut at random, lanes resting, finishing one by one or together at any time, restarting in the middle."""
+    """Random updates; lanes are idle, finish one by one or together at any time, and restart in the middle."""
     pick = subject.randomness
     bank = Bank(subject.library, subject.level, subject.algorithm)
     fed = [bytearray() for _ in range(bank.lanes)]

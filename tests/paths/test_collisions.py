@@ -117,7 +117,7 @@ def test_many_inside_one(implementation: Implementation) -> None:
     assert totals.inside_exact == 0
 
 
-def test_every_clash_is_one_with_one_member(implementation: Implementation) -> None:
+def test_counts_with_one_member(implementation: Implementation) -> None:
     """With one member requested, the counts are unchanged."""
     paths: list[str | bytes] = ["a", "a", "A", "a/b", "a/B"]
     found, totals = listed(paths, first=1)
@@ -196,7 +196,7 @@ def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implem
             assert plain(list(index.collisions())) == [("equal", 2, [0, 2])]
 
 
-def test_what_cannot_be_added(implementation: Implementation) -> None:
+def test_items_that_are_not_text(implementation: Implementation) -> None:
     """An item that is not text is refused, and an index with missing paths gives no result."""
     for item, error in (("\ud800", PathError), (7, TypeError)):
         with PathIndex() as index:
@@ -263,7 +263,7 @@ def open_files() -> list[str]:
     return sorted(places)
 
 
-def test_nothing_is_left(implementation: Implementation, tmp_path: Path) -> None:
+def test_temporary_files_are_removed(implementation: Implementation, tmp_path: Path) -> None:
     """Temporary data is in the requested folder, without a name, and removed at the end."""
     before = open_files()
     with PathIndex(tmp_path, memory=1000) as index:
@@ -314,7 +314,7 @@ def test_a_full_disk(
             index.totals()
 
 
-def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Path) -> None:
+def test_a_missing_folder(implementation: Implementation, tmp_path: Path) -> None:
     """A folder is used only if memory is insufficient; a missing one is named in the error."""
     with PathIndex(tmp_path / "none", memory=1000) as index:
         index.add(["a"])
@@ -322,7 +322,7 @@ def test_a_folder_that_is_not_there(implementation: Implementation, tmp_path: Pa
             index.add(["some path"] * 100)
 
 
-def test_what_was_written_is_gone(implementation: Implementation, tmp_path: Path) -> None:
+def test_truncated_temporary_files(implementation: Implementation, tmp_path: Path) -> None:
     """A truncated temporary file is an error."""
     with PathIndex(tmp_path, memory=64) as index:
         index.add(["some path"] * 100)

@@ -122,7 +122,7 @@ def test_many_spellings_of_one_directory(implementation: Implementation) -> None
     assert tree.largest[:2] == (("", 1024), ("ABCDEFGHIJ", 3))
 
 
-def test_crowds(pair: tuple[Implementation, Implementation]) -> None:
+def test_large_directories(pair: tuple[Implementation, Implementation]) -> None:
     """Directories with more entries than the table of one implementation counts."""
     with use(pair[0]):
         tree = tree_of([b"a/%d" % number for number in range(70_000)] + [b"b/%d" % number for number in range(3)])
@@ -131,7 +131,7 @@ def test_crowds(pair: tuple[Implementation, Implementation]) -> None:
     assert tree.largest == (("a", 70_000), ("b", 3), ("", 2))
 
 
-def test_a_tree_is_there_where_it_was_asked_for() -> None:
+def test_a_tree_is_counted_on_request() -> None:
     """Directories are counted only by an index created for it."""
     with PathIndex() as index, pytest.raises(ValueError, match="without tree=True"):
         index.tree()

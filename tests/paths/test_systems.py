@@ -61,7 +61,7 @@ CASES: list[tuple[str | bytes, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("path", "refusing"), CASES)
-def test_refusal(path: str | bytes, refusing: tuple[str, ...]) -> None:
+def test_rules(path: str | bytes, refusing: tuple[str, ...]) -> None:
     """Each rule applies from its boundary on, and not before."""
     reasons = {name: name_violation(path, name) for name in EVERYWHERE}
     assert tuple(name for name, reason in reasons.items() if reason is not None) == refusing
@@ -103,7 +103,7 @@ def test_the_length_of_the_root(implementation: Implementation, name: str, longe
     assert name_violations(["a"], name, root_length=5000).count == 1
 
 
-def test_what_is_no_profile() -> None:
+def test_invalid_profiles() -> None:
     """Invalid profiles and lengths are refused; profiles are a mapping by name."""
     assert list(PROFILES) == ["unix", "windows", "azure", "s3", "all"]
     assert all(profile.name == name for name, profile in PROFILES.items())

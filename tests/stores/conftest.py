@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> PairtreeStore:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """Write a Pairtree, by names below pairtree_root, and return the directory that holds it."""
+    """Write a Pairtree, by names below pairtree_root, and return the directory that contains it."""
 
     def make(*names: str | bytes, **files: bytes) -> Path:
         base = tmp_path / "tree"

@@ -1,8 +1,8 @@
-/* Preloaded into a test's process: the n-th change that it makes to the disk fails, or is its last moment.
+/* Preloaded into the process of a test: the n-th change of the disk fails, or the process is killed before it.
  *
- * What counts as a change is a call that makes, renames or removes a name, opens a file for writing, writes, or flushes.
- * disk_arm(kill, n, number) starts the count: at the n-th change the process is killed before it is made, or it fails with
- * the errno `number`, and so do all later ones where `number` is negative. disk_changes() says how many there were.
+ * A change is a call that creates, renames or removes a name, opens a file for writing, writes, or flushes.
+ * disk_arm(kill, n, number) starts the count: the process is killed before the n-th change, or that change fails with the
+ * errno `number`; if `number` is negative, all later changes fail as well. disk_changes() returns the number of changes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

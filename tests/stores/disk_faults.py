@@ -2,10 +2,9 @@
 
     python disk_faults.py FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-For each operation and each change of the disk that it makes: a fresh store, a child that is armed and does it, and then
-a look at what is there. It must be all as before or all as it should be afterwards, also for who looks at it before
-anybody has cleaned up; a repair leaves nothing behind; and done again, the operation succeeds. Of so many steps one is
-taken.
+For each operation and each change of the disk in it, this creates a new store, runs the operation in a child process
+that fails at that change, and checks the result. The store must be unchanged or completely changed, also before a
+repair. A repair leaves no leftovers, and the repeated operation succeeds. STRIDE is the distance between tested steps.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def in_steps(store: PairtreeStore, new: Path) -> None:
     """Replace without an atomic exchange."""
     import pressmark.stores.pairtree.pairtree_store
 
-    pressmark.fs.moves.exchange = lambda _one, _other: False  # in a child of its own
+    pressmark.fs.moves.exchange = lambda _one, _other: False  # in a child process
     store.put("abcd", new, replace=True)
 
 

@@ -1,11 +1,11 @@
-"""Every change of a store of any kind but Pairtree, killed or refused by the system at every single step.
+"""Every change of a store of any kind except Pairtree, killed or refused by the system at every step.
 
     python every_change.py KIND FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-To be run with disk_faults.c preloaded. For each operation and each change of the disk that it makes: a fresh store, a
-child that is armed and does it, and then a look at what is there. It must be all as before or all as it should be, also
-for who looks at it before anybody has cleaned up; a repair leaves nothing; and done again, the operation succeeds. Of
-so many steps one is taken.
+Run with disk_faults.c preloaded. For each operation and each change of the disk in it, this creates a new store, runs
+the operation in a child process that fails at that change, and checks the result. The store must be unchanged or
+completely changed, also before a repair. A repair leaves no leftovers, and the repeated operation succeeds. STRIDE is
+the distance between tested steps.
 """
 
 from __future__ import annotations

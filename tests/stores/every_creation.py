@@ -2,7 +2,7 @@
 
     python every_creation.py KIND FOLDER kill|ERRNO|-ERRNO
 
-After each there is no store yet, or a whole one, and the same call makes it or finds it there.
+After each step, the store is absent or complete, and the same call creates or finds it.
 """
 
 from __future__ import annotations

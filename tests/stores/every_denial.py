@@ -2,8 +2,8 @@
 
     python every_denial.py KIND FOLDER
 
-Prints a JSON list of what a check did not report as an error at, above or below the path that was closed. Run as root,
-it gives FOLDER to an unprivileged user and becomes that user.
+Prints a JSON list of the unreadable paths for which a check reported no error at, above or below the path. If run as
+root, this gives FOLDER to an unprivileged user and becomes that user.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPTIONS = {"pairtree": {"prefix": "x"}, "vitro": {"namespaces": ["http://a/"]}}
 
 
 def build(kind: str, folder: Path) -> Path:
-    """Make a store with every kind of file that it can hold, and return its root."""
+    """Create a store with every kind of file that it can contain, and return its root."""
     source = folder / "source"
     (source / "sub").mkdir(parents=True)
     (source / "one").write_bytes(b"1")

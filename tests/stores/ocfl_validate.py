@@ -1,24 +1,27 @@
-"""Validate storage roots with ocfl-py, in its own process: importing ocfl-py configures logging globally.
+"""ocfl-py, in its own process: importing it configures logging globally.
 
-Arguments are roots. For each it prints a JSON object: whether all is valid, how many objects there are and how many of
-them are good, what was said, and place and identifier of each object.
+Arguments are roots. For each root, this prints a JSON object: whether the root is valid, the numbers of objects and of
+valid objects, the messages, and the path and identifier of each object.
+
+Without arguments, it answers requests; see ``benchmarks/peers/ocfl_stores.py``.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 import warnings
+from typing import Any
 
 warnings.simplefilter("ignore")
 del sys.path[0]  # this file's folder has a package of the same name
 
-# This script's folder has tests of the same name.
-del sys.path[0]
-
 import ocfl  # noqa: E402
 from ocfl.layout import Layout  # noqa: E402
 from ocfl.layout_registry import add_layout  # noqa: E402
+from ocfl.validator import Validator  # noqa: E402
 
 # ocfl-py knows 0002 and 0003; the others are registered by name, so that their roots are validated.
 NAMES = (
@@ -32,7 +35,7 @@ NAMES = (
 
 
 class Named(Layout):
-    """A layout of which only the name is known."""
+    """A layout that is only known by name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -61,5 +64,66 @@ def validated(path: str) -> dict[str, object]:
     }
 
 
+def create(asked: dict[str, Any]) -> None:
+    layout = {key: value for key, value in asked["layout"].items() if key != "extensionName"}
+    root = ocfl.StorageRoot(root=asked["root"], layout_name=asked["layout"]["extensionName"])
+    root.initialize(spec_version=asked["version"], layout_params=json.dumps(layout) if layout else None)
+
+
+def put(asked: dict[str, Any]) -> None:
+    root = ocfl.StorageRoot(root=asked["root"])
+    root.open_root_fs()
+    root.check_root_structure()
+    metadata = ocfl.VersionMetadata(
+        message=asked["message"], name=asked["user"]["name"], address=asked["user"]["address"]
+    )
+    place = os.path.join(asked["root"], root.object_path(asked["id"]))
+    if os.path.exists(place):
+        # It keeps neither the digest algorithm nor the version of an object by itself.
+        changed = ocfl.Object(path=place, digest_algorithm=asked["algorithm"], spec_version=root.spec_version)
+        changed.add_version_with_content(place, asked["source"], metadata)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made = ocfl.Object(
+            identifier=asked["id"],
+            content_directory=asked.get("content") or "content",
+            digest_algorithm=asked["algorithm"],
+            spec_version=root.spec_version,
+            fixity=asked.get("fixity"),
+        )
+        made.create(asked["source"], metadata, os.path.join(folder, "object"))
+        root.add(os.path.join(folder, "object"))
+
+
+def checked(path: str) -> dict[str, list[str]]:
+    validator = Validator(log_warnings=True, check_digests=True)
+    valid = validator.validate_object(path)
+    said = validator.log.messages
+    errors = [text for text in said if not text.startswith("[W")]
+    return {"errors": errors or ([] if valid else ["invalid"]), "warnings": [text for text in said if text[1] == "W"]}
+
+
+def validate(asked: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    found = {path: checked(os.path.join(asked["root"], path)) for path in asked.get("paths", ())}
+    if asked.get("ids"):
+        root = ocfl.StorageRoot(root=asked["root"])
+        root.open_root_fs()
+        root.check_root_structure()
+        for identifier in asked["ids"]:
+            found[identifier] = checked(os.path.join(asked["root"], root.object_path(identifier)))
+    return found
+
+
+def answer(line: str) -> dict[str, Any]:
+    try:
+        asked = json.loads(line)
+        return {"answer": {"create": create, "put": put, "validate": validate}[asked["do"]](asked)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
 for argument in sys.argv[1:]:
     print(json.dumps(validated(argument)))
+if not sys.argv[1:]:
+    for line in sys.stdin:
+        print(json.dumps(answer(line)), flush=True)

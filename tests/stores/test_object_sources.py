@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path)
 
 
-def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+def test_copying_a_directory_into_itself(folder: bytes, tmp_path: Path) -> None:
     """A directory is not copied into itself, under any path."""
     write(tmp_path / "around", {"file": b"x", "store/": None})
     (tmp_path / "link").symlink_to("around/store")
@@ -36,7 +36,7 @@ def test_copying_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
             os.rmdir(target)  # an empty directory
 
 
-def test_copying_a_link_to_what_holds_the_copy(folder: bytes, tmp_path: Path) -> None:
+def test_copying_a_link_to_a_directory_above_the_copy(folder: bytes, tmp_path: Path) -> None:
     """A followed link to a directory that contains the destination is refused before anything is copied."""
     write(tmp_path / "in", {"a/": None, "b/file": b"x"})
     write(tmp_path / "store", {"object/file": b"y"})
@@ -74,7 +74,7 @@ def test_copying(folder: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "why"), [("pipe", "named pipe"), ("nowhere", "dangling"), ("self", "symbolic")])
-def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
+def test_sources_that_every_store_refuses(tmp_path: Path, name: str, why: str) -> None:
     """All stores refuse the same sources with the same messages."""
     write(tmp_path, {"in/below/": None})
     if name == "pipe":
@@ -92,9 +92,7 @@ def test_what_no_store_takes(tmp_path: Path, name: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pairtree", "ocfl"])
-def test_a_source_that_cannot_be_looked_at_for_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_temporarily_inaccessible_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """A directory is never mistaken for a file of its name, whichever system call fails."""
     source = tmp_path / "source"
     write(source, {"one": b"1", "two/three": b"23"})

@@ -90,7 +90,7 @@ def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) ->
     assert [tuple(found) for found in said["found"]] == sorted(ours)
 
 
-# What ocfl-py 2.1.0 does not check: links (no part of E090), named pipes, repeated keys, unknown keys, a
+# Not checked by ocfl-py 2.1.0: links (no part of E090), named pipes, repeated keys, unknown keys, a
 # declaration's line feed, files directly in an object's extensions, files missing in the first inventory, and a content
 # directory that only a middle inventory sets. It raises an exception if a version is not a JSON object.
 NOT_SEEN = {

@@ -1,6 +1,6 @@
 """Leftovers of killed runs of earlier versions are finished, undone or reported, never cleared blindly.
 
-The trees are those that the code of before the folders ``stores/{pairtree,vitro,ocfl,bags}`` left, name by name.
+The trees are those that the code left before the folders ``stores/{pairtree,vitro,ocfl,bags}`` existed, name by name.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def kinds(store: Store) -> set[str]:
 
 
 def traces(store: Store) -> list[str]:
-    """Return leftovers with a name of Pressmark's."""
+    """Return leftovers under names of Pressmark."""
     names = (os.fsdecode(name) for name in snapshot(Path(store.root)))
     return [name for name in names if "pressmark" in name and not name.endswith("bags.json")]
 
@@ -93,7 +93,7 @@ def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finish
         assert content(store) == {"f": b"new" if finisher == "put" else b"old"}
 
 
-def test_what_is_no_run(store: Store, tmp_path: Path) -> None:
+def test_a_file_among_private_directories(store: Store, tmp_path: Path) -> None:
     """A file among private directories is not a leftover and stays."""
     staging = leave_run(store, in_turn=True)
     (staging / "notes.txt").write_bytes(b"mine")
@@ -187,7 +187,7 @@ def test_a_file_that_was_to_be_renamed(store: Store, tmp_path: Path, finisher: s
 
 
 @of_kind("vitro")
-def test_a_note_of_what_was_not_begun(store: Store) -> None:
+def test_a_record_of_a_change_that_was_not_started(store: Store) -> None:
     """If the content in the journal is absent, the file keeps its name."""
     staging = leave_run(store, in_turn=True)
     (staging / "renaming").write_text(json.dumps(["abc", "f", "g", 1]))
@@ -215,7 +215,7 @@ def test_a_version_that_was_not_published(store: Store, tmp_path: Path) -> None:
 
 
 @of_kind("ocfl")
-def test_a_root_half_made(store: Store, tmp_path: Path) -> None:
+def test_a_half_created_root(store: Store, tmp_path: Path) -> None:
     """The same call finishes a half-created root; a foreign file is reported and stays."""
     folder = tmp_path / "half"
     names = {"declaration.pressmark-new": b"ocfl_1.1\n", "ocfl_layout.json": b"{"}
@@ -229,7 +229,7 @@ def test_a_root_half_made(store: Store, tmp_path: Path) -> None:
 
 
 @of_kind("pairtree", "vitro", "bags")
-def test_a_store_half_made(store: Store, tmp_path: Path) -> None:
+def test_a_half_created_store(store: Store, tmp_path: Path) -> None:
     """The same call writes an interrupted creation's files again; a foreign file is reported and stays."""
     first = {
         "pairtree": {"pairtree_version0_1": b"This dir", "pairtree_prefix": b""},

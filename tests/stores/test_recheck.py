@@ -130,7 +130,7 @@ def test_a_bag_that_is_removed(folder: BagFolder, monkeypatch: pytest.MonkeyPatc
     assert report.counts == {"objects": 0, "proper": 0, "files": 0, "bytes": 0}
 
 
-def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Problems of an unchanged bag are reported, and the bag is not read twice."""
     folder.put("x", tmp_path / "given")
     damage(folder)
@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch
     assert len(calls) == 2
 
 
-def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problems_of_the_new_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Problems of the new bag are reported."""
 
     def act() -> None:
@@ -153,7 +153,7 @@ def test_what_is_wrong_with_the_new_bag(tmp_path: Path, folder: BagFolder, monke
     assert found(folder) == (["checksum-mismatch"], 1)
 
 
-def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bag directory that is no longer a bag is reported."""
 
     def act() -> None:
@@ -166,7 +166,7 @@ def test_what_is_there_in_place_of_a_bag(folder: BagFolder, monkeypatch: pytest.
     assert found(folder) == (["beside"], 0)
 
 
-def test_a_bag_that_never_stays(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bag_that_keeps_changing(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bag that changes at every attempt is an error, and the check ends."""
 
     def act() -> None:
@@ -215,7 +215,7 @@ def test_a_second_bag_of_an_identifier(folder: BagFolder, monkeypatch: pytest.Mo
     assert len(calls) > 2
 
 
-def test_a_first_bag_that_has_gone(folder: BagFolder) -> None:
+def test_a_first_bag_that_was_removed(folder: BagFolder) -> None:
     """A bag is not a duplicate of a removed one."""
     base = Path(folder.root)
     shutil.copytree(base / "abc", base / "b")
@@ -246,7 +246,7 @@ def test_bags_in_place_of_a_bag(tmp_path: Path, folder: BagFolder, monkeypatch: 
 
 
 @pytest.mark.parametrize("digests", [True, False])
-def test_a_serialised_bag_that_went(
+def test_a_serialized_bag_that_was_removed(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, digests: bool
 ) -> None:
     """An archive removed meanwhile is not reported as malformed."""
@@ -261,7 +261,7 @@ def test_a_serialised_bag_that_went(
     assert found(folder, digests=digests)[0].count("archive-malformed") == 1
 
 
-def test_a_tag_file_that_went(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tag_file_that_was_removed(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a bag is replaced during the read, the new tag files count."""
     info = Path(folder.root) / "abc/bag-info.txt"
     info.unlink()
@@ -363,7 +363,7 @@ def test_a_directory_that_is_about_to_be_filled_or_removed(
     assert (set(kinds) - {"duplicate-id"}, count) == (set(), 2)
 
 
-def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_not_released(any_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run stopped while it holds the lock does not block a check; problems are reported."""
     between(any_store)
     waited: list[float] = []
@@ -375,7 +375,7 @@ def test_a_turn_that_does_not_end(any_store: Store, tmp_path: Path, monkeypatch:
     assert len(waited) >= settling.PAUSES
 
 
-def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_keeps_changing(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that changes at every attempt is an error."""
     old, new = between(any_store)
     turns = iter(range(10**6))
@@ -395,7 +395,7 @@ def test_an_object_that_never_stays(any_store: Store, monkeypatch: pytest.Monkey
     assert count == 1
 
 
-def test_what_cannot_be_read_stays(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_directories_are_reported(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreadable directory is reported, however often it is read."""
     trees = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc", "bags": "abc"}
     at = os.fsencode(Path(any_store.root) / trees[any_store.kind])
@@ -437,7 +437,7 @@ def test_a_directory_that_can_be_read_again(any_store: Store, tmp_path: Path, mo
     assert found(any_store) == ([], 2)
 
 
-def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_starting(any_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A private directory without a lock is reported only if a killed run left it."""
     staging = Path(any_store.root) / SHOPS[any_store.kind]
     (staging / "run").mkdir(parents=True)
@@ -452,7 +452,7 @@ def test_a_run_that_begins(any_store: Store, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_what_is_no_lock(any_store: Store) -> None:
+def test_a_named_pipe_in_place_of_the_lock(any_store: Store) -> None:
     """A named pipe in place of the lock does not block a check."""
     between(any_store)
     staging = Path(any_store.root) / SHOPS[any_store.kind]

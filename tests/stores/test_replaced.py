@@ -118,7 +118,7 @@ def test_an_object_of_several_names(tree: Tree) -> None:
     assert [name for name, _path in store.get("abcd").files()] == ["one.txt", "two/file"]
 
 
-def test_an_inventory_that_is_gone(tmp_path: Path) -> None:
+def test_a_missing_inventory(tmp_path: Path) -> None:
     """Without its inventory, the owner of a file is unknown: an error."""
     root = create(tmp_path / "root", "0002")
     root.put("abc", source(tmp_path / "old"))
@@ -132,7 +132,7 @@ def test_an_inventory_that_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
-def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_inaccessible_files_are_not_missing(tree: Tree, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """A file in an unreadable directory is not reported as missing."""
     store = PairtreeStore(tree("ab/obj/closed/file"), durable=False)
     found = store.get("ab")
@@ -151,7 +151,7 @@ def test_what_cannot_be_looked_at_is_not_missing(tree: Tree, monkeypatch: pytest
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_a_link_to_itself_is_got(tree: Tree) -> None:
+def test_getting_a_link_to_itself(tree: Tree) -> None:
     """Getting an object that is a link to itself succeeds; reading it reports the error."""
     store = PairtreeStore(tree("ab/one.txt"), durable=False)
     Path(store.root, "pairtree_root/ab/two.txt").symlink_to("two.txt")
@@ -160,7 +160,7 @@ def test_a_link_to_itself_is_got(tree: Tree) -> None:
     assert kind_of(lambda: found.open("two.txt")) == "io-error"
 
 
-def test_a_file_that_is_renamed_while_it_is_got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_renamed_during_a_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file renamed during a get is not returned under its old name."""
     write(tmp_path, {"old": b"old", "other": b"new"})
     store = VitroStore.create(tmp_path / "store")

@@ -206,7 +206,7 @@ def test_a_replacement_beside_a_removal(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bag that is removed just after it was found is not reported as a serialised bag."""
+    """A bag that is removed just after it was found is not reported as a serialized bag."""
     (tmp_path / "file").write_bytes(b"1")
     store = BagFolder.create(tmp_path / "store")
     store.put("a", tmp_path / "file")

@@ -54,7 +54,7 @@ def source(tmp_path: Path) -> Path:
 @needs_users
 @pytest.mark.parametrize("kind", WORKSHOPS)
 @pytest.mark.parametrize("mode", [0o1777, 0o777])
-def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) -> None:
+def test_a_planted_staging_directory(tmp_path: Path, source: Path, kind: str, mode: int) -> None:
     """In a world-writable directory, another user's staging directory is refused."""
     store = made(tmp_path / "store", kind)
     folder = tmp_path / "store" / WORKSHOPS[kind]
@@ -68,7 +68,7 @@ def test_a_planted_workshop(tmp_path: Path, source: Path, kind: str, mode: int) 
 
 @needs_users
 @pytest.mark.parametrize("kind", WORKSHOPS)
-def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None:
+def test_leftovers_of_another_user(tmp_path: Path, source: Path, kind: str) -> None:
     """Another user's leftovers are reported, and only that user's runs remove them."""
     store = made(tmp_path / "store", kind)
     folder = tmp_path / "store" / WORKSHOPS[kind]
@@ -100,7 +100,7 @@ def test_what_another_user_left(tmp_path: Path, source: Path, kind: str) -> None
 
 
 @needs_users
-def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
+def test_a_team_shares_a_staging_directory(tmp_path: Path) -> None:
     """Members of a team share a staging directory, beside each other's leftovers."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: kill_in("staging"), group=TEAM, umask=0o002)
@@ -119,7 +119,7 @@ def test_a_team_shares_a_workshop(tmp_path: Path) -> None:
 
 
 @needs_users
-def test_a_workshop_that_everybody_may_write_to(tmp_path: Path) -> None:
+def test_a_world_writable_staging_directory(tmp_path: Path) -> None:
     """A world-writable staging directory is refused."""
     shared = shared_folder(tmp_path / "store", 0o2775, TEAM)
     as_user(OTHER, shared, lambda: os.mkdir("staging", 0o777), group=TEAM)

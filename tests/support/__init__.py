@@ -1,1 +1,1 @@
-"""What several test modules share."""
+"""Code that several test modules share."""

@@ -1,4 +1,4 @@
-"""The implementations to test, and how to run under one of them."""
+"""The implementations to test, and a context to run under one of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pressmark import _kernels
 
 @dataclasses.dataclass(frozen=True)
 class Implementation:
-    """A parameter of tests; its text is part of the test's name, ``[native]`` or ``[pure]``."""
+    """A parameter of tests; its text is part of the name of the test, ``[native]`` or ``[pure]``."""
 
     name: str
 

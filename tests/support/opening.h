@@ -1,8 +1,8 @@
-/* All ways to open a file by its name, for libraries that are preloaded. The includer defines
+/* All functions that open a file by its name, for preloaded libraries. The including file defines
  *
  *     static int refuses_to_open(const char *path, int flags);
  *
- * which sets errno where it does.
+ * which sets errno if it refuses.
  */
 #ifndef OPENING_H
 #define OPENING_H

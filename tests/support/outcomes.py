@@ -1,4 +1,4 @@
-"""What a call did, in a form that can be compared: between the implementations, and with the naive transcription."""
+"""The outcome of a call, in a form that can be compared between implementations and with the naive transcription."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pressmark._kernels.tables import ErrorCode
 from pressmark.layouts.batch import BoundKernel
 from support.implementations import NATIVE, PURE, use
 
-# The words in which tests/vectors and tests/naive say why something is refused, for every code of a kernel.
+# The words for refusals in tests/vectors and tests/naive, by the error codes of the kernels.
 KINDS = {
     ErrorCode.EMPTY: "empty",
     ErrorCode.EMPTY_PATH: "empty",
@@ -70,7 +70,7 @@ def kernel_results(bound: BoundKernel, items: Sequence[str | bytes]) -> list[byt
 
 
 def naive_result(call: Callable[[], bytes]) -> bytes | str:
-    """Return what the naive transcription returns, or the kind of its refusal."""
+    """Return the result of the naive transcription, or the kind of its refusal."""
     try:
         return call()
     except Refused as refused:
@@ -88,9 +88,9 @@ def naive_identifiers(name: str, config: dict[str, Any], paths: Sequence[bytes])
 
 
 def agree(item: bytes, actual: bytes | str, expected: bytes | str) -> bool:
-    """Return whether two results are one: the same value, or the same kind of refusal.
+    """Return whether two results are equal: the same value, or the same kind of refusal.
 
-    A path may be unsafe twice over, and the kernels name the fault that comes first in it where the naive
-    transcription names the segment: with a NUL in the item both words are right.
+    A path may be unsafe for two reasons. The kernels report the first one in the path, the naive transcription reports
+    the segment: if the item contains a NUL, both are correct.
     """
     return actual == expected or (expected == "segment" and actual == "nul" and b"\0" in item)

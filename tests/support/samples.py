@@ -1,4 +1,4 @@
-"""Layouts to run a test over: every name with its defaults, and configurations that take every branch."""
+"""Layouts for tests: every layout with default parameters, and configurations that cover every branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binary streams of every kind, and one call of ``map_lines`` with everything that it did."""
+"""Binary streams of every kind, and a call of ``map_lines`` with all its results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.outcomes import outcome
 
 
 class Passed(NamedTuple):
-    """What a call of ``map_lines`` or ``unmap_lines`` did."""
+    """The results of a call of ``map_lines`` or ``unmap_lines``."""
 
     result: tuple[Any, ...]
     written: bytes
@@ -18,7 +18,7 @@ class Passed(NamedTuple):
 
 
 def pass_through(call: Callable[..., Any], blob: bytes | Any, **options: Any) -> Passed:
-    """Call ``map_lines`` or ``unmap_lines`` on bytes, or on a source, and return all that came of it."""
+    """Call ``map_lines`` or ``unmap_lines`` on bytes, or on a source, and return all its results."""
     source = io.BytesIO(blob) if isinstance(blob, bytes) else blob
     sink = io.BytesIO()
     failures: list[tuple[Any, ...]] = []
@@ -31,7 +31,7 @@ def pass_through(call: Callable[..., Any], blob: bytes | Any, **options: Any) ->
 
 
 class Pieces:
-    """A source of which every read gives one piece, whatever was asked for; ``name`` is the method it has."""
+    """A source whose reads return one piece each, whatever their size; ``name`` is the name of its read method."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "read1") -> None:
         self.pieces: Iterator[bytes] = iter(pieces)

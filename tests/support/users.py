@@ -30,7 +30,7 @@ def as_user(user: int, folder: Path, action: Callable[[], object], *, group: int
     """
     failed, sent = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the child needs no lock of another thread
+        warnings.simplefilter("ignore", DeprecationWarning)  # the child does not use locks of other threads
         child = os.fork()
     if child == 0:
         words = ""

@@ -61,7 +61,7 @@ def test_full_blocks(implementation: Implementation) -> None:
     assert written.getvalue() == b"ab\ncd"
 
 
-def test_nothing_is_waited_for() -> None:
+def test_lines_are_returned_at_once() -> None:
     """A line from a pipe is returned before the next one arrives."""
 
     def slowly() -> Iterable[bytes]:
@@ -111,19 +111,19 @@ def test_foreign_names(name: str) -> None:
         b"\xef\xbb\n",
     ],
 )
-def test_identifiers_that_look_like_something(data: bytes) -> None:
+def test_identifiers_that_resemble_a_format(data: bytes) -> None:
     """Identifiers that resemble another format are accepted."""
     assert open_list(io.BytesIO(data)).read(100) == data
 
 
-def test_json_is_no_list_of_lines() -> None:
+def test_json_is_not_a_list_of_lines() -> None:
     for data in (b'{"id": "a"}\n', b'[{"id": "a"}]', b'{\n  "id": "a"\n}\n', b'["a", "b"]\n'):
         with pytest.raises(FormatError, match="JSON"):
             open_list(io.BytesIO(data))
         assert open_list(io.BytesIO(data), json_lines=False).read(100) == data
 
 
-def test_tables_have_no_mark() -> None:
+def test_tables_have_no_byte_order_mark() -> None:
     stream = open_list(io.BytesIO(b"\xef\xbb\xbfid\r\na\r\n"), "csv")
     assert (stream.bom, stream.read(100)) == (b"\xef\xbb\xbf", b"id\r\na\r\n")
 

@@ -1,1 +1,1 @@
-"""What type checkers say of calls of the library."""
+"""Type checks of calls of the library."""

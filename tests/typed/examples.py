@@ -1,6 +1,6 @@
-"""Calls as users write them; never run, but checked by mypy and pyright, both strict.
+"""Calls as in user code; not run, but checked by mypy and pyright in strict mode.
 
-``assert_type`` is an error where the type is another one, and an ignored error that is none is one, too.
+``assert_type`` fails if the type differs, and so does an ``ignore`` comment without an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IDS: list[str | bytes] = ["ark:/13030/xt12t3", b"raw"]
 
 
 def lists() -> None:
-    """Only where a failure may become ``None`` is a result one."""
+    """A result may be ``None`` only if a failure may become ``None``."""
     assert_type(LAYOUT.map_id("a"), str)
     assert_type(LAYOUT.map_ids(IDS), list[str])
     assert_type(LAYOUT.map_ids(IDS, "raise"), list[str])
@@ -33,13 +33,13 @@ def lists() -> None:
 
 
 def either(on_error: Literal["raise", "none"]) -> None:
-    """Where it is decided elsewhere, both are possible."""
+    """If ``on_error`` is a variable, both are possible."""
     assert_type(LAYOUT.map_ids(IDS, on_error), list[str] | list[str | None])
     assert_type(LAYOUT.unmap_paths(["a"], on_error=on_error), list[str] | list[str | None])
 
 
 def mistakes() -> None:
-    """What fails when it runs fails here."""
+    """Calls that fail at run time fail in the type checker."""
     LAYOUT.map_ids(IDS, on_error="skip")  # type: ignore[call-overload]
     LAYOUT.unmap_paths(IDS, on_error=None)  # type: ignore[call-overload]
     _length: int = len(LAYOUT.map_ids(IDS, on_error="none")[0])  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def mistakes() -> None:
 
 
 def columns(column: pressmark.StringColumn) -> None:
-    """A column has nulls under either word."""
+    """A column may have nulls with either value of ``on_error``."""
     assert_type(LAYOUT.map_arrow(column, on_error="none"), pressmark.StringColumn)
     assert_type(LAYOUT.map_arrow(column)[0], str | None)
     assert_type(iter(LAYOUT.unmap_arrow(column, "none")), Iterator[str | None])
@@ -56,7 +56,7 @@ def columns(column: pressmark.StringColumn) -> None:
 
 
 def lines() -> None:
-    """Failures of lines are counted, and given to whoever asks."""
+    """Failed lines are counted, and passed to the callback."""
     failed: list[pressmark.IdentifierError] = []
     with open("ids.txt", "rb") as ids, open("paths.txt", "wb") as paths:
         counts = LAYOUT.map_lines(ids, paths, on_error="skip", on_failure=failed.append)
@@ -65,7 +65,7 @@ def lines() -> None:
 
 
 def files() -> None:
-    """A failure is an outcome: it has no digests then, and the digests of a single file are never none."""
+    """A failure is an outcome without digests; the digests of a single file are never ``None``."""
     assert_type(fixity.hash_file("a", ("sha512",)), dict[str, str])
     for outcome in fixity.hash_files(["a", b"b"], ["sha512", "md5"]):
         assert_type(outcome.ok, bool)
@@ -73,7 +73,7 @@ def files() -> None:
 
 
 def lists_of_identifiers(tmp: Path) -> None:
-    """Comparisons, jobs and migrations say what the lines of a list end with."""
+    """Comparisons, jobs and migrations accept ``crlf`` for lists of lines."""
     assert_type(compare(tmp, [LAYOUT], crlf="strip"), Comparison)
     compare(open_identifiers(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
     job = pressmark.layouts.MapIds(LAYOUT, column="id", crlf="keep")
@@ -83,7 +83,7 @@ def lists_of_identifiers(tmp: Path) -> None:
 
 
 def objects(tmp: Path) -> None:
-    """A store gives records; what has no identifier has none."""
+    """A store yields records; the identifier of a record may be ``None``."""
     store = stores.open(tmp)
     for record in store.objects():
         assert_type(record.id, str | None)

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
 
 
 def run(*arguments: str, folder: Path) -> str:
-    """Run a type checker as a user of the library would, and return what it says where it finds fault."""
+    """Run a type checker like a user of the library, and return its output if it reports errors."""
     where = {} if INSTALLED else {"MYPYPATH": str(PARENT)}
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
@@ -38,7 +38,7 @@ def run(*arguments: str, folder: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def _there(request: pytest.FixtureRequest) -> None:
-    """Skip what is not installed, or fail where it has to be."""
+    """Skip a checker that is not installed, or fail if it is required."""
     name = "mypy" if "mypy" in request.node.name else "basedpyright"
     if MISSING[name]:
         if request.config.getoption("--require-peers", default=False):
@@ -47,13 +47,13 @@ def _there(request: pytest.FixtureRequest) -> None:
 
 
 def test_mypy(tmp_path: Path) -> None:
-    """Every example has the type that it says."""
+    """Every example has the asserted type in mypy."""
     arguments = ["--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path / "cache")]
     assert run("mypy", *arguments, "--config-file=", str(EXAMPLES), folder=tmp_path) == ""
 
 
 def test_pyright(tmp_path: Path) -> None:
-    """The same, by the checker of editors."""
+    """Every example has the asserted type in pyright."""
     config = {
         "include": ["examples.py"],
         "typeCheckingMode": "strict",

@@ -1,4 +1,4 @@
-"""Layouts as plain Python loops, written from the steps of the specifications, as one would without Pressmark."""
+"""Layouts as plain Python loops, written from the steps of the specifications, for comparison with Pressmark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pairtree(identifier: str) -> str:
 
 
 def hash_and_id(identifier: str) -> str:
-    """Map under OCFL 0003 with its defaults."""
+    """Map under OCFL 0003 with default parameters."""
     digest = hashlib.sha256(identifier.encode()).hexdigest()
     name = ""
     for character in identifier:
@@ -43,7 +43,7 @@ def hash_and_id(identifier: str) -> str:
 
 
 def hash_and_no_prefix_id(delimiters: list[str], identifier: str) -> str:
-    """Map under OCFL 0012 with its defaults otherwise: 0003 of the part after the last delimiter."""
+    """Map under OCFL 0012 with otherwise default parameters: 0003 of the part after the last delimiter."""
     start = 0
     for delimiter in delimiters:
         # A delimiter at the end does not count.

@@ -15,6 +15,7 @@ import importlib
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pressmark.errors import PressmarkError
 
@@ -53,7 +54,8 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-active: ModuleType
+if TYPE_CHECKING:
+    from pressmark._kernels import native as active
 # An unknown word in the environment must not prevent the import: the command starts and reports it in one line. Any
 # other error, such as a broken build, is raised here.
 with contextlib.suppress(PressmarkError):

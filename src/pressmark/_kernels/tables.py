@@ -37,7 +37,7 @@ class ErrorCode(enum.IntEnum):
     DELIMITER_AT_END = 9  # the start of the delimiter, in the identifier
     WRONG_LENGTH = 10  # the actual length
     ABSOLUTE = 11  # 0
-    SEGMENT_EMPTY = 12  # the start of the segment, in the path; so for the next two
+    SEGMENT_EMPTY = 12  # the start of the segment, in the path; the same for the next two
     SEGMENT_DOT = 13
     SEGMENT_DOTDOT = 14
     NUL = 15  # its offset in the path

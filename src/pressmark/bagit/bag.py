@@ -9,12 +9,13 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
     import datetime
 
+    from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.creation.options import Elements, Path
     from pressmark.bagit.creation.preflight import Listener
     from pressmark.bagit.profile.profile import Profile
@@ -25,6 +26,19 @@ __all__ = ["Bag", "create", "open", "update"]
 
 class Bag(BagTags):
     """A bag in a directory: its tag files, and the operations on it. :meth:`open` returns one."""
+
+    @classmethod
+    def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:
+        """Return a bag that was just created, as :meth:`open` would."""
+        from pressmark.bagit.bagit_txt import Declaration
+        from pressmark.bagit.manifest_format import manifest_name
+
+        manifests, tag_manifests = (
+            tuple(sorted(ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms))
+            for tag in (False, True)
+        )
+        read, _problems = info.parse(info.to_bytes())
+        return cls(path, Declaration(), read, manifests, tag_manifests)
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Validate the bag; options as in :func:`pressmark.bagit.validate`."""
@@ -114,8 +128,8 @@ def create(
 
         if not one:
             raise ValueError("several sources require a destination")
-        create_in_place(sources[0], options, nested, ledger, on_event)
-        return Bag.open(sources[0])
+        new = create_in_place(sources[0], options, nested, ledger, on_event)
+        return Bag.open(sources[0]) if new is None else Bag.of_new(sources[0], options.algorithms, new)
     from pressmark.bagit.creation.copy import create_elsewhere
 
     if ledger is not None:

@@ -8,10 +8,12 @@ until they are known to be inside; nothing outside is accessed.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import cached_property
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -62,7 +64,7 @@ class ResolvedPath(NamedTuple):
     :ivar kind: ``file``, ``directory`` or ``special`` inside the bag; ``outside``, ``dangling``, ``loop``, or
         ``unreadable``
     :ivar path: the path without links, relative to the base directory; empty for the base directory itself
-    :ivar status: of the file or directory; :data:`None` if it was not accessed
+    :ivar status: status of the file or directory; :data:`None` if it was not accessed
     """
 
     kind: str
@@ -127,8 +129,6 @@ class BagDirectory:
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):
                 raise BagError(self.path, "not a directory; name the base directory of a bag")
-            # Without links, so that the targets of links can be compared with it name by name.
-            self._real = tuple(_names(os.path.realpath(self.path).replace(os.fsencode(os.sep), b"/")))
             self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from None
@@ -136,6 +136,16 @@ class BagDirectory:
             raise BagError(self.path, str(error)) from None
         self._way = _ByDescriptor(self.beneath) if isinstance(self.beneath, int) else _ByName(self.beneath)
         self._opened.push(self._way)
+
+    @cached_property
+    def _real(self) -> tuple[bytes, ...]:
+        """The names of the base directory without links, so that the targets of links can be compared with it."""
+        return tuple(_names(self.real_path.replace(os.fsencode(os.sep), b"/")))
+
+    @cached_property
+    def real_path(self) -> bytes:
+        """The absolute path of the base directory without links."""
+        return os.path.realpath(self.path)
 
     def __enter__(self) -> BagDirectory:
         return self
@@ -159,7 +169,7 @@ class BagDirectory:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
-            return os.fdopen(descriptor, "rb")
+            return io.BufferedReader(io.FileIO(descriptor))
         except BaseException:
             os.close(descriptor)
             raise
@@ -200,6 +210,12 @@ class BagDirectory:
         A link may leave the bag by ``..`` or by an absolute path and return along the names of the base directory. Any
         other path is ``outside``, and is not accessed.
         """
+        if b"/" not in path and path not in (b"", b".", b".."):
+            # The usual case: a name in the base directory, and no link.
+            with suppress(OSError):
+                status = self.status(path)
+                if not stat.S_ISLNK(status.st_mode):
+                    return _resolved(path, status)
         waiting = _names(path)[::-1]
         # The names so far: those of the base directory, then those below it.
         passed = list(self._real)
@@ -238,9 +254,13 @@ class BagDirectory:
             status = self.status(found)
         except OSError as error:
             return ResolvedPath("dangling" if error.errno in _NOT_THERE else "unreadable")
-        if stat.S_ISREG(status.st_mode):
-            return ResolvedPath("file", found, status)
-        return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", found, status)
+        return _resolved(found, status)
+
+
+def _resolved(path: bytes, status: os.stat_result) -> ResolvedPath:
+    if stat.S_ISREG(status.st_mode):
+        return ResolvedPath("file", path, status)
+    return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", path, status)
 
 
 def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
@@ -253,7 +273,7 @@ def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> Binar
     if target.kind == "directory":
         problems.append(problem("file-unreadable", name, "is a directory"))
     elif target.kind == "unreadable":  # not the same as a missing file
-        problems.append(problem("file-unreadable", name, "the operating system denies access"))
+        problems.append(problem("file-unreadable", name, "cannot be accessed"))
     if target.kind != "file":
         return None
     try:

@@ -300,14 +300,17 @@ def read_oxum(value: str) -> tuple[int, int] | None:
 def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] = (1, 0)) -> list[Problem]:
     """Return the problems of values and repetitions of reserved elements.
 
-    Whether Payload-Oxum matches the payload is checked by the validation.
+    The validation checks whether Payload-Oxum matches the payload.
 
     :param name: path of the file, for problems
-    :param version: of the bag
+    :param version: BagIt version of the bag
     """
     problems = []
+    by_label: dict[str, list[str]] = {}
+    for label, value in info.elements:
+        by_label.setdefault(label.lower(), []).append(value)
     for label, repeated in RESERVED.items():
-        values = info.all(label)
+        values = by_label.get(label.lower(), [])
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
             problems += judge_violation(rule, version, problem(repeated, name, f"{label} occurs {len(values)} times"))
@@ -319,7 +322,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
                 problems.append(
                     problem("element-malformed", name, f"{label} is not {form}: {quoted(value)}", found=value)
                 )
-    if info.all("Bag-Count") and not info.all("Bag-Group-Identifier"):
+    if "bag-count" in by_label and "bag-group-identifier" not in by_label:
         problems += judge_violation("elements-once", version, problem("element-alone", name))
     return problems
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pressmark.bagit import bag_info, bagit_txt
@@ -31,6 +32,8 @@ __all__ = [
     "read_tag_files",
 ]
 
+# Bytes of a tag file to read first.
+SMALL = 8 << 10  # 8 KiB
 # The name of bag-info.txt up to version 0.95.
 PACKAGE_INFO = b"package-info.txt"
 
@@ -55,8 +58,8 @@ class BagTags:
 
     :ivar path: the base directory, as given, in bytes
     :ivar version: major and minor number of the BagIt version
-    :ivar encoding: of the tag files, as bagit.txt spells it
-    :ivar info: the elements of bag-info.txt; empty if there is no such file
+    :ivar encoding: character encoding of the tag files, as bagit.txt spells it
+    :ivar info: the elements of bag-info.txt; empty if the file does not exist
     :ivar info_name: name of that file: package-info.txt in some bags up to version 0.95
     :ivar manifests: the payload manifests, sorted by name
     :ivar tag_manifests: the tag manifests, sorted by name
@@ -167,13 +170,9 @@ def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, fr
         info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
         problems += found
         problems += check_elements(info, info_name, declaration.version)
-    manifests: dict[bool, list[ManifestFile]] = {False: [], True: []}
-    for name in sorted(names):
-        parts = split_manifest_name(name)
-        if parts is not None:
-            manifests[parts[0]].append(_manifest(name, parts[1], declaration.version, problems))
-    bag = BagTags(base.path, declaration, info, tuple(manifests[False]), tuple(manifests[True]), info_name)
-    return bag, names
+    manifests, tag_manifests, found_by_name = _manifests(names, declaration.version)
+    problems += found_by_name
+    return BagTags(base.path, declaration, info, manifests, tag_manifests, info_name), names
 
 
 def open_listing(
@@ -227,10 +226,26 @@ def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], p
         return None
     with file:
         try:
-            return file.read(limit + 1)
+            # Most are small, and memory is allocated before reading.
+            data = file.read(SMALL)
+            return data + file.read(limit + 1 - SMALL) if len(data) == SMALL else data
         except OSError as error:
             problems.append(problem("file-unreadable", name, error.strerror or str(error)))
             return None
+
+
+@lru_cache(8)
+def _manifests(
+    names: frozenset[bytes], version: tuple[int, int]
+) -> tuple[tuple[ManifestFile, ...], tuple[ManifestFile, ...], tuple[Problem, ...]]:
+    """Return the manifests and tag manifests among ``names``, and the problems of their names."""
+    found: dict[bool, list[ManifestFile]] = {False: [], True: []}
+    problems: list[Problem] = []
+    for name in sorted(names):
+        parts = split_manifest_name(name)
+        if parts is not None:
+            found[parts[0]].append(_manifest(name, parts[1], version, problems))
+    return tuple(found[False]), tuple(found[True]), tuple(problems)
 
 
 def _manifest(name: bytes, given: str, version: tuple[int, int], problems: list[Problem]) -> ManifestFile:

@@ -45,11 +45,16 @@ def declaration_bytes(declaration: Declaration = Declaration()) -> bytes:  # noq
     return f"{_VERSION_LABEL}: {major}.{minor}\n{_ENCODING_LABEL}: {declaration.encoding}\n".encode()
 
 
+_USUAL = declaration_bytes()
+
+
 def read_declaration(data: bytes) -> tuple[Declaration, list[Problem]]:
     """Read bagit.txt and return its content and its problems; unreadable values default to 1.0 and UTF-8.
 
     :param data: the bytes of the file, at least the first :data:`DECLARATION_LIMIT`
     """
+    if data == _USUAL:
+        return Declaration(), []
     if len(data) > DECLARATION_LIMIT:
         declaration, _ = read_declaration(data[:DECLARATION_LIMIT])
         return declaration, [_malformed(f"more than {DECLARATION_LIMIT} bytes; expected two lines")]

@@ -12,6 +12,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.problems import problem
@@ -22,7 +23,8 @@ __all__ = ["LINE_LIMIT", "UTF8", "Charset", "Line", "LineReader", "find_charset"
 
 # 256 times the maximum length of a Unix path.
 LINE_LIMIT = 1 << 20  # 1 MiB
-# Bytes to read at a time.
+# Bytes to read at a time: few at first, since most tag files are small.
+FIRST_BLOCK = 8 << 10  # 8 KiB
 BLOCK = 256 << 10  # 256 KiB
 
 
@@ -127,6 +129,7 @@ _CHARSETS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,39}")
 
 
+@lru_cache
 def find_charset(name: str) -> Charset | None:
     """Return the character set registered under ``name``; :data:`None` if it is unknown."""
     if not _NAME.fullmatch(name):
@@ -156,8 +159,8 @@ def find_charset(name: str) -> Charset | None:
 class Line(NamedTuple):
     """A line of a tag file.
 
-    :ivar number: counted from 1
-    :ivar offset: of its first byte in the file
+    :ivar number: number of the line, from 1
+    :ivar offset: offset of its first byte in the file
     :ivar data: its bytes, without the line end
     """
 
@@ -173,11 +176,11 @@ class LineReader:
     and calls :meth:`line` for the next line.
 
     :param file: a binary file, at its start
-    :param charset: of the text
+    :param charset: character set of the text
     :param name: path of the file, for problems
     :ivar charset: the character set, with its byte order once the file has been read
     :ivar block: bytes that were read but not consumed
-    :ivar position: of the next line in the block
+    :ivar position: position of the next line in the block
     :ivar base: offset of the block in the file, in bytes
     :ivar number: number of lines before the position
     :ivar final: whether the block ends the file
@@ -191,6 +194,7 @@ class LineReader:
         self.number = 0
         self.final = False
         self._file = file
+        self._read_size = FIRST_BLOCK
         self._name = name
         self._found: deque[Line | Problem] = deque()
         self._begin()
@@ -226,7 +230,9 @@ class LineReader:
 
     def fill(self) -> None:
         """Drop the consumed bytes and read the next block; at the end of the file, set :attr:`final`."""
-        data = self._file.read(BLOCK)
+        data = self._file.read(self._read_size)
+        if len(data) == self._read_size:
+            self._read_size = BLOCK
         self.base += self.position
         self.block = self.block[self.position :] + data
         self.position = 0

@@ -12,7 +12,7 @@ _MASK = (1 << 64) - 1
 class HashIndex:
     """A table of numbers by fingerprints of paths: 64 bits of a hash that differs between runs.
 
-    Collisions of fingerprints are so rare that the wording of a problem may depend on the table, but nothing else does.
+    Two paths may have the same fingerprint, although rarely, so only the wording of a problem may depend on the table.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Read the lines of manifests and tag manifests (sections 2.1.3, 2.2.1).
 
-A violation of the specification is a :class:`Problem`. The entry is returned all the same if it can be understood, so
+A violation of the specification is a :class:`Problem`. The entry is nevertheless returned if it can be understood, so
 that one run reports everything. No file that a manifest names is opened here.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
@@ -34,6 +34,7 @@ _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 PATH_LIMIT = 4096
 
 
+@lru_cache
 def digest_digits(algorithm: str) -> int:
     """Return the number of hex digits of a checksum of the algorithm; 0 if it is unknown."""
     official = official_name(algorithm)
@@ -65,8 +66,8 @@ class ManifestForm:
 
     :ivar name: path of the manifest, for problems
     :ivar algorithm: official name of its algorithm; if unknown, as the file name spells it
-    :ivar charset: of its text
-    :ivar version: of the bag
+    :ivar charset: character set of its text
+    :ivar version: BagIt version of the bag
     :ivar tag: whether it is a tag manifest
     :ivar lenient: report blank lines as warnings
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 
 from pressmark.bagit.paths import encode_path
 from pressmark.errors import AlgorithmError
@@ -46,6 +47,7 @@ def bag_name(name: str) -> str:
     return "".join(character for character in name.lower() if character.isascii() and character.isalnum())
 
 
+@lru_cache
 def official_name(name: str) -> str | None:
     """Return the official name of the algorithm that manifests call ``name``; :data:`None` if it is unknown.
 

@@ -48,9 +48,9 @@ __all__ = [
     "path_index",
 ]
 
-# Of each kind in each manifest; further ones are only counted.
+# The problems of each kind to keep in each manifest; further ones are only counted.
 PROBLEMS_LIMIT = 100_000
-# Of all problems in each manifest, in bytes of memory. The first of each kind is always kept.
+# The memory for all problems of a manifest. The first problem of each kind is always kept.
 PROBLEMS_SIZE = 64 << 20  # 64 MiB
 PROBLEM_SIZE = 512  # bytes of one, without its path and message
 
@@ -81,7 +81,7 @@ class ManifestSource(NamedTuple):
 class ListedFile(NamedTuple):
     """A listed file.
 
-    :ivar path: as listed, decoded
+    :ivar path: the listed path, decoded
     :ivar digests: lower-case hex by algorithm, for each manifest that lists the file; empty if the checksum is
         malformed, which is reported
     """
@@ -93,8 +93,8 @@ class ListedFile(NamedTuple):
 class RespelledEntry(NamedTuple):
     """A file that is listed under another spelling of its name.
 
-    :ivar kind: of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
-    :ivar path: as listed, decoded
+    :ivar kind: kind of the problem: ``percent-raw``, ``md5sum-mark``, ``name-normalized``
+    :ivar path: the listed path, decoded
     :ivar digests: as in :class:`ListedFile`
     """
 
@@ -110,14 +110,14 @@ class Listing:
 
     :param sources: the manifests, which are read once, now
     :param encoding: the character set that bagit.txt names
-    :param version: of the bag
+    :param version: BagIt version of the bag
     :param tag: whether they are tag manifests
     :param lenient: report blank lines as warnings
     :raises BagError: a manifest cannot be read, changes while it is read, or has more than 4 billion lines
     :raises ValueError: the encoding is unknown
-    :ivar problems: of all lines, in order. After :data:`PROBLEMS_LIMIT` problems of a kind in a manifest, one problem
-        ``problems-omitted`` states the number of the others
-    :ivar algorithms: of the manifests, in order
+    :ivar problems: the problems of all lines, in order. After :data:`PROBLEMS_LIMIT` problems of a kind in a manifest,
+        one problem ``problems-omitted`` states the number of the others
+    :ivar algorithms: the algorithms of the manifests, in order
     """
 
     def __init__(
@@ -379,11 +379,11 @@ class IndexedManifest:
     """The index of one manifest, and its file.
 
     :param file: binary, seekable, at its start
-    :param form: how to read its lines
+    :param form: the form of its lines
     :raises BagError: the file cannot be read, changes while it is read, or has too many lines
-    :ivar algorithm: of its checksums
-    :ivar index: of its lines, each path once
-    :ivar problems: of all lines
+    :ivar algorithm: the algorithm of its checksums
+    :ivar index: the index of its lines, each path once
+    :ivar problems: the problems of all lines
     """
 
     def __init__(self, file: BinaryIO, form: ManifestForm) -> None:
@@ -413,8 +413,8 @@ class IndexedManifest:
 
     def _scan(self) -> None:
         reader = LineReader(self._file, self._form.charset, self._form.name)
-        # The reader has detected the byte order.
-        self._form = dataclasses.replace(self._form, charset=reader.charset)
+        if reader.charset is not self._form.charset:  # the reader has detected the byte order
+            self._form = dataclasses.replace(self._form, charset=reader.charset)
         while True:
             if self._plain and not reader.pending:
                 position, lines, status = self.index.scan(reader.block, reader.position, reader.base, reader.final)

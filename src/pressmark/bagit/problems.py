@@ -1,4 +1,4 @@
-"""Problems of bags: their kinds, the rules of each version of BagIt, and the report that holds problems.
+"""Problems of bags: their kinds, the rules of each version of BagIt, and the report that contains them.
 
 A kind has a stable word, a default severity, and the section of the specification.
 
@@ -152,7 +152,7 @@ KINDS = Kinds(
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
         "archive-extra": Kind(WARNING, "", "bytes before or after an archive belong to none of its members"),
-        # --- what was left behind
+        # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
     }
 )
@@ -171,10 +171,10 @@ class VersionRule(NamedTuple):
     """A rule that some versions do not have.
 
     :ivar since: the first version with the rule
-    :ivar words: the rule
-    :ivar before: what older versions say
+    :ivar words: the rule as a sentence
+    :ivar before: the rule of older versions
     :ivar kinds: kinds of problems of a bag that violates the rule
-    :ivar severity: of these problems in older versions; :data:`None` if older versions have no such problem
+    :ivar severity: severity of these problems in older versions; :data:`None` if these versions allow them
     """
 
     since: tuple[int, int]
@@ -249,7 +249,8 @@ RULES = {
     ),
     "elements-once": VersionRule(
         (1, 0),
-        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count occur once; Bag-Count not alone.",
+        "Bagging-Date, Bag-Size, Bag-Group-Identifier and Bag-Count occur once; Bag-Count requires "
+        "Bag-Group-Identifier.",
         "Every element may be repeated, and none requires another.",
         ("element-repeated", "element-alone"),
     ),
@@ -271,7 +272,7 @@ def judge_violation(rule: str, version: tuple[int, int], found: Problem) -> list
 
 # --- the report -------------------------------------------------------------------------------------------------------
 
-# At about half a kilobyte each.
+# A problem takes about half a kilobyte.
 KEEP = 100_000
 
 _MISSING = frozenset(("file-missing", "file-not-fetched"))

@@ -35,8 +35,8 @@ class BagEntry(NamedTuple):
     :ivar path: relative to the base directory, including the names of links
     :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
     :ivar kind: ``file`` or ``directory``; empty if it can be neither read nor entered, as ``fault`` explains
-    :ivar size: of a file, in bytes; else -1
-    :ivar fault: its problem, which can be a warning; :data:`None` if it has none
+    :ivar size: size of a file in bytes; otherwise -1
+    :ivar fault: the problem of the entry, which can be a warning; :data:`None` if it has no problem
     """
 
     path: bytes

@@ -41,11 +41,11 @@ Path = str | bytes
 class Files:
     """Files to hash.
 
-    :ivar paths: their paths
-    :ivar bytes: their total size
+    :ivar paths: paths of the files
+    :ivar bytes: total size in bytes
     :ivar left_out: number of files skipped because they are larger than 1 GiB
     :ivar failed: number of files that could not be read
-    :ivar whole: whether these are all files; false where the time ran out
+    :ivar whole: whether these are all files; false if the time limit was reached
     """
 
     paths: tuple[Path, ...]
@@ -79,7 +79,7 @@ class Rates:
 class DigestRates:
     """The rates of an algorithm on files of two sizes.
 
-    :ivar algorithm: its official name
+    :ivar algorithm: official name of the algorithm
     :ivar small: :data:`SMALL_FILES` files of :data:`SMALL_BYTES`
     :ivar large: one file of :data:`LARGE_BYTES`
     """

@@ -84,8 +84,8 @@ def sample_identifiers() -> list[str]:
 def bench_layout(title: str, layout: Layout, seconds: float = 0.5, threads: int | None = None) -> LayoutRates:
     """Measure ``layout`` for about ``seconds`` in all.
 
-    :param title: its name in the result
-    :param threads: at most, for columns and lines; ``None`` or ``0`` for one per core
+    :param title: name of the layout in the result
+    :param threads: maximum number of threads for columns and lines; ``None`` or ``0`` for one per core
     :raises IdentifierError: the layout cannot map the sample identifiers
     """
     runs = _runs(layout, resolve_threads(threads))
@@ -135,7 +135,7 @@ def _arrow_column() -> Any:
 
 
 class _Nowhere:
-    """A binary stream that discards what is written."""
+    """A binary stream that discards all data."""
 
     def write(self, data: bytes) -> int:
         return len(data)

@@ -108,7 +108,7 @@ def bench_command(
     threads: int,
     as_json: bool,
 ) -> int:
-    """Measure the sections that are asked for."""
+    """Measure the requested sections."""
     chosen = set(only) or {"layouts", "digests"} | ({"folder"} if folder is not None else set())
     if "folder" in chosen and folder is None:
         raise CallError("--only folder needs FOLDER")

@@ -172,7 +172,7 @@ def compare_command(
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
         identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        reporter = stack.enter_context(_ProgressReporter(progress_mode(progress, sink), len(chosen)))
+        reporter = stack.enter_context(_ComparisonProgress(progress_mode(progress, sink), len(chosen)))
         try:
             comparison = compare(
                 identifiers,
@@ -301,15 +301,15 @@ def _null_ended(data: Any) -> Iterator[bytes]:
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
-class _ProgressReporter(Reporter):
-    """Shows the progress of a comparison; a context manager."""
+class _ComparisonProgress(Reporter):
+    """The reporter of a comparison."""
 
     def __init__(self, mode: ProgressMode, layouts: int) -> None:
         super().__init__(mode, transient=True)
         self._layouts = layouts
 
     def on_event(self, event: ComparisonProgress) -> None:
-        """Report an event."""
+        """Report progress if it is time."""
         now = time.monotonic()
         self.show(now, lambda: self._text(event, now))
 

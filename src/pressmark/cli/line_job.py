@@ -6,31 +6,51 @@ import shutil
 from itertools import islice
 from typing import BinaryIO
 
-from pressmark.cli.common.files import Source
-from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.files import InputStream
+from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import IdentifierError, PathError
 from pressmark.jobs import Receipt
-from pressmark.layouts import LineCounts, MapIds
+from pressmark.layouts import Layout, LineCounts, MapIds
+from pressmark.tabular.detection import Crlf
 
-__all__ = ["map_with_workers"]
+__all__ = ["map_with_workers", "refuse_undivided"]
+
+
+def refuse_undivided(
+    workers: Workers, gunzip: bool, file: str | None, column: str | None, null: bool, threads: int
+) -> None:
+    """Refuse input that cannot be divided among workers."""
+    workers.refuse(
+        (file is None or file == "-", "standard input cannot be divided among workers; use a FILE or"),
+        (gunzip, f"{file}: gzip cannot be divided among workers; decompress it or"),
+        (column is not None, "--column: tables are mapped by one process;"),
+        (null, "-0: only lists of lines are divided among workers;"),
+        (threads, "--threads: each worker has one thread;"),
+    )
 
 
 def map_with_workers(
     workers: Workers,
-    job: MapIds,
-    stop: bool,
-    source: Source,
+    layout: Layout,
+    unmap: bool,
+    crlf: Crlf | None,
+    both: bool,
+    on_error: str,
+    source: InputStream,
     output: str | None,
     target: BinaryIO,
     progress: LineProgress,
 ) -> LineCounts:
-    """Write to ``target`` what one process would write, and return its counts.
+    """Write the same output as one process to ``target``, and return the same counts.
 
-    :param stop: end the run at the first item that fails
-    :param output: the name of the file that gets the results, beside which the work folder is
+    :param on_error: ``stop``: end the run at the first item that fails; ``skip``; ``empty``
+    :param output: the name of the output file; the work folder is beside it
     :raises IdentifierError: an item failed, under ``stop``; :exc:`PathError` where paths are mapped
     """
+    job = MapIds(
+        layout, unmap, format="lines", crlf=crlf, both=both, on_error="empty" if on_error == "empty" else "skip"
+    )
     counts = done = LineCounts()
 
     def count(receipt: Receipt) -> None:
@@ -39,7 +59,7 @@ def map_with_workers(
         source.bytes_read = done.bytes_read
         progress.on_progress(done)
 
-    error_class = PathError if job.unmap else IdentifierError
+    error_class = PathError if unmap else IdentifierError
     work = workers.run(job, lambda _: job.plan(source.name), [source.name], output, count)
     for receipt in work.receipts():
         errors = (
@@ -48,7 +68,7 @@ def map_with_workers(
         )
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as lines:
-            if stop and receipt.errors:
+            if on_error == "stop" and receipt.errors:
                 error = next(errors)
                 for line in islice(lines, (error.index or 0) - counts.items):
                     target.write(line)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 from pressmark.cli.common.console import CallError, Failure, say
-from pressmark.cli.common.file_formats import Files, chosen_files, column_options
+from pressmark.cli.common.file_formats import chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
-from pressmark.cli.common.line_progress import LineProgress
 from pressmark.cli.common.options import chosen_layout, layout_options
 from pressmark.cli.common.program import discard_stdout
-from pressmark.cli.common.progress import PROGRESS, progress_mode
+from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
@@ -206,7 +205,9 @@ def _command(direction: _Direction, more: str) -> click.Command:
         if direction is UNMAP:
             _require_inverse(layout)
         if workers is not None:
-            _refuse_shared(workers, files, file, null, column, threads)
+            from pressmark.cli.line_job import refuse_undivided
+
+            refuse_undivided(workers, files.gunzip, file, column, null, threads)
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
@@ -215,24 +216,17 @@ def _command(direction: _Direction, more: str) -> click.Command:
             try:
                 data = unpacked(source, files.gunzip)
                 with packed(sink, files.gzip) as target:
+                    if spec is None:
+                        lines = checked_list(data, "lines", null, crlf, json_lines=format_name is None)
                     if workers is not None:
                         from pressmark.cli.line_job import map_with_workers
-                        from pressmark.layouts import MapIds
 
-                        # The first bytes are checked as without workers.
-                        checked_list(data, "lines", null, crlf, json_lines=format_name is None)
-                        job = MapIds(
-                            layout,
-                            direction is UNMAP,
-                            format="lines",
-                            crlf=crlf,
-                            both=both,
-                            on_error="empty" if on_error == "empty" else "skip",
+                        counts = map_with_workers(
+                            workers, layout, direction is UNMAP, crlf, both, on_error, source, output, target, reporter
                         )
-                        counts = map_with_workers(workers, job, on_error == "stop", source, output, target, reporter)
                     elif spec is None:
                         counts = direction.lines(layout)(
-                            checked_list(data, "lines", null, crlf, json_lines=format_name is None),
+                            lines,
                             target,
                             b"\0" if null else b"\n",
                             threads,
@@ -251,7 +245,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
             except (IdentifierError, PathError) as error:
                 raise Failure(reporter.failure_text(error)) from None
             except BrokenPipeError:
-                # The reader has left; items that failed before still count.
+                # The reader has closed the pipe; items that failed before still count.
                 discard_stdout()
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:
@@ -261,19 +255,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         return 0
 
     return command
-
-
-def _refuse_shared(
-    workers: Workers, files: Files, file: str | None, null: bool, column: str | None, threads: int
-) -> None:
-    """Refuse input that cannot be divided among workers."""
-    workers.refuse(
-        (file is None or file == "-", "standard input cannot be divided among workers; use a FILE or"),
-        (files.gunzip, f"{file}: gzip cannot be divided among workers; decompress it or"),
-        (column is not None, "--column: tables are mapped by one process;"),
-        (null, "-0: only lists of lines are divided among workers;"),
-        (threads, "--threads: each worker has one thread;"),
-    )
 
 
 def _require_inverse(layout: Layout) -> None:

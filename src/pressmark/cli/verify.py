@@ -15,7 +15,7 @@ import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
 from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import Source, open_sink, open_source
+from pressmark.cli.common.files import InputStream, open_sink, open_source
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
 from pressmark.cli.common.program import discard_stdout
 from pressmark.cli.common.progress import progress_mode
@@ -153,7 +153,7 @@ def _failed(counts: Counter[str]) -> bool:
     return any(counts[state] for state in STATES)
 
 
-def _rewindable(source: Source, stack: contextlib.ExitStack) -> BinaryIO:
+def _rewindable(source: InputStream, stack: contextlib.ExitStack) -> BinaryIO:
     """Return the manifest as a seekable file."""
     if source.size is not None and source.name != "<stdin>":
         return source.file

@@ -247,7 +247,7 @@ def _processor() -> str:
 def unique_names(layouts: Sequence[Layout], names: Sequence[str | None] | None) -> list[str]:
     """Return a distinct name for each layout.
 
-    :raises ValueError: there are no layouts, or not one name for each
+    :raises ValueError: ``layouts`` is empty, or the number of names differs
     """
     if not layouts:
         raise ValueError("no layouts: expected one or more")

@@ -125,8 +125,6 @@ def _grown(
 
 @dataclass(frozen=True)
 class _Fit:
-    """A fitted model."""
-
     formula: str
     coefficients: Mapping[str, float]
     predict: Callable[[int], float]
@@ -154,7 +152,7 @@ def _power(samples: Sequence[tuple[int, int]]) -> _Fit:
 
 
 def _bending_power(samples: Sequence[tuple[int, int]]) -> _Fit:
-    """Fit a power law whose exponent changes linearly with log N for as far again as the samples reach, then stays."""
+    """Fit a power law whose exponent is linear in log N up to twice the range of the samples, then constant."""
     ordered = sorted(samples)
     logs = [(math.log(objects), math.log(found)) for objects, found in ordered]
     slopes = [((x + u) / 2, (v - y) / (u - x)) for (x, y), (u, v) in pairwise(logs) if u > x]

@@ -76,7 +76,7 @@ class CompareLayouts:
 
     @property
     def key(self) -> str:
-        """The key of the job, see :func:`~pressmark.jobs.job_key`."""
+        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
         return job_key("compare-layouts", self.parameters(), FORMAT)
 
     def plan(self, source: str | os.PathLike[str]) -> Iterator[Chunk]:

@@ -106,7 +106,7 @@ class Example(_Recorded):
     :ivar number: index in the input, from 0
     :ivar identifier: the identifier, shortened with ``…`` if it is very long
     :ivar path: its path, shortened the same way; empty if the identifier has no path
-    :ivar reason: what is wrong, one line; empty in a collision
+    :ivar reason: one line that says why the path is missing or not allowed; empty in a collision
     """
 
     number: int
@@ -171,7 +171,7 @@ class Occurrences(_Recorded):
 
 @dataclass(frozen=True)
 class Distribution(_Recorded):
-    """The distribution of integers; every field is 0 if there are none.
+    """The distribution of integers; without values, every field is 0.
 
     :ivar count: number of values
     :ivar min: minimum
@@ -297,7 +297,7 @@ class FanOut(_Recorded):
 
 @dataclass(frozen=True)
 class FirstSegments(_Recorded):
-    """How distinct paths are distributed over the top-level directories; every field is 0 if there are none.
+    """How distinct paths are distributed over the top-level directories; without paths, every field is 0.
 
     :ivar directories: number of top-level directories
     :ivar mean: mean number of paths in a top-level directory

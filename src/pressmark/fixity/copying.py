@@ -23,6 +23,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import Finished, Outcome, Progress, failed_outcome
+from pressmark.threads import GeneratorPool
 
 __all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
@@ -232,7 +233,6 @@ def _copy(
     files = failed = 0
     next_progress = monotonic() + PROGRESS_EVERY
     window: list[Future[Outcome]] = []
-    from pressmark.generator_pool import GeneratorPool  # a few files are copied without threads
 
     with GeneratorPool(workers, "pressmark-copy") as pool:
         try:

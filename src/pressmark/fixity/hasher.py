@@ -103,6 +103,7 @@ def hash_file(
     :return: lower-case hex by official name of the algorithm, in the requested order
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises FileError: the file cannot be read, or changed while it was read
+    :raises ValueError: another argument is invalid
     """
     names = algorithm_names(algorithms)
     if links not in ("follow", "refuse"):

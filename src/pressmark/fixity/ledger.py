@@ -83,7 +83,10 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Flush the ledger to disk and close it."""
+        """Flush the ledger to disk and close it; without effect if it is closed.
+
+        :raises LedgerError: the file cannot be written
+        """
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
@@ -114,9 +117,10 @@ class Ledger:
         return None
 
     def append(self, outcomes: Iterable[Outcome]) -> None:
-        """Append a record for each outcome; all have digests.
+        """Append a record for each outcome.
 
         :raises LedgerError: the file cannot be written
+        :raises ValueError: an outcome has no digests
         """
         lines = []
         for outcome in outcomes:

@@ -149,6 +149,7 @@ def read_manifest(
     :param format: format of the manifest (default: by its first line)
     :raises ManifestError: a line is malformed
     :raises AlgorithmError: an algorithm in ``algorithms`` is unknown
+    :raises ValueError: ``format`` is unknown
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")

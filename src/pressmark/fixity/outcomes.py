@@ -48,7 +48,7 @@ def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.sta
 class Finished(NamedTuple):
     """An event: a file is done. Sent at once, not in the order of the input.
 
-    :ivar outcome: its outcome
+    :ivar outcome: outcome of the file
     """
 
     outcome: Outcome

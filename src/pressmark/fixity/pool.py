@@ -1,5 +1,7 @@
 """Digests of many files: on several threads, in the order of the input, in constant memory.
 
+A few small files are hashed by the iterating thread, because starting another one takes longer.
+
 The iterating thread examines a bounded number of files ahead and queues them, the largest first, so that a run does not
 end waiting for one large file. Workers take files from the queue; outcomes wait until all before them are yielded.
 """
@@ -31,6 +33,8 @@ __all__ = ["hash_files"]
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
 BATCH = 512  # files examined and queued together
+# Up to this amount of work, no thread is started: in bytes, where opening a file takes as long as this many.
+LITTLE, OPENING = 1 << 18, 1 << 12
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
@@ -81,7 +85,7 @@ def hash_files(
 
 
 class _Slot:
-    """A file in the queue: its path, its size and in the end its outcome."""
+    """A file in the queue: its path, its size and finally its outcome."""
 
     __slots__ = ("outcome", "path", "size")
 
@@ -136,6 +140,9 @@ class _Run:
                     batch = list(islice(paths, BATCH))
                     more = len(batch) == BATCH
                     window.extend(self._submit(batch))
+                    if not (more or workers or self._options.special_files) and self._is_little():
+                        self._work(wait=False)
+                        break
                     while len(workers) < min(self._threads, len(self._slots)):
                         workers.append(self._start())
                 while window and window[0].outcome is not None:
@@ -255,12 +262,19 @@ class _Run:
 
     # --- the workers ----------------------------------------------------------------------------------------------
 
-    def _work(self) -> None:
-        """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL."""
+    def _is_little(self) -> bool:
+        """Return whether the queued files are done before a thread has started."""
+        return self._queued_bytes + len(self._slots) * OPENING <= LITTLE
+
+    def _work(self, wait: bool = True) -> None:
+        """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL.
+
+        :param wait: wait for more files when the queue is empty
+        """
         engine = self._engine
         try:
             with self._options.opener() as opener:
-                while (ticket := engine.work()) is not None:
+                while (ticket := engine.work(wait)) is not None:
                     engine.finish(ticket, self._hash(self._slots[ticket], opener))
         except BaseException as error:
             # Out of memory, or a bug: it ends the run instead of failing a file.

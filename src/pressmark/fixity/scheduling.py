@@ -62,6 +62,8 @@ WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
 # Without lanes, files up to this size are still read by the engine, in batches: opening and reading a small file from
 # Python takes longer than hashing it.
 SMALL = 1 << 16  # bytes
+# With lanes, opening and reading a file of up to this size from Python takes longer than hashing it in a single lane.
+TINY = 1 << 14  # bytes
 # Required advantage of lanes, as they are not always full.
 MARGIN = 1.15
 
@@ -106,7 +108,7 @@ class Plan:
         """
         if not self.lanes:
             return bisect_left(sizes, -SMALL, key=neg)
-        if not sizes:
+        if not sizes or sizes[0] <= TINY:
             return 0
         total = sum(sizes) + waiting
         if sizes[0] * self._lane <= total * self._full / self.threads:

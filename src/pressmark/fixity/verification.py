@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
     :ivar expected: the digest in the manifest
     :ivar found: the digest of the file
     :ivar kind: the kind of the outcome for a missing or unreadable file; otherwise the state
-    :ivar message: one line that says what is wrong, without the path
+    :ivar message: one line that states the problem, without the path
     :ivar size: bytes read
     """
 
@@ -64,7 +64,7 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
 
-    :param entries: from :func:`~pressmark.fixity.manifests.read_manifest`
+    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifests.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger

@@ -39,7 +39,7 @@ def temporary(target: AnyStr) -> AnyStr:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether :func:`temporary` creates such names, or did in earlier versions."""
+    """Return whether ``name`` has the form of a path from :func:`temporary`, of this version or an earlier one."""
     return name.startswith(".") and name.endswith(".tmp")
 
 
@@ -200,7 +200,7 @@ class OutputFile:
         return self._hash.hexdigest()
 
     def write(self, data: bytes | memoryview) -> int:
-        """Write all of ``data``; ignored after the end."""
+        """Write all of ``data``; without effect after :meth:`commit` or :meth:`abandon`."""
         view = memoryview(data)
         if not self.closed:
             self._file.write(view)

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-# Windows flushes nothing that is open for reading only.
+# Windows cannot flush a file that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
 # O_NONBLOCK: opening a named pipe must not block.
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -47,7 +47,7 @@ def exists(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if in doubt.
+    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if that is unknown.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -126,7 +126,7 @@ def _flush(path: bytes, flags: int) -> None:
 
 @cache
 def _syncfs() -> Callable[[int], int] | None:
-    """Return a function that calls ``syncfs`` and returns 0 or an error number; :data:`None` if there is none."""
+    """Return a function that calls ``syncfs`` and returns 0 or an error number; :data:`None` if it is missing."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes  # imported here: slow, and rarely needed

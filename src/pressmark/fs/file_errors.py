@@ -41,11 +41,11 @@ _KINDS = {
 _MESSAGES = {
     "dangling-link": "dangling symbolic link",
     "link": "symbolic link not followed",
-    "directory": "is a directory",
+    "directory": "directory instead of a file",
     "directory-loop": "symbolic link to a parent directory",
-    "fifo": "is a named pipe",
-    "socket": "is a socket",
-    "device": "is a device",
+    "fifo": "named pipe not opened",
+    "socket": "socket not opened",
+    "device": "device not opened",
 }
 
 

@@ -199,7 +199,7 @@ def _may_live(owner: tuple[str, int], has_locks: bool) -> bool:
     where, process = owner
     if where != host():
         return True
-    # Of the processes of this machine, the lock has been ours.
+    # This process holds the lock, so no other process of this machine does.
     if has_locks:
         return False
     if os.name == "nt":  # no signal 0

@@ -26,7 +26,7 @@ _NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
 
 @cache
 def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
-    """Return ``renameat2`` of the C library; :data:`None` if there is none."""
+    """Return ``renameat2`` of the C library; :data:`None` if the library lacks it."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -69,12 +69,12 @@ def exchange(one: bytes, other: bytes) -> bool:
 
 
 def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
-    """Put the directory ``new`` in the place of the one at ``place``.
+    """Replace the directory at ``place`` with the directory ``new``.
 
-    This is one step where the file system can exchange two names. Elsewhere the old directory is at ``aside`` between
-    two steps; after a kill there, :func:`restore` undoes or finishes the replacement.
+    This is one step if the file system can exchange two names. Otherwise the old directory is moved to ``aside`` first;
+    if the run is killed after that, :func:`restore` undoes the replacement.
 
-    :param aside: a path on the same file system that nothing has; the directory above it is made
+    :param aside: an unused path on the same file system; its parent directory is created if missing
     :return: the path of the old directory: ``new`` or ``aside``
     """
     if exchange(new, place):
@@ -91,9 +91,9 @@ def replace_directory(new: bytes, place: bytes, aside: bytes) -> bytes:
 
 
 def restore(aside: bytes, place: bytes) -> bool:
-    """Move back what an interrupted :func:`replace_directory` has put aside, unless ``place`` is taken.
+    """Move the directory that an interrupted :func:`replace_directory` put aside back to ``place``, if that is free.
 
-    :return: whether it was moved; where it was not, the new directory has its place, and ``aside`` can go
+    :return: whether it was moved; if not, ``aside`` does not exist, or the new directory is in place
     """
     if exists(place) or not exists(aside):
         return False

@@ -33,7 +33,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | geta
 class UntrustedError(PermissionError):
     """A directory or file that other users could have created, or can change.
 
-    :ivar reason: one line: what is wrong, and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
     def __init__(self, path: bytes | str, reason: str) -> None:
@@ -74,7 +74,7 @@ def require_shared(path: bytes | str) -> os.stat_result:
 
     In a directory writable by everybody, such as ``/tmp``, only its owner and the current user are trusted.
 
-    :return: its status
+    :return: status of the directory
     :raises UntrustedError: it is a symbolic link, not a directory, belongs to another user, or is writable by others
     :raises OSError: it does not exist
     """
@@ -145,7 +145,7 @@ def _require_as_above(path: bytes | str, status: os.stat_result) -> None:
     shared = above.st_mode & (_WRITE if status.st_gid == above.st_gid else _EVERYBODY)
     if above.st_mode & stat.S_ISVTX:  # sticky: users may change only their own entries
         shared &= ~_EVERYBODY
-    # Files of the current user have the mode of the umask; only writable by everybody is too much.
+    # The umask determines the mode of files of the current user; only write permission for everybody is refused.
     is_ours = status.st_uid in (os.geteuid(), above.st_uid)
     excess = status.st_mode & ~shared & (_EVERYBODY if is_ours else _WRITE)
     if excess:

@@ -53,6 +53,9 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
         except OSError as error:
             raise _RemovalError(error) from None
 
+    with contextlib.suppress(OSError):
+        os.rmdir(top, dir_fd=dir_fd)  # most are empty
+        return
     try:
         is_tree = stat.S_ISDIR(os.stat(top, dir_fd=dir_fd, follow_symlinks=False).st_mode)
     except FileNotFoundError:

@@ -40,7 +40,7 @@ class RunDirectory:
 
     Entering it removes the directories of killed runs. Leaving it removes the directory, and ``folder`` if it is empty.
 
-    :param folder: on the file system of the files to be moved; created if it does not exist
+    :param folder: the shared directory, on the file system of the files to be moved; created if it does not exist
 
     :ivar path: path of the private directory
     :raises UntrustedError: ``folder`` is a symbolic link, or belongs to a user who cannot change the store
@@ -137,7 +137,7 @@ def _is_held(path: bytes) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return True  # in doubt, it is
+        return True  # unknown: assume that it is held
     try:
         lock_descriptor(descriptor)
     except OSError:

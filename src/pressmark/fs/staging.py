@@ -107,7 +107,7 @@ class StagingDirectory:
     def publish(self, name: bytes, target: bytes) -> os.stat_result:
         """Move a file or directory from the staging directory to ``target``, and return its status.
 
-        :param target: on the same file system; it must not exist
+        :param target: a path on the same file system that does not exist
         :raises UntrustedError: the staging directory or the target was replaced by another user
         :raises OSError: it cannot be moved
         """

@@ -1,7 +1,7 @@
 """Change a directory as a whole or not at all, even if the change is interrupted.
 
-New files are written to a hidden directory inside the directory that is changed. A journal then lists what is moved out
-and what is moved in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
+New files are written to a hidden directory inside the directory that is changed. A journal then lists the names to move
+out and in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
 After it, the next run (this one, or another after a crash) completes the moves, however many are already done. If a
 move fails, all moves are reversed.
 
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, Self
 
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.staging import StagingDirectory
+from pressmark.fs.staging import LOCK, StagingDirectory
 
 __all__ = ["ChangeFormat", "Transaction", "TransactionError", "is_decided"]
 
@@ -48,7 +48,7 @@ class TransactionError(Exception):
     """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
 
     :ivar path: the file or directory concerned
-    :ivar reason: one line: the problem and what to do
+    :ivar reason: one line that states the problem and what to do
     """
 
     def __init__(self, path: str | bytes, reason: str) -> None:
@@ -58,7 +58,7 @@ class TransactionError(Exception):
 
 
 class ChangeFormat(NamedTuple):
-    """How changes of one kind of directory are recorded.
+    """The format in which changes of one kind of directory are recorded.
 
     :ivar staging: name of the hidden directory
     :ivar key: key of the format number in the journal
@@ -114,7 +114,7 @@ class Transaction:
 
     :param base: the directory to change
     :param staging: its hidden directory, entered and locked; the transaction leaves it
-    :param form: how the change is recorded
+    :param form: the format in which the change is recorded
 
     :ivar new: directory for the files to move in
     :ivar recovered: the request of an interrupted change that was finished; else :data:`None`
@@ -132,7 +132,8 @@ class Transaction:
         self.recovered: dict[str, Any] | None = None
         try:
             with _refusing(base):
-                self._recover()
+                if os.listdir(self.staging) != [LOCK]:
+                    self._recover()
                 os.mkdir(self.new)
         except BaseException:
             self._entered.abandon()
@@ -232,14 +233,14 @@ class Transaction:
 
     def _moves_out(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move out, relative to the base directory."""
-        target = os.path.join(self._form.staging, b"data" if moves.nested else b"old")
-        return [(name, os.path.join(target, name)) for name in moves.out]
+        target = b"%b/%b" % (self._form.staging, b"data" if moves.nested else b"old")
+        return [(name, b"%b/%b" % (target, name)) for name in moves.out]
 
     def _moves_in(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move in, relative to the base directory."""
         staging = self._form.staging
-        nested = [(os.path.join(staging, b"data"), self._form.content)] if moves.nested else []
-        return nested + [(os.path.join(staging, b"new", name), name) for name in moves.into]
+        nested = [(b"%b/data" % staging, self._form.content)] if moves.nested else []
+        return nested + [(b"%b/new/%b" % (staging, name), name) for name in moves.into]
 
     def _move_out(self, moves: _Moves) -> None:
         for source, target in self._moves_out(moves):
@@ -274,7 +275,7 @@ class Transaction:
         self._move(source, target)
 
     def _move(self, source: bytes, target: bytes) -> None:
-        source, target = os.path.join(self._base, source), os.path.join(self._base, target)
+        source, target = b"%b/%b" % (self._base, source), b"%b/%b" % (self._base, target)
         for attempt in range(RENAME_TRIES):
             try:
                 os.rename(source, target)
@@ -285,7 +286,7 @@ class Transaction:
                 sleep(RENAME_PAUSE * 2**attempt)
 
     def _exists(self, name: bytes) -> bool:
-        return exists(os.path.join(self._base, name))
+        return exists(b"%b/%b" % (self._base, name))
 
     # --- recovery -------------------------------------------------------------------------------------------------
 
@@ -320,7 +321,7 @@ class Transaction:
             os.rmdir(self._nested)
 
     def _path(self, name: bytes) -> bytes:
-        return os.path.join(self.staging, name)
+        return b"%b/%b" % (self.staging, name)
 
     def _read(self, path: bytes) -> tuple[dict[str, Any], _Moves]:
         """Return request and moves of a journal, which is untrusted input: it may have come with the directory."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 __all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
-#: The usual limits of a chunk: seconds of work, so that scheduling it costs next to nothing.
+#: The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
 ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
 
 # An id is part of file names, up to their first full stop.
@@ -51,7 +51,7 @@ class Chunk(NamedTuple):
     def checked(self) -> Chunk:
         """Return the chunk itself if its fields are valid.
 
-        :raises ValueError: a field is not
+        :raises ValueError: a field is invalid
         """
         for name, value in self._asdict().items():
             if type(value) is not (str if name in ("id", "kind", "source") else int):

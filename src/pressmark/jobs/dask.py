@@ -29,7 +29,7 @@ def dask_client(
 ) -> Any:
     """Return a :class:`distributed.Client`, connected by the address of the scheduler or by its file.
 
-    :param address: for example ``tcp://node1:8786``
+    :param address: address of the scheduler, for example ``tcp://node1:8786``
     :param scheduler_file: the file that ``dask scheduler --scheduler-file`` wrote
     :param timeout: seconds to wait for the scheduler
     :raises JobError: the scheduler cannot be reached, or distributed is not installed

@@ -20,7 +20,7 @@ __all__ = ["ListingLine", "chunk_lines", "read_listing", "require_outside", "wri
 def require_outside(folder: str | os.PathLike[str], root: str) -> None:
     """Check that a work folder is outside of the directory that the run reads.
 
-    :raises JobError: it is inside
+    :raises JobError: the work folder is inside
     """
     if is_inside(folder, root):
         raise JobError(os.fspath(folder), f"work folder inside {root}, which the run reads; choose another one")

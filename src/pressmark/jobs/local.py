@@ -56,8 +56,8 @@ def run_executor(
 ) -> Summary:
     """Run the chunks that have no receipt with any executor: see :func:`run_local`.
 
-    :param executor: for example ``mpi4py.futures.MPIPoolExecutor``; only its ``submit`` is called
-    :param workers: the number of its workers
+    :param executor: an executor, for example ``mpi4py.futures.MPIPoolExecutor``; only its ``submit`` is called
+    :param workers: number of workers of the executor
     :raises JobError: the run cannot start or continue, the executor broke, or another scheduler is running it
     """
     return run_pool(job, work, ExecutorPool(executor, workers), **options)
@@ -66,7 +66,7 @@ def run_executor(
 class ProcessPool(ExecutorPool):
     """Processes on this machine, replaced when one of them dies.
 
-    :param workers: their number
+    :param workers: number of processes
     :param module: imported once, before the processes are forked
     """
 

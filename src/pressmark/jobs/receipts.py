@@ -67,7 +67,7 @@ class Receipt:
         """
         wanted = {one.name: _TYPES[one.name] for one in fields(cls)}
         if set(record) != set(wanted):
-            raise ValueError("not the keys of a receipt")
+            raise ValueError("invalid receipt: keys are missing or unknown")
         for name, types in wanted.items():
             if type(record[name]) not in types:
                 raise ValueError(f"invalid receipt: {name} is {record[name]!r}")
@@ -112,7 +112,7 @@ def _sum(record: Mapping[str, Any]) -> str:
 class FailedChunk(NamedTuple):
     """A chunk that a worker could not complete.
 
-    :ivar chunk: its id
+    :ivar chunk: id of the chunk
     :ivar kind: the class of the exception, or ``lost`` if its worker died or was lost
     :ivar reason: one line
     :ivar retryable: whether another attempt may succeed
@@ -136,7 +136,7 @@ class Summary(NamedTuple):
     :ivar errors: number of items that failed
     :ivar by_status: number of items by status
     :ivar seconds: working time of all workers together
-    :ivar failed: chunks that the scheduler gave up
+    :ivar failed: chunks that the scheduler gave up on
     :ivar stopped: why the scheduler ended early: ``stop`` or ``max_errors``; :data:`None` if it did not
     """
 

@@ -46,7 +46,7 @@ class RunOptions(TypedDict, total=False):
 class Pool(Protocol):
     """The workers of a run.
 
-    :ivar workers: their number
+    :ivar workers: number of workers
     """
 
     workers: int
@@ -69,7 +69,7 @@ class Pool(Protocol):
     def watch(self) -> None:
         """Check that the workers can be reached.
 
-        :raises JobError: they cannot
+        :raises JobError: they cannot be reached
         """
 
     def withdraw(self, futures: list[Any]) -> None:
@@ -127,8 +127,8 @@ class _Attempt:
     """A chunk in flight or waiting for another attempt.
 
     :ivar tries: number of failed attempts
-    :ivar beside: how often it was lost while other chunks were in flight
-    :ivar lost: how often it was lost while in flight alone
+    :ivar beside: number of losses while other chunks were in flight
+    :ivar lost: number of losses while no other chunk was in flight
     :ivar due: earliest time of the next attempt
     """
 

@@ -20,7 +20,7 @@ _LOOK_AT, _LOOK_AT_MOST = 1000, 1_000_000
 class MountProbe(NamedTuple):
     """A directory that every worker must see.
 
-    :ivar path: its absolute path
+    :ivar path: absolute path of the directory
     :ivar names: some names in it: an unmounted mount point is empty
     """
 

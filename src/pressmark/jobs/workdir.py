@@ -77,7 +77,7 @@ def job_key(kind: str, parameters: Mapping[str, Any], version: int = 1) -> str:
 class WorkFolder:
     """The work folder of a run, returned by :meth:`create` and :meth:`open`.
 
-    :ivar path: its absolute path
+    :ivar path: absolute path of the folder
     :ivar job_key: key of the job
     :ivar plan_sha256: SHA-256 of the plan, in hex
     :ivar parameters: parameters of the run, for people
@@ -111,7 +111,7 @@ class WorkFolder:
 
         :param path: a new directory, or one without a run; it may contain the listings of the chunks
         :param chunks: consumed after the directory is created
-        :param parameters: of the run, as JSON values: for people, and for the message if another run is attempted
+        :param parameters: parameters of the run, as JSON values: for people, and for messages about a different run
         :raises JobError: the folder has a run, or cannot be written
         :raises ValueError: two chunks have the same id, or a chunk is invalid
         """
@@ -449,10 +449,10 @@ def work_errors(folder: str) -> Iterator[None]:
     try:
         yield
     except ConnectionError:
-        raise  # of a callback or a cluster, not of a disk
+        raise  # from a callback or a cluster, not from a disk
     except OSError as error:
         if error.errno is None:
-            raise  # of a cluster that cannot be reached
+            raise  # the cluster cannot be reached
         named = error.filename
         # A relative name is inside a tree that is being removed.
         if isinstance(named, (str, bytes)) and os.path.isabs(named):

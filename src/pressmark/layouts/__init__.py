@@ -1,15 +1,18 @@
 """Layouts: mappings of identifiers to storage paths, by official name or from a configuration file.
 
-The class of a layout is imported when it is first asked for.
+The class of a layout is imported when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pressmark.layouts.base import Layout, Parameter
-from pressmark.layouts.registry import BUILT_IN, find_layout, layout, layout_from_config, list_layouts
+from pressmark.errors import LayoutConfigError, quoted
+from pressmark.layouts.base import CLASSES, Layout, Parameter
 
 if TYPE_CHECKING:
     from pressmark.layouts.job import MapIds
@@ -44,12 +47,96 @@ __all__ = [
     "unclean",
 ]
 
-_MODULES = {name: module for module, _, name in (place.partition(":") for place in BUILT_IN.values())}
+# The layouts of this package in the order of list_layouts(), each as ``module:class``, by the first part of its name.
+# Only the module of the requested layout is imported.
+_BUILT_IN = {
+    "pairtree": "pairtree:Pairtree",
+    "vitro": "vitro:Vitro",
+    "0002": "ocfl_direct:FlatDirect",
+    "0003": "ocfl_hashed:HashAndIdNTuple",
+    "0004": "ocfl_hashed:HashedNTuple",
+    "0006": "ocfl_omit_prefix:FlatOmitPrefix",
+    "0007": "ocfl_omit_prefix:NTupleOmitPrefix",
+    "0010": "ocfl_omit_prefix:DifferentialNTupleOmitPrefix",
+    "0011": "ocfl_clean_path:DirectClean",
+    "0012": "ocfl_hashed:HashAndNoPrefixIdNTuple",
+}
+
+# The module of each name that is imported when it is first used.
+_MODULES = {name: module for module, _, name in (place.partition(":") for place in _BUILT_IN.values())}
 _MODULES |= {"LineCounts": "streams", "MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a layout or another part when it is first used."""
     if name in _MODULES:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return _import(f"{_MODULES[name]}:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _import(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def list_layouts() -> tuple[type[Layout], ...]:
+    """Return the class of every layout: those of this package, then every other subclass of ``Layout`` with a name."""
+    return tuple(dict.fromkeys([*map(_import, _BUILT_IN.values()), *CLASSES.values()]))
+
+
+def find_layout(name: str) -> type[Layout]:
+    """Return the class of the layout ``name``, an official name or a four-digit alias.
+
+    :raises LayoutConfigError: no layout has this name
+    """
+    key = name if name in _BUILT_IN else name[:4]
+    for cls in (_import(_BUILT_IN[key]),) if key in _BUILT_IN else list_layouts():
+        if name in (cls.name, cls.alias, *cls.foreign_names):
+            return cls
+    known = ", ".join(cls.alias or cls.name for cls in list_layouts())
+    raise LayoutConfigError("layout", f"unknown layout {quoted(str(name))}; known layouts: {known}")
+
+
+def layout(name: str, **parameters: Any) -> Layout:
+    """Return the layout ``name``, an official name or a four-digit alias.
+
+    >>> layout("0012", delimiters=[":"]).map_id("prefix:object-01")
+    '3c0/ff4/240/object-01'
+
+    :param parameters: the layout's parameters in snake_case
+    :raises LayoutConfigError: a name or parameter is unknown, a value has the wrong type or is out of range
+    """
+    cls = find_layout(name)
+    cls.check_names(parameters)  # a parameter that selects another class is unknown here
+    return cls(**parameters)
+
+
+def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
+    """Return the layout that an OCFL extension's ``config.json`` describes.
+
+    The key ``extensionName`` decides which layout it is. For 0011 the keys of gocfl are accepted, with a
+    :class:`LayoutConfigWarning` where gocfl has another default for an absent key.
+
+    :param config: the path of the file, or its content as a mapping
+    :param overrides: parameters in snake_case that replace those of the file
+    :raises LayoutConfigError: not a JSON object, ``extensionName`` is absent or unknown, or a parameter is refused
+    :raises OSError: the file cannot be read
+    """
+    where = "config"
+    if not isinstance(config, Mapping):
+        where = os.fspath(config)
+        with open(where, "rb") as file:
+            content = file.read()
+        try:
+            config = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise LayoutConfigError(where, f"not JSON: {error}") from None
+        if not isinstance(config, dict):
+            raise LayoutConfigError(where, "not a JSON object")
+    keys = dict(config)
+    name = keys.pop("extensionName", None)
+    if not isinstance(name, str):
+        raise LayoutConfigError(where, "no extensionName; it is required to choose the layout")
+    cls = find_layout(name)
+    cls.check_names(overrides)
+    return cls(**{**cls.read_config(keys, where), **overrides})

@@ -200,6 +200,7 @@ class Layout(ABC):
             return :data:`None` for each (``"none"``)
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises TypeError: an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
         """
         return self._mapping().many(ids, on_error)
 
@@ -221,7 +222,7 @@ class Layout(ABC):
         :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
             return null for each (``"none"``)
         :param field: the column of a table (a struct); required if it has several
-        :param threads: at most; ``None`` or ``0`` for one per core; a short column uses one
+        :param threads: maximum number of threads; ``None`` or ``0`` for one per core; a short column uses one
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises ColumnError: the column is malformed, is not text, or lacks the field; or no library can read it
         :raises TypeError: ``column`` has neither method
@@ -256,13 +257,14 @@ class Layout(ABC):
         Only ``delimiter`` (one byte) ends an item: a ``\r`` is part of it. If the last item has no delimiter, the last
         line of the output has none. The order of the output is that of the input.
 
-        :param threads: at most; ``None`` or ``0`` for one per core
+        :param threads: maximum number of threads; ``None`` or ``0`` for one per core
         :param on_error: ``"raise"`` an error, after everything before the failed item is written; ``"skip"`` the item;
             or write an ``"empty"`` line for it
         :param both: write identifier, TAB, path
         :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
         :param on_progress: called with the counts so far, after each block
         :raises IdentifierError: an item failed, under ``"raise"``; its ``index`` counts items from 0
+        :raises ValueError: ``delimiter`` or ``on_error`` is invalid
         """
         from pressmark.layouts.streams import pass_lines
 
@@ -323,7 +325,7 @@ class Layout(ABC):
     ) -> StringTable:
         """Return the identifiers of an Arrow column of paths, and the paths; the inverse of :meth:`map_table`.
 
-        The columns are ``identifier`` and ``path``, as there.
+        The columns are ``identifier`` and ``path``, as in :meth:`map_table`.
         """
         return self._unmapping().table(column, on_error, field, resolve_threads(threads), True)
 
@@ -341,7 +343,7 @@ class Layout(ABC):
     ) -> LineCounts:
         """Read paths from ``src`` and write their identifiers to ``dst``; the inverse of :meth:`map_lines`.
 
-        With ``both`` each line is identifier, TAB, path, as there.
+        With ``both`` each line is identifier, TAB, path, as in :meth:`map_lines`.
 
         :raises PathError: an item failed, under ``"raise"``; its ``index`` counts items from 0
         :raises NotReversibleError: the layout has no inverse

@@ -7,7 +7,6 @@ from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pressmark._kernels.tables import ErrorCode
 from pressmark.errors import IdentifierError, PathError
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class BoundKernel:
     def one(self, item: str | bytes) -> str:
         """Return the result for one item.
 
-        :raises IdentifierError: or :exc:`PathError`: the item has none
+        :raises IdentifierError: the item has no result; :exc:`PathError` for a path
         """
         found = self.located(item)
         if isinstance(found, tuple):
@@ -47,7 +46,14 @@ class BoundKernel:
         return faults[0][1:] if faults else result.to_texts()[0]
 
     def many(self, items: Iterable[str | bytes], on_error: str) -> list[Any]:
-        """Return the results in order; ``on_error`` is ``"raise"``, or ``"none"`` for :data:`None` as the result."""
+        """Return the results in order.
+
+        :param on_error: ``"raise"`` an error for the first item without a result, or return :data:`None` for each
+            (``"none"``)
+        :raises IdentifierError: an item has no result, under ``"raise"``; :exc:`PathError` for a path
+        :raises TypeError: ``items`` is a single string, or an item is neither ``str`` nor ``bytes``
+        :raises ValueError: ``on_error`` is unknown
+        """
         if on_error not in ("raise", "none"):
             raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
         if isinstance(items, (str, bytes)):
@@ -57,8 +63,9 @@ class BoundKernel:
             packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)
             texts = packed.to_texts()
             for index, code, position in faults:
-                if code == ErrorCode.NOT_TEXT or on_error == "raise":
-                    raise self.error_of(sequence[start + index], len(results) + index, code, position)
+                item = sequence[start + index]
+                if on_error == "raise" or not isinstance(item, (str, bytes)):
+                    raise self.error_of(item, len(results) + index, code, position)
                 texts[index] = None
             results += texts
         return results
@@ -97,7 +104,7 @@ class BoundKernel:
 
     def error_of(self, item: Any, index: int | None, code: int, position: int) -> Exception:
         """Return the exception for the error code of ``item``."""
-        if code == ErrorCode.NOT_TEXT:
+        if not isinstance(item, (str, bytes)):
             place = "" if index is None else f" {index}"
             return TypeError(f"{self.error.what}{place}: expected str or bytes, not {type(item).__name__}")
         from pressmark.layouts.messages import reason

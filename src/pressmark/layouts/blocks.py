@@ -43,7 +43,7 @@ class Block(NamedTuple):
     """Consecutive identifiers.
 
     :ivar column: the identifiers as bytes; a null is not an identifier
-    :ivar faults: by index, the errors of items that no layout can map; they are null in the column
+    :ivar faults: the errors of items that no layout can map, by index; these items are null in the column
     """
 
     column: PackedColumn
@@ -118,6 +118,7 @@ def identifier_blocks(
     :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
     :raises FormatError: the file is not a list of lines, or needs ``crlf``
     :raises OSError: the file cannot be read
+    :raises ValueError: ``delimiter`` is not one byte
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):

@@ -35,7 +35,7 @@ class MapIds:
     and ``path``, null for a failed identifier. Failed items are in ``<chunk>.errors.jsonl``, with the number of their
     row in the chunk, from 1, and are not in the lines. Statuses: ``ok``, ``failed``, ``null``.
 
-    :ivar layout: the layout
+    :ivar layout: layout of the identifiers or paths
     :ivar unmap: map paths to identifiers
     :ivar column: name, or number from 1; :data:`None` for the only column
     :ivar format: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or ``lines``; :data:`None` for the suffixes of the files
@@ -43,7 +43,7 @@ class MapIds:
     :ivar output: ``lines`` or ``parquet``
     :ivar delimiter: the separator of CSV; :data:`None` for a comma
     :ivar crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
-        of identifiers; :data:`None` refuses files that have any
+        of identifiers; :data:`None` refuses files that contain either
     :ivar both: write identifier and path; otherwise lines have the result only
     :ivar on_error: for lines: ``skip`` failed items, or write an ``empty`` result
     """
@@ -66,16 +66,16 @@ class MapIds:
             raise ValueError(f"output={self.output!r}: expected {' or '.join(_OUTPUTS)}")
 
     def parameters(self) -> dict[str, Any]:
-        """Return everything that decides the output, as in JSON."""
+        """Return the parameters that determine the output, as JSON values."""
         names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
-        # These came later and count only if changed, so that earlier runs can be resumed.
+        # Parameters of later versions count only if they are set, so that runs of earlier versions can be resumed.
         later = {"both": True, "on_error": "skip"}
         changed = {name: getattr(self, name) for name, usual in later.items() if getattr(self, name) != usual}
         return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}, **changed}
 
     @property
     def key(self) -> str:
-        """The key of the job in its work folder."""
+        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
         return job_key("map-ids", self.parameters())
 
     # --- the plan -------------------------------------------------------------------------------------------------
@@ -91,6 +91,7 @@ class MapIds:
         :param rows: the rows of a chunk of Parquet; a row group is never divided
         :param nbytes: the bytes of a chunk of text
         :raises JobError: a file cannot be read, is compressed, is not a list, or lacks the column
+        :raises ValueError: ``rows`` or ``nbytes`` is less than 1
         """
         if rows < 1 or nbytes < 1:
             raise ValueError(f"chunks of {rows} rows or {nbytes} bytes: expected 1 or more")
@@ -151,7 +152,10 @@ class MapIds:
     # --- a chunk --------------------------------------------------------------------------------------------------
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
-        """Map the rows of a chunk."""
+        """Map the rows of a chunk.
+
+        :raises JobError: the file has changed since the plan
+        """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
             raise JobError(chunk.source, "file changed since the plan; start a new run in another work folder")
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
@@ -227,7 +231,7 @@ class _Lines:
         self._receipt.count("ok", counts.items - failed)
 
     def take(self, items: Iterable[bytes | str | None]) -> None:
-        """Map fields; ``str`` is the reason why a row has none, and :data:`None` is null."""
+        """Map fields; a ``str`` is the reason for a missing field, and :data:`None` is null."""
         lines = io.BytesIO()
         for item in items:
             if isinstance(item, bytes) and b"\n" not in item:
@@ -273,7 +277,7 @@ class _Table:
         self._writer = _pyarrow("parquet").ParquetWriter(output, self._schema, compression="zstd")
 
     def take(self, items: list[bytes | str | None]) -> None:
-        """Map fields; ``str`` is the reason why a row has none, and :data:`None` is null."""
+        """Map fields; a ``str`` is the reason for a missing field, and :data:`None` is null."""
         wrong = {number: item for number, item in enumerate(items) if isinstance(item, str)}
         column = self._pa.array([None if isinstance(item, str) else item for item in items], self._pa.large_binary())
         self.take_column(column, wrong)

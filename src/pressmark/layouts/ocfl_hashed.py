@@ -33,7 +33,10 @@ def hex_length(algorithm: str) -> int:
 
 
 def check_digest_supported(key: str, algorithm: str) -> None:
-    """Raise ``LayoutConfigError`` if neither the kernels nor hashlib compute ``algorithm``."""
+    """Check that the kernels or hashlib compute ``algorithm``.
+
+    :raises LayoutConfigError: neither does
+    """
     if not _kernels.active.supported(algorithm):
         raise LayoutConfigError(key, f"{algorithm} is not in this Python's hashlib; install the native implementation")
 

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import Any
 
 from pressmark import _kernels
-from pressmark._kernels.tables import WINDOWS_RESERVED, ErrorCode
 from pressmark.errors import IdentifierError, LayoutConfigError, PathError, quoted, quoted_value
 from pressmark.layouts.base import NAME_MAX, Layout
 from pressmark.layouts.batch import BoundKernel
@@ -25,6 +24,8 @@ _SHORTEST = 3
 
 def _unfit(name: str) -> str | None:
     """Return why ``name`` is not allowed for an encapsulating directory, or :data:`None`."""
+    from pressmark._kernels.tables import WINDOWS_RESERVED  # mapping alone needs no table
+
     if len(name) < _SHORTEST:
         return "fewer than three characters; it would extend the ppath"
     if name.startswith(_RESERVED_PREFIX):
@@ -135,11 +136,12 @@ class Pairtree(Layout):
     def split_path(self, path: str | bytes) -> tuple[str, str]:
         """Split a path into a pairtree into the identifier and the rest after its ppath.
 
-        The loose reading: everything up to the last ``pairtree_root`` is dropped, slashes may repeat,
-        characters that cleaning would have changed are accepted, and the ppath ends before the first component of more
-        than two characters or after the first of one.
+        Unlike :meth:`unmap_path`, this accepts repeated slashes, and characters that cleaning would have changed.
+        Everything up to the last ``pairtree_root`` is dropped. The ppath ends before the first component of more than
+        two characters, or after the first component of one character.
 
         :raises PathError: ``path`` has no ppath, or a ``^`` is not followed by two hex digits
+        :raises TypeError: ``path`` is neither ``str`` nor ``bytes``
         """
         if not isinstance(path, (str, bytes)):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
@@ -147,6 +149,8 @@ class Pairtree(Layout):
         try:
             octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
+            from pressmark._kernels.tables import ErrorCode
+
             raise bound.error_of(path, None, ErrorCode.SURROGATE, error.start) from None
         components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
         roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
@@ -177,12 +181,12 @@ class Pairtree(Layout):
 
     @staticmethod
     def clean(identifier: str | bytes) -> str:
-        """Return :func:`clean` of ``identifier``."""
+        """Return the cleaned identifier: see :func:`pressmark.layouts.pairtree.clean`."""
         return clean(identifier)
 
     @staticmethod
     def unclean(text: str | bytes) -> str:
-        """Return :func:`unclean` of ``text``."""
+        """Return the identifier of a cleaned text: see :func:`pressmark.layouts.pairtree.unclean`."""
         return unclean(text)
 
 

@@ -146,7 +146,7 @@ class Choice(Text):
 def parameter(check: Check, doc: str, default: Any = REQUIRED) -> Any:
     """Declare a field of a layout's dataclass.
 
-    :param check: of its values
-    :param doc: its meaning, for ``pressmark layouts`` and the documentation
+    :param check: the check of its values
+    :param doc: the meaning, for ``pressmark layouts`` and the documentation
     """
     return dataclasses.field(default=default, metadata={"check": check, "doc": doc})

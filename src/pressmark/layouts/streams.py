@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
-from pressmark._kernels.tables import ErrorCode
 from pressmark.layouts.batch import BoundKernel
 from pressmark.threads import resolve_threads
 
@@ -25,7 +24,13 @@ WINDOW = 2
 
 
 class LineCounts(NamedTuple):
-    """Numbers of items and bytes."""
+    """The result of :meth:`Layout.map_lines` and :meth:`Layout.unmap_lines`, and their progress.
+
+    :ivar items: number of items, including failed ones
+    :ivar failed: number of items that failed
+    :ivar bytes_read: bytes read
+    :ivar bytes_written: bytes written
+    """
 
     items: int = 0
     failed: int = 0
@@ -57,6 +62,7 @@ def pass_lines(
     """Write the result of every item of ``src`` to ``dst``: see ``Layout.map_lines``.
 
     :param identifier_last: the kernel returns identifiers, so that ``both`` must swap the columns
+    :raises ValueError: ``delimiter`` or ``on_error`` is invalid
     """
     if not isinstance(delimiter, bytes) or len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
@@ -179,16 +185,19 @@ def _pass_block(
     source = bound.packed.from_lines(block, delimiter)
     results, faults = bound.kernel(source)
     found = {index: (code, position) for index, code, position in faults}
-    for index in results.indices_containing(delimiter):
-        found[index] = (ErrorCode.HOLDS_DELIMITER, -1)
+    broken = results.indices_containing(delimiter)
     unclear: set[int] = set()
     if both:
         # Readers split a line at its only TAB, and a NUL-delimited record at its last TAB, before the path.
         paths = source if identifier_last else results
         for column in (source, results) if delimiter != b"\0" else (paths,):
             unclear.update(column.indices_containing(b"\t"))
-    for index in unclear:
-        found.setdefault(index, (ErrorCode.HOLDS_SEPARATOR, -1))
+    if broken or unclear:
+        from pressmark._kernels.tables import ErrorCode  # most lists have neither
+
+        found.update(dict.fromkeys(broken, (ErrorCode.HOLDS_DELIMITER, -1)))
+        for index in unclear:
+            found.setdefault(index, (ErrorCode.HOLDS_SEPARATOR, -1))
     failed = sorted(found)
     skip: Sequence[int] = ()
     shown_source = source

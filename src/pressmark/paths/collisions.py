@@ -17,13 +17,15 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import SpillError
 from pressmark.paths.batches import Texts, batches
-from pressmark.paths.directories import Tree
 from pressmark.paths.folding import casefolded, decomposed, folded
+
+if TYPE_CHECKING:
+    from pressmark.paths.directories import Tree
 
 __all__ = ["Collision", "Member", "PathIndex", "Totals"]
 
@@ -37,9 +39,9 @@ BATCH = 4096
 class Member(NamedTuple):
     """A path in a collision.
 
-    :ivar number: its number in the index
+    :ivar number: number of the path in the index
     :ivar path: the path
-    :ivar label: its label, or empty
+    :ivar label: label of the path, or empty
     """
 
     number: int
@@ -150,7 +152,7 @@ class PathIndex:
     ) -> None:
         """Add paths. A null counts in the numbering, but is not a path.
 
-        After an error of the first three kinds, the index cannot be used any more.
+        After any of these errors except :class:`ValueError`, the index cannot be used any more.
 
         :param labels: a label for each path; empty by default
         :raises PathError: a path or label has an unpaired surrogate
@@ -173,11 +175,11 @@ class PathIndex:
     def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
         """Yield every collision, in the order of the folded paths; a collision inside another precedes it.
 
-        Paths with one folded form give a collision for each path that occurs more than once, and one for all of them if
-        they are spelled differently. Paths inside another path give one collision with everything inside it.
+        Paths with the same folded form give a collision for each path that occurs more than once, and one for all of
+        them if they are spelled differently. Paths inside another path give one collision with everything inside it.
 
-        :param first: how many members of each collision to name
-        :param most: how many collisions of each kind to yield, or :data:`None` for all; the others are only counted
+        :param first: maximum number of members to name in each collision
+        :param most: maximum number of collisions of each kind to yield, :data:`None` for all; others are only counted
         :raises SpillError: a temporary file cannot be read
         :raises ValueError: the collisions have been listed before
         """
@@ -215,6 +217,8 @@ class PathIndex:
             raise ValueError("directories were not counted: the index was created without tree=True")
         self.totals()
         if self._tree is None:
+            from pressmark.paths.directories import Tree  # collisions alone need no tree
+
             self._tree = Tree.of(self._counting)
         return self._tree
 

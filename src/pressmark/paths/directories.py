@@ -36,7 +36,7 @@ class Tree(NamedTuple):
 
     @classmethod
     def of(cls, counted: Any) -> Tree:
-        """Return the counts of a kernel."""
+        """Return the tree of the counts of a ``PathTree`` of the kernels."""
         return cls(
             tuple(counted.levels()),
             counted.leaves(),

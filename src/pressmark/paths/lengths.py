@@ -19,8 +19,8 @@ class Neighbours(NamedTuple):
     """The locality of consecutive paths.
 
     :ivar paths: number of paths
-    :ivar shared: sum of the leading segments that each path shares with the one before
-    :ivar parents: sum of the different parent directories in each thousand of consecutive paths
+    :ivar shared: total number of leading segments that each path shares with the one before
+    :ivar parents: total number of different parent directories in each thousand of consecutive paths
     """
 
     paths: int
@@ -43,39 +43,39 @@ class PathLengths:
         """Add paths; nulls are ignored.
 
         :raises PathError: a path has an unpaired surrogate
-        :raises TypeError: one is neither str nor bytes
+        :raises TypeError: a path is neither str nor bytes
         """
         for batch, nulls in batches(self._kernels, paths):
             self._counted.add(batch, nulls)
 
     @property
     def path_bytes(self) -> Histogram:
-        """Histogram of the bytes of paths."""
+        """Histogram of the lengths of paths in bytes."""
         return tuple(self._counted.histogram(_PATH_BYTES))
 
     @property
     def path_units(self) -> Histogram:
-        """Histogram of the UTF-16 units of paths."""
+        """Histogram of the lengths of paths in UTF-16 units."""
         return tuple(self._counted.histogram(_PATH_UNITS))
 
     @property
     def segment_bytes(self) -> Histogram:
-        """Histogram of the bytes of segments, once for each path."""
+        """Histogram of the lengths of segments in bytes; a segment counts once for each path that contains it."""
         return tuple(self._counted.histogram(_SEGMENT_BYTES))
 
     @property
     def segment_units(self) -> Histogram:
-        """Histogram of the UTF-16 units of segments."""
+        """Histogram of the lengths of segments in UTF-16 units, counted like :attr:`segment_bytes`."""
         return tuple(self._counted.histogram(_SEGMENT_UNITS))
 
     @property
     def last_bytes(self) -> Histogram:
-        """Histogram of the bytes of last segments."""
+        """Histogram of the lengths of the last segments of paths in bytes."""
         return tuple(self._counted.histogram(_LAST_BYTES))
 
     @property
     def depth(self) -> Histogram:
-        """Histogram of the segments of paths."""
+        """Histogram of the numbers of segments of paths."""
         return tuple(self._counted.histogram(_DEPTH))
 
     def neighbours(self) -> Neighbours:

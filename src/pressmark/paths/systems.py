@@ -102,7 +102,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 class NameViolation(NamedTuple):
     """A path that breaks a rule.
 
-    :ivar number: its index in the column
+    :ivar number: index of the path in the column
     :ivar path: the path; bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
     :ivar reason: one line that says why
     """
@@ -115,7 +115,7 @@ class NameViolation(NamedTuple):
 class NameViolations(NamedTuple):
     """The paths of a column that break a rule of a profile.
 
-    :ivar count: their number
+    :ivar count: number of these paths
     :ivar first: the first of them
     :ivar advised: number of all paths with a segment that starts with ``-``: see :func:`advice`
     """
@@ -126,7 +126,7 @@ class NameViolations(NamedTuple):
 
 
 def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> str | None:
-    """Return which rule of a profile ``path`` breaks, on one line that names the segment; :data:`None` if none.
+    """Return which rule of a profile ``path`` breaks, on one line that names the segment, or :data:`None`.
 
     :param root_length: bytes of the root directory of the path, without a trailing slash; 0 for none
     :raises ValueError: the profile is unknown, or the length is negative
@@ -154,7 +154,7 @@ def name_violations(paths: Texts, profile: str, *, root_length: int = 0, first: 
     """Return the paths that break a rule of a profile. Nulls are ignored.
 
     :param root_length: as for :func:`name_violation`
-    :param first: how many paths to name
+    :param first: maximum number of paths to name
     :raises ValueError: as for :func:`name_violation`
     :raises PathError: as for :func:`name_violation`
     """

@@ -48,7 +48,7 @@ __all__ = [
     "store_class",
 ]
 
-# Loaded when the name is first asked for.
+# The module of each name, imported when the name is first used.
 _MODULES = {name: module for module, name in CLASSES.values()} | {
     "Changes": "pressmark.stores.ocfl.changes",
     "CheckStore": "pressmark.stores.job",
@@ -57,7 +57,7 @@ _MODULES = {name: module for module, name in CLASSES.values()} | {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a class when it is first asked for."""
+    """Import a class when it is first used."""
     if name in _MODULES:
         return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

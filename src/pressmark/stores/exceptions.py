@@ -1,4 +1,4 @@
-"""Refusals of the operating system and of sources, as errors of objects and stores."""
+"""Errors of the operating system and of sources, as errors of objects and stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNSAFE = (b"\0",) if os.name == "posix" else (b"\0", b"\\", b":")
 class SourceError(PressmarkError):
     """A source that cannot be stored; :class:`object_errors` adds the object.
 
-    :ivar kind: of the :class:`~pressmark.errors.ObjectError`, such as ``source`` or ``bad-name``
+    :ivar kind: kind of the :class:`~pressmark.errors.ObjectError`, such as ``source`` or ``bad-name``
     :ivar reason: the reason and what to do, on one line
     """
 
@@ -50,7 +50,7 @@ def refusal(error: OSError) -> tuple[str, str]:
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     named = error.filename if isinstance(error.filename, (str, bytes)) else ""
     name = decode_fs(os.path.basename(encode_fs(named)))
-    reason = f"{error.strerror or error}{f' ({name})' if name else ''}"
+    reason = f"{name}: {error.strerror or error}" if name else error.strerror or str(error)
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 
@@ -106,7 +106,7 @@ class object_errors:
 
 @contextmanager
 def store_errors(store: str | bytes) -> Iterator[None]:
-    """Turn errors of the operating system inside into a :class:`StoreError`."""
+    """Turn an :class:`OSError` in a ``with`` block into a :class:`StoreError`; a broken pipe is not converted."""
     try:
         yield
     except BrokenPipeError:

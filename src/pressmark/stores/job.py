@@ -29,7 +29,7 @@ OnProblem = Callable[[Problem], object]
 
 @dataclass(frozen=True)
 class CheckStore:
-    """Check a store: each chunk writes the problems of its objects, one per line.
+    """The check of a store: each chunk writes the problems of its objects, one per line.
 
     The plan walks the directories; problems outside of objects are part of the output. The chunks open inventories,
     bags and files, and read their content. Statuses count objects: ``ok``, ``wrong``, ``gone`` for objects that another
@@ -39,7 +39,7 @@ class CheckStore:
     :ivar kind: one of :data:`pressmark.stores.KINDS`; empty to detect it
     :ivar digests: verify the content, if the store contains digests
     :ivar layout: an OCFL ``config.json`` mapping, if the store does not declare a layout
-    :ivar options: for opening the store
+    :ivar options: arguments for opening the store
     :ivar ignore: globs of names to ignore
     """
 
@@ -56,7 +56,7 @@ class CheckStore:
             object.__setattr__(self, "kind", registry.kind_of(self.root))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters that determine the output, as in JSON."""
+        """Return the parameters that determine the output, as JSON values."""
         parameters = asdict(self)
         # Omitted if empty, so that runs of earlier versions can be resumed.
         if not self.ignore:
@@ -65,7 +65,7 @@ class CheckStore:
 
     @property
     def key(self) -> str:
-        """The key of the job."""
+        """The key of the job: see :func:`~pressmark.jobs.job_key`."""
         return job_key("check-store", self.parameters())
 
     def roots(self) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ class CheckStore:
 
 
 _Record = Mapping[str, Any]
-# Counts, and advice by code, as in JSON.
+# Counts, and advice by code, as JSON values.
 _Checked = tuple[dict[str, int], dict[str, tuple[str, int, str, str]]]
 # The result of a walk: path, surrounding object, problems, identifier, and whether the object
 # is proper.

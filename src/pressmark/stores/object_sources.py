@@ -24,7 +24,7 @@ _CHEAPEST = ("xxh3-64",)
 class UnreadableSourceError(SourceError):
     """A file of a source that could not be copied.
 
-    :ivar outcome: of copying it
+    :ivar outcome: outcome of copying the file
     """
 
     def __init__(self, outcome: Outcome) -> None:
@@ -49,7 +49,7 @@ def copy_source(
     :param mode: as for :func:`pressmark.fixity.copying.copy_files`
     :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source; a link that is the source itself is
         followed
-    :param algorithms: of the digests that ``on_file`` receives
+    :param algorithms: algorithms of the digests that ``on_file`` receives
     :param on_file: called with each file's name below ``target``, and its outcome
     :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
     :return: the number of files
@@ -109,9 +109,9 @@ def source_tree(
     """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
 
     :param path: the file or directory; a link is followed
-    :param name: its name in the object; empty if its content is the whole object
+    :param name: name in the object; empty if the content is the whole object
     :param target: the destination of the copy
-    :param follow: symbolic links below ``path``
+    :param follow: follow symbolic links below ``path``
     :param alone: the name of a file that is the whole object
     :param deepest: maximal depth of directories; :data:`None` for the limit of Python's stack
     :param above: devices and inodes of the directories above

@@ -206,5 +206,5 @@ KINDS = Kinds(
     SECTIONS,
 )
 
-#: Makes a problem of one of these kinds; paths are relative to the store's root.
+#: Creates a problem of one of these kinds; paths are relative to the store's root.
 problem = KINDS.problem

@@ -28,8 +28,8 @@ _KINDS = {
 def unreadable_file(error: OSError | None, place: bytes, kind: str = "unreadable") -> list[Problem]:
     """Return the problem of a regular file that cannot be read; none if the file is gone.
 
-    :param error: of opening it, as returned by :func:`pressmark.fs.durable.why_unreadable`
-    :param place: its path, relative to the store's root
+    :param error: error of opening it, as :func:`pressmark.fs.durable.why_unreadable` returns it
+    :param place: path of the file, relative to the store's root
     """
     if error is None or isinstance(error, FileNotFoundError):
         return []
@@ -44,7 +44,7 @@ def find_unreadable(
     Files that disappear meanwhile are skipped.
 
     :param top: a file or directory
-    :param place: the same, relative to the store's root
+    :param place: path of ``top``, relative to the store's root
     :param links: as for :func:`pressmark.fixity.walk`
     :param ignored: returns whether a name below ``top`` is ignored
     """

@@ -1,7 +1,7 @@
-"""A second look at problems: another run may have been changing the object during the first.
+"""A second check of problems: another run may have been changing the object during the first.
 
-An object that is put, replaced or removed is between two states for a moment. So no problem is reported that was seen
-once: the check waits until no run moves anything and looks again, until two looks agree. Real problems remain.
+An object that is put, replaced or removed is between two states for a moment. So a problem that was found once is not
+reported: the check waits until no run moves anything, and is repeated until two results agree. Real problems remain.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ def agreed(
     *,
     is_same: Callable[[T, T], bool] = operator.eq,
 ) -> tuple[T, bool]:
-    """Look again until two looks agree, or one of them finds no problem.
+    """Repeat a check until two results agree, or one of them contains no problem.
 
-    :param found: the first look
+    :param found: the first result
+    :param again: repeats the check, and returns its result
     :param folder: the work directory of the runs that may be changing the object
-    :return: the last look, and False if no two looks agree
+    :return: the last result, and False if no two results agree
     """
     for _ in range(LOOKS):
         if is_fine(found):
@@ -59,7 +60,7 @@ def agreed(
 def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
     """Check an item with a problem again, and return the items in its place; an empty list if it is gone.
 
-    :param again: looks again and returns what a walk finds there
+    :param again: returns the items that a walk finds there now
     :param folder: the work directory of the runs that may be changing it
     """
 
@@ -75,7 +76,7 @@ def settled_objects(
 ) -> Iterator[StoreObject]:
     """Yield the objects that a walk finds; problems outside of objects are passed to ``on_problem``.
 
-    :param second_look: returns what is in the place of an item with a problem
+    :param second_look: returns the items in the place of an item with a problem
     """
     for found in walk:
         if isinstance(found, StoreObject) and not found.problems:
@@ -97,7 +98,7 @@ def changing(item: Item) -> Item:
 def await_turn(folder: bytes) -> None:
     """Wait until no run moves anything in or out.
 
-    :param folder: its work directory; without one, no run is changing the store
+    :param folder: work directory of the store; if it does not exist, no run is changing the store
     """
     for _ in range(PAUSES):
         try:

@@ -89,9 +89,9 @@ def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
 def open(path: Path, kind: str | None = None, **options: Any) -> Store:
     """Open a store.
 
-    :param path: its directory
+    :param path: directory of the store
     :param kind: one of :data:`KINDS`; :data:`None` to detect it
-    :param options: of the kind's class; ``layout`` may be a name
+    :param options: arguments of the class of the kind; ``layout`` may be a name
     :raises StoreError: not a store, not one of that kind, or not readable
     :raises ValueError: unknown kind
     :raises LayoutConfigError: unknown layout
@@ -108,7 +108,7 @@ def create(kind: str, path: Path, layout: Layout | str | None = None, **options:
     :param kind: one of :data:`KINDS`
     :param path: a directory that is empty or does not exist
     :param layout: a layout or the name of one, where the kind supports several; required for an OCFL storage root
-    :param options: of the kind's class
+    :param options: arguments of the class of the kind
     :raises StoreError: the directory is not empty or not writable, or a layout is missing
     :raises ValueError: unknown kind
     :raises LayoutConfigError: unknown layout

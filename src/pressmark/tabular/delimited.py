@@ -95,9 +95,9 @@ class Dialect(NamedTuple):
         return field if value is None else value
 
     def field(self, row: bytes, index: int, width: int) -> bytes | str:
-        """Return the value of a field of a row, or as ``str`` the reason why there is none.
+        """Return the value of a field of a row, or as ``str`` the reason for a missing value.
 
-        :param index: of the field
+        :param index: index of the field
         :param width: the required number of fields
         """
         fields = self.split_roughly(row)
@@ -139,7 +139,7 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
     r"""Return the dialect of a format.
 
     :param format: ``csv`` or ``tsv``
-    :param delimiter: that separates the fields of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
+    :param delimiter: the separator of CSV, an ASCII character, ``\t`` for TAB; :data:`None` for a comma
     :raises ValueError: the delimiter is not supported
     """
     dialect = _DIALECTS[format]
@@ -158,7 +158,7 @@ def refuse_doubtful(
 ) -> None:
     """Refuse a first row that is ambiguous.
 
-    :param fields: as written
+    :param fields: the fields as written
     :param column: the name in the header, or the number from 1; :data:`None` for the only column
     :param header: whether the row has the column names; :data:`None` if unspecified
     :param certain: whether the separator was specified
@@ -187,7 +187,7 @@ def refuse_doubtful(
 class Rows(NamedTuple):
     """Consecutive rows.
 
-    :ivar rows: without line feeds
+    :ivar rows: the rows, without line feeds
     :ivar quoted: whether they contain quotes
     :ivar open_end: whether the last one has no line feed
     """

@@ -171,6 +171,7 @@ def open_list(
         between line feeds as parts of identifiers
     :param json_lines: refuse lines that are JSON
     :raises FormatError: the file is not a list; or lines have carriage returns or a byte-order mark, without ``crlf``
+    :raises ValueError: ``crlf`` is unknown
     """
     if crlf is not None and crlf not in CRLF:
         raise ValueError(f"crlf={crlf!r}: expected {' or '.join(CRLF)}")

@@ -94,7 +94,11 @@ def check_list(given: object, crlf: Crlf | None = None) -> None:
 
 
 def check_map(given: object) -> None:
-    """Check a map, which is CSV or TSV, as :func:`check_list` checks a list."""
+    """Check that the file of a map exists and is CSV or TSV, before a run starts.
+
+    :param given: the path of a file; anything else is not checked
+    :raises ListError: the file does not exist, or is neither CSV nor TSV
+    """
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         if _format(path) in ("jsonl", "parquet"):

@@ -41,8 +41,8 @@ class Shape(NamedTuple):
     :ivar start: the offset of the first row of data
     :ivar width: the number of fields of each row
     :ivar number: the index of the chosen field
-    :ivar dialect: for CSV and TSV
-    :ivar key: for JSON lines
+    :ivar dialect: the dialect of CSV and TSV
+    :ivar key: the key of JSON lines
     :ivar strip: remove the carriage return before the end of a line
     """
 
@@ -164,9 +164,9 @@ def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
 
 
 def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
-    """Yield the chosen field of each row as ``bytes``, None for null.
+    """Yield the chosen field of each row as ``bytes``, :data:`None` for null.
 
-    For a row without the field, yield a ``str`` with the reason.
+    For a row without the field, yield the reason as a ``str``.
     """
     if format == "lines":
         yield from _rows(lines_of(file, start, stop, shape.strip), TSV)

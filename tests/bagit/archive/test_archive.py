@@ -241,7 +241,7 @@ def test_two_members_of_one_name(tmp_path: Path, bag: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_forms_of_tar(tmp_path: Path, form: int) -> None:
+def test_tar_formats(tmp_path: Path, form: int) -> None:
     """Long names, names outside ASCII, and large numbers are read in every tar format."""
     names = [b"data/" + b"d" * 60 + b"/" + b"n" * 90]
     if form != tarfile.USTAR_FORMAT:
@@ -261,7 +261,7 @@ def _with_a_large_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 @pytest.mark.skipif(shutil.which("tar") is None or sys.platform != "linux", reason="needs GNU tar")
 @pytest.mark.parametrize("options", [["-Hgnu"], ["-Hpax"], ["-Hposix", "--sparse-version=0.0"], ["-Hv7"]])
-def test_what_gnu_tar_writes(tmp_path: Path, options: list[str]) -> None:
+def test_archives_of_gnu_tar(tmp_path: Path, options: list[str]) -> None:
     """Archives of GNU tar are read, with sparse files in all their formats."""
     bag = tmp_path / "bag"
     content = bytearray(3_000_000)
@@ -304,7 +304,7 @@ def without_padding(archive: Path) -> int:
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_archives_that_are_cut(tmp_path: Path, bag: Path, ending: str) -> None:
+def test_truncated_archives(tmp_path: Path, bag: Path, ending: str) -> None:
     """A truncated archive is never valid."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
@@ -364,7 +364,7 @@ def test_flipped_bits(tmp_path: Path, bag: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["tar.gz", "tar.bz2", "tar.xz"])
-def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
+def test_damaged_trailers(tmp_path: Path, bag: Path, ending: str) -> None:
     """A trailer with a wrong checksum or any flipped bit, or none, is an error."""
     archive = pack(bag, tmp_path / f"x.{ending}")
     whole = archive.read_bytes()
@@ -378,7 +378,7 @@ def test_the_trailer_counts(tmp_path: Path, bag: Path, ending: str) -> None:
             touched(archive, data)
 
 
-def test_what_follows_the_end(tmp_path: Path, bag: Path) -> None:
+def test_bytes_after_the_end(tmp_path: Path, bag: Path) -> None:
     """Trailing zeros are padding, a second stream is part of the first, and other bytes are reported."""
     for ending in FORMATS:
         archive = pack(bag, tmp_path / f"x.{ending}")
@@ -414,7 +414,7 @@ def test_a_header_in_the_middle(tmp_path: Path, bag: Path) -> None:
     assert kinds(archive) == {"archive-malformed"}
 
 
-def test_zip_headers_have_to_agree(tmp_path: Path, bag: Path) -> None:
+def test_zip_headers_must_match(tmp_path: Path, bag: Path) -> None:
     """Name, method, sizes and CRC must agree between a ZIP file's local and central headers."""
     archive = pack(bag, tmp_path / "x.zip")
     whole = archive.read_bytes()
@@ -437,7 +437,7 @@ def test_zip_headers_have_to_agree(tmp_path: Path, bag: Path) -> None:
     assert "encrypted" in validate_archive(archive).problems[0].message
 
 
-def test_forms_of_zip(tmp_path: Path, bag: Path) -> None:
+def test_zip_formats(tmp_path: Path, bag: Path) -> None:
     """Streamed, ZIP64 and compressed ZIP files, and those without directory entries, are read."""
 
     class Pipe(io.RawIOBase):
@@ -671,7 +671,7 @@ print([line for line in open("/proc/self/status") if line.startswith("VmHWM")][0
 # --- system errors ----------------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_not_a_problem_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk is reported as such, not as a problem of the bag."""
     payload = {b"data/%d" % number: b"" for number in range(200)}
     archive = pack(Sketch(payload=payload, info=None).write(tmp_path / "bag"), tmp_path / "x.tar.gz")
@@ -706,7 +706,7 @@ def test_a_full_disk_of_the_table(tmp_path: Path, bag: Path, monkeypatch: pytest
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_system_errors(tmp_path: Path) -> None:
     """A system error, or a path that is not a file, is an error, not a verdict."""
     with pytest.raises(BagError, match="No such file"):
         validate_archive(tmp_path / "missing.tar")

@@ -24,7 +24,7 @@ REQUEST = {"command": "test", "number": 1}
 
 
 class Killed(BaseException):
-    """Stands for the death of the process: no code may catch it."""
+    """Simulates the death of the process: no code may catch it."""
 
 
 def folder(path: Path) -> bytes:
@@ -89,7 +89,7 @@ def test_a_change(tmp_path: Path, change: Change) -> None:
     assert recover(base) is None
 
 
-def test_names_that_cannot_be_looked_at(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inaccessible_names(tmp_path: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever access fails, the change is refused or made completely."""
     make, after = change
     real, looks, failing = os.lstat, 0, 0
@@ -260,7 +260,7 @@ def test_undoing_that_fails(tmp_path: Path, change: Change, monkeypatch: pytest.
         assert tree(base) in (BEFORE, after)
 
 
-def test_what_comes_in_between(tmp_path: Path) -> None:
+def test_an_exception_between_the_moves(tmp_path: Path) -> None:
     """An exception between moving out and moving in undoes the change."""
     base = folder(tmp_path / "b")
 
@@ -273,7 +273,7 @@ def test_what_comes_in_between(tmp_path: Path) -> None:
     assert tree(base) == BEFORE
 
 
-def test_in_the_way(tmp_path: Path) -> None:
+def test_a_file_that_appears_during_the_change(tmp_path: Path) -> None:
     """A file that appears during the change is not overwritten, by this run or by the next."""
     base = folder(tmp_path / "b")
 
@@ -326,7 +326,7 @@ def test_two_runs(tmp_path: Path) -> None:
     assert tree(base) == BEFORE
 
 
-def test_other_things_of_that_name(tmp_path: Path) -> None:
+def test_a_foreign_hidden_directory(tmp_path: Path) -> None:
     """A file or link with the name of the hidden directory is not changed."""
     base = folder(tmp_path / "b")
     (tmp_path / "elsewhere").mkdir()
@@ -352,7 +352,7 @@ def test_other_things_of_that_name(tmp_path: Path) -> None:
         (json.dumps({"pressmark_bag": 99}).encode(), "unsupported journal format 99; finish the change"),
     ],
 )
-def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
+def test_unreadable_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
     """An unreadable journal is refused, and no file is changed."""
     base = folder(tmp_path / "b")
     staging = tmp_path / "b" / os.fsdecode(STAGING)
@@ -365,7 +365,7 @@ def test_strange_journals(tmp_path: Path, journal: bytes, reason: str) -> None:
     assert (staging / "journal").read_bytes() == journal
 
 
-def test_journals_lead_nowhere_else(tmp_path: Path) -> None:
+def test_forged_journals(tmp_path: Path) -> None:
     """A forged journal cannot move files out of the bag."""
     base = folder(tmp_path / "b")
     (tmp_path / "secret").write_bytes(b"s")

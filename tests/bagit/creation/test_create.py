@@ -303,7 +303,7 @@ def test_sizes(length: int, text: str) -> None:
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-def test_wrong_arguments(tmp_path: Path) -> None:
+def test_invalid_arguments(tmp_path: Path) -> None:
     """Invalid arguments are refused."""
     source = make(tmp_path / "s")
     for options in ({"mode": "move"}, {"links": "keep"}, {"read": "x"}, {"threads": -1}):
@@ -321,7 +321,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     assert sorted(os.listdir(source)) == ["a", "b c", "sub"]
 
 
-def test_no_directory(tmp_path: Path) -> None:
+def test_sources_that_are_not_directories(tmp_path: Path) -> None:
     """A file or a missing path cannot be bagged in place."""
     (tmp_path / "f").write_bytes(b"")
     refused("not a directory", tmp_path / "f")
@@ -330,7 +330,7 @@ def test_no_directory(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["f"]
 
 
-def test_a_bag_already(tmp_path: Path) -> None:
+def test_a_source_that_is_a_bag(tmp_path: Path) -> None:
     """A bag is put into another only with ``nested``."""
     source = make(tmp_path / "s")
     create(source, date=DAY)
@@ -376,7 +376,7 @@ def _socket(tmp_path: Path) -> Any:
         ("link to directory", "link-inside"),
     ],
 )
-def test_what_is_no_payload(tmp_path: Path, what: str, kind: str, elsewhere: bool) -> None:
+def test_unusable_payloads(tmp_path: Path, what: str, kind: str, elsewhere: bool) -> None:
     """An unusable payload is refused before anything is read or moved; all reasons are reported."""
     source = make(tmp_path / "s")
     top = os.fsencode(source)
@@ -431,7 +431,7 @@ def test_all_reasons_are_reported(tmp_path: Path) -> None:
     assert len([event for event in events if isinstance(event, Notice)]) == 10
 
 
-def test_case_clashes(way: Callable[..., Path], tmp_path: Path) -> None:
+def test_case_collisions(way: Callable[..., Path], tmp_path: Path) -> None:
     """Names that differ only in case cause a warning."""
     source = make(tmp_path / "s", (b"a", b"A", b"\xc3\xa9", b"\xc3\x89"))
     events: list[Event] = []
@@ -484,7 +484,7 @@ def test_links_that_are_followed_in_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["{tmp}/x", "../x", "{tmp}/s/a", "../s/a", "sub/../../s/a"])
-def test_links_that_would_lead_out(tmp_path: Path, target: str) -> None:
+def test_links_that_lead_out(tmp_path: Path, target: str) -> None:
     """In place, links that lead out of the bag, also after the move into ``data``, are refused."""
     source = make(tmp_path / "s")
     (tmp_path / "x").write_bytes(b"out")
@@ -511,7 +511,7 @@ def test_links_that_are_followed_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [".", "deep", "near"])
-def test_links_that_lead_to_what_will_hold_the_bag(tmp_path: Path, place: str) -> None:
+def test_links_to_a_directory_above_the_destination(tmp_path: Path, place: str) -> None:
     """A followed link to a directory that contains the destination is refused before anything is written."""
     source = make(tmp_path / "s")
     (tmp_path / "deep" / "er").mkdir(parents=True)
@@ -554,14 +554,14 @@ def test_sources_of_one_name(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["x", "y"]
 
 
-def test_a_destination_without_a_name(tmp_path: Path) -> None:
+def test_an_empty_destination(tmp_path: Path) -> None:
     """An empty destination is refused; it is not the working directory."""
     with pytest.raises(BagError, match=r"^'': destination is empty"):
         create(make(tmp_path / "s"), "")
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_a_place_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+def test_an_unwritable_destination(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
     """The error names the destination, not the hidden directory."""
     source = make(tmp_path / "s")
 
@@ -611,7 +611,7 @@ def test_status_is_kept(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "copy")
 
 
-def test_what_ran_is_said(tmp_path: Path) -> None:
+def test_the_copy_mode_is_an_event(tmp_path: Path) -> None:
     """An event names the copy mode."""
     source = make(tmp_path / "s")
     for mode in ("copy", "hardlink", "auto"):
@@ -663,7 +663,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["s", "t"]
 
 
-def test_too_little_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without enough disk space, no copy begins."""
     source = make(tmp_path / "s")
     usage = shutil.disk_usage(tmp_path)

@@ -80,7 +80,7 @@ def assert_clean(bag: Path) -> None:
 # --- success ------
 
 
-def test_what_is_missing_is_fetched(server: Server, tmp_path: Path) -> None:
+def test_missing_files_are_fetched(server: Server, tmp_path: Path) -> None:
     """All files exist afterwards, fetch.txt is unchanged, nothing is left over, and a second call downloads nothing."""
     bag = holey(tmp_path / "bag", server)
     before = tree(bag)
@@ -96,7 +96,7 @@ def test_what_is_missing_is_fetched(server: Server, tmp_path: Path) -> None:
     assert len(server.requests) == 6
 
 
-def test_a_bag_that_lacks_nothing_is_only_read(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_bag_is_only_read(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If nothing is missing, nothing is written, and urllib3 is not needed."""
     bag = holey(tmp_path / "bag", server)
     finish(bag)
@@ -107,7 +107,9 @@ def test_a_bag_that_lacks_nothing_is_only_read(server: Server, tmp_path: Path, m
     assert finish(plain).counts == {"files": 0, "bytes": 0, "present": 0, "failed": 0}
 
 
-def test_without_urllib3_the_way_out_is_said(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_urllib3_the_error_names_the_package(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A missing urllib3 is reported in one line with the remedy, and leaves no files."""
     bag = holey(tmp_path / "bag", server)
     monkeypatch.setitem(sys.modules, "urllib3", None)
@@ -206,7 +208,7 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE, ids=repr)
-def test_unsafe_targets_are_not_asked_for(server: Server, tmp_path: Path, path: bytes) -> None:
+def test_unsafe_paths_are_not_requested(server: Server, tmp_path: Path, path: bytes) -> None:
     """An unsafe path causes no request and no file; the others are fetched."""
     good = {b"data/good": b"good"}
     lines = fetch_line(server.answer("/evil", whole(b"evil")), 4, path)
@@ -222,7 +224,7 @@ def test_unsafe_targets_are_not_asked_for(server: Server, tmp_path: Path, path: 
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "inside", "file", "fifo"])
-def test_what_is_in_the_way(server: Server, tmp_path: Path, kind: str) -> None:
+def test_occupied_paths(server: Server, tmp_path: Path, kind: str) -> None:
     """Links are never followed, and existing files are not changed."""
     bag = holey(tmp_path / "bag", server)
     outside = tmp_path / "outside"
@@ -264,7 +266,7 @@ def test_a_payload_directory_that_is_a_link(server: Server, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("when", ["way", "name"])
-def test_what_comes_in_the_way_meanwhile(server: Server, tmp_path: Path, when: str) -> None:
+def test_paths_occupied_during_a_download(server: Server, tmp_path: Path, when: str) -> None:
     """A file or link that appears during a download is not overwritten or followed."""
     path = b"data/0/file"
     outside = tmp_path / "outside"
@@ -305,7 +307,7 @@ def test_every_payload_manifest_must_list_it(server: Server, tmp_path: Path) -> 
     assert report.problems[0].message == "not listed in any manifest; not downloaded"
 
 
-def test_a_checksum_that_nobody_can_verify(server: Server, tmp_path: Path) -> None:
+def test_unknown_algorithms(server: Server, tmp_path: Path) -> None:
     """A file is downloaded only if at least one of its checksums can be computed."""
     path = b"data/0/file"
     files = {path: FILES[path]}
@@ -329,7 +331,7 @@ def test_a_path_is_fetched_once(server: Server, tmp_path: Path) -> None:
     assert payload(bag) == FILES
 
 
-def test_malformed_lines_stop_nobody(server: Server, tmp_path: Path) -> None:
+def test_malformed_lines_are_skipped(server: Server, tmp_path: Path) -> None:
     """Malformed lines of fetch.txt are reported in place, and the rest is fetched."""
     bag = holey(tmp_path / "bag", server)
     lines = (bag / "fetch.txt").read_bytes().splitlines(keepends=True)
@@ -372,7 +374,7 @@ def test_secure_by_default(server: Server, tmp_path: Path) -> None:
 # --- existing file
 
 
-def test_what_is_there_is_left_alone(server: Server, tmp_path: Path) -> None:
+def test_existing_files_are_kept(server: Server, tmp_path: Path) -> None:
     """A present file is not downloaded; a length that differs from fetch.txt is a warning."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data/0").mkdir()
@@ -386,7 +388,7 @@ def test_what_is_there_is_left_alone(server: Server, tmp_path: Path) -> None:
     assert (bag / "data/0/file").read_bytes() == b"mine"
 
 
-def test_what_is_there_is_read_where_that_is_asked_for(server: Server, tmp_path: Path) -> None:
+def test_existing_files_are_verified_on_request(server: Server, tmp_path: Path) -> None:
     """With ``verify``, existing files are compared with their checksums, and never changed."""
     bag = holey(tmp_path / "bag", server)
     (bag / "data/0").mkdir()
@@ -415,7 +417,7 @@ def test_a_wrong_length_in_fetch_txt(server: Server, tmp_path: Path) -> None:
 # --- failures
 
 
-def test_one_failure_stops_nobody(server: Server, tmp_path: Path) -> None:
+def test_a_failure_does_not_stop_other_downloads(server: Server, tmp_path: Path) -> None:
     """Each file has its own outcome in the order of fetch.txt, and a later run fetches what is missing."""
     bag = holey(tmp_path / "bag", server)
     server.answer("/data/0/file", status(503))
@@ -441,7 +443,7 @@ def test_one_failure_stops_nobody(server: Server, tmp_path: Path) -> None:
     assert payload(bag) == FILES
 
 
-def test_a_part_waits_for_the_next_run(server: Server, tmp_path: Path) -> None:
+def test_partial_files_are_resumed(server: Server, tmp_path: Path) -> None:
     """A partially downloaded large file is kept outside the bag, and the next run resumes it."""
     body = os.urandom(3 << 20)
     path = b"data/large"
@@ -457,7 +459,7 @@ def test_a_part_waits_for_the_next_run(server: Server, tmp_path: Path) -> None:
     assert_clean(bag)
 
 
-def test_parts_that_nobody_needs_are_removed(server: Server, tmp_path: Path) -> None:
+def test_obsolete_partial_files_are_removed(server: Server, tmp_path: Path) -> None:
     """Partial files that are no longer needed are removed."""
     body = os.urandom(2 << 20)
     bag = holey(tmp_path / "bag", server, {b"data/large": body})
@@ -470,7 +472,7 @@ def test_parts_that_nobody_needs_are_removed(server: Server, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/fetch"])
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_a_hidden_directory_that_is_none(server: Server, tmp_path: Path, name: str, kind: str) -> None:
+def test_links_in_place_of_the_hidden_directory(server: Server, tmp_path: Path, name: str, kind: str) -> None:
     """A bag with links in place of the hidden directory is refused, and nothing outside is changed."""
     bag = holey(tmp_path / "bag", server)
     outside = tmp_path / "outside"
@@ -551,9 +553,7 @@ def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("unflushed", [1, 1024])
-def test_names_that_do_not_reach_the_disk(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int
-) -> None:
+def test_failed_flushes(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int) -> None:
     """A failed flush keeps the fetched files and is one problem; a directory moved away is none."""
     monkeypatch.setattr(download_directory, "UNFLUSHED", unflushed)
     bag = holey(tmp_path / "bag", server)
@@ -575,7 +575,7 @@ def test_names_that_do_not_reach_the_disk(
     assert finish(holey(tmp_path / "other", server)).ok
 
 
-def test_file_systems_without_second_names(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_systems_without_hard_links(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without hard links, a file is renamed, and never replaces another one."""
 
     def link(*_arguments: Any, **_more: Any) -> None:
@@ -609,7 +609,7 @@ def test_without_descriptors_of_directories(server: Server, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("what", ["directory", "declaration", "fetch"])
-def test_what_is_no_bag(server: Server, tmp_path: Path, what: str) -> None:
+def test_directories_that_are_not_bags(server: Server, tmp_path: Path, what: str) -> None:
     """A directory that cannot be opened as a bag is refused."""
     bag = holey(tmp_path / "bag", server)
     if what == "declaration":
@@ -623,7 +623,7 @@ def test_what_is_no_bag(server: Server, tmp_path: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"retries": -1}, {"timeout": 0}, {"maximum": -1}])
-def test_wrong_calls(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_invalid_arguments(tmp_path: Path, wrong: dict[str, Any]) -> None:
     """Invalid arguments are refused by name."""
     [(name, value)] = wrong.items()
     with pytest.raises(ValueError, match=f"^{name}={value}: expected"):
@@ -663,7 +663,7 @@ sys.exit(not report.ok)
 
 
 @pytest.mark.kill
-def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
+def test_killed_runs_are_resumed(server: Server, tmp_path: Path) -> None:
     """After each kill, all fetched files are correct, and a later run completes the bag."""
     files = {b"data/%d/%d" % (number % 7, number): os.urandom(random.choice((0, 10, 5000))) for number in range(60)}
     files[b"data/large"] = os.urandom(8 << 20)
@@ -705,6 +705,6 @@ def test_killed_runs_go_on(server: Server, tmp_path: Path) -> None:
             return
 
 
-def test_a_path_that_no_system_takes() -> None:
+def test_impossible_paths() -> None:
     with pytest.raises(BagError):
         complete(b"a\0b")

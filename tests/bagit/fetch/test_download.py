@@ -81,7 +81,7 @@ def left(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("body", [b"", b"a", BODY, LARGE], ids=len)
 @pytest.mark.parametrize("known", [True, False])
-def test_a_file_comes_whole(server: Server, tmp_path: Path, body: bytes, known: bool) -> None:
+def test_complete_downloads(server: Server, tmp_path: Path, body: bytes, known: bool) -> None:
     """The file is downloaded, with its digests, whether or not its length is known."""
     url = server.answer("/file", whole(body))
     found = fetch(tmp_path, url, body, length=len(body) if known else None)
@@ -121,7 +121,7 @@ def test_bytes_are_counted(server: Server, tmp_path: Path) -> None:
     assert len(sizes) > 1
 
 
-def test_the_target_is_sent_as_it_is(server: Server, tmp_path: Path) -> None:
+def test_the_target_is_sent_unchanged(server: Server, tmp_path: Path) -> None:
     """Path and query are sent unchanged, invalid characters encoded; the fragment is not sent."""
     target = "/a%20b/%2E%2E/../c;d=1/@:+,'()*!$&/?q=a%2Fb&r=?/"
     assert fetch(tmp_path, server.answer(target, whole(BODY)) + "#part").kind is None
@@ -129,7 +129,7 @@ def test_the_target_is_sent_as_it_is(server: Server, tmp_path: Path) -> None:
     assert server.paths == [target, "/caf%C3%A9"]
 
 
-def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
+def test_connections_are_reused(server: Server, tmp_path: Path) -> None:
     """Several files of one host use one connection."""
     clients = set()
 
@@ -182,7 +182,7 @@ def test_connections_are_used_again(server: Server, tmp_path: Path) -> None:
         ("https://me:secret@192.168.1.1/?token=secret#secret", "which is private"),
     ],
 )
-def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:
+def test_urls_that_are_not_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:
     """A URL outside the policy is refused by name, without a connection, and without its secrets."""
     monkeypatch.setattr(socket.socket, "connect", lambda *_arguments: pytest.fail("it connects"))
     found = fetch(tmp_path, url, allow_http=False, allow_private=False)
@@ -236,7 +236,7 @@ def test_nothing_is_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ur
         ("/var/run/socket", "not an address"),
     ],
 )
-def test_addresses_are_known_for_what_they_are(address: str, fault: str | None) -> None:
+def test_special_addresses_are_named(address: str, fault: str | None) -> None:
     """Every special address range is named, also if mapped to the other IP version."""
     assert why_not_public(address) == fault
 
@@ -266,9 +266,7 @@ def test_one_bad_address_is_enough(
     assert "host 'bag.example' has the address" in found.message
 
 
-def test_the_connection_goes_to_the_address_that_was_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server
-) -> None:
+def test_the_checked_address_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     """A host is resolved once per request, so that a second answer cannot redirect it."""
     server.answer("/file", whole(BODY))
     asked = resolving(monkeypatch, bag=[["127.0.0.1"], ["10.0.0.1"]])
@@ -292,7 +290,7 @@ def test_the_next_address_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert fetch(tmp_path, server.url(host="bag.example"), retries=0).kind is None
 
 
-def test_nobody_answers(tmp_path: Path, server: Server) -> None:
+def test_failed_connections(tmp_path: Path, server: Server) -> None:
     """A failed connection names the address, after the given number of tries."""
     server.server_close()
     found = fetch(tmp_path, server.url())
@@ -340,7 +338,7 @@ def test_redirections_are_followed(tmp_path: Path, server: Server) -> None:
         ("http://./", "has no host"),
     ],
 )
-def test_redirections_are_looked_at_like_urls(tmp_path: Path, server: Server, to: str, words: str) -> None:
+def test_redirections_are_checked_like_urls(tmp_path: Path, server: Server, to: str, words: str) -> None:
     """A redirect is subject to the policy of URLs, and never leads to a local file."""
     url = server.answer("/file", redirect(to))
     found = fetch(tmp_path, url, allow_private=False, allow_hosts=frozenset({"127.0.0.1"}), allow_file=True)
@@ -390,7 +388,7 @@ def test_urls_are_shown_without_secrets() -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, announced: bool) -> None:
+def test_responses_that_are_too_long(tmp_path: Path, server: Server, announced: bool) -> None:
     """A response longer than allowed is cancelled at once, and nothing of it is kept."""
     answer = whole(LARGE) if announced else drip(1 << 16, 0)
     taken: list[int] = []
@@ -405,7 +403,7 @@ def test_no_more_is_taken_than_was_announced(tmp_path: Path, server: Server, ann
     assert left(tmp_path) == {}
 
 
-def test_what_has_no_length_may_have_a_maximum(tmp_path: Path, server: Server) -> None:
+def test_the_maximum_of_files_without_length(tmp_path: Path, server: Server) -> None:
     """The maximum applies only to files of unknown length."""
     url = server.answer("/file", drip(1 << 16, 0))
     assert fetch(tmp_path, url, length=None, maximum=1 << 18).kind == "too-long"
@@ -414,7 +412,7 @@ def test_what_has_no_length_may_have_a_maximum(tmp_path: Path, server: Server) -
     assert fetch(tmp_path, url, maximum=1).kind is None
 
 
-def test_a_shorter_file_is_for_its_digests_to_judge(tmp_path: Path, server: Server) -> None:
+def test_a_shorter_file_with_correct_digests(tmp_path: Path, server: Server) -> None:
     """The length in fetch.txt may be wrong; a file with the right digests is correct."""
     url = server.answer("/file", whole(BODY))
     assert fetch(tmp_path, url, length=len(BODY) + 1) == Download(None, "", len(BODY), digests(BODY))
@@ -465,7 +463,7 @@ def test_chunks(tmp_path: Path, server: Server) -> None:
     assert server.ranges() == [None, "bytes=20-"]
 
 
-def test_a_dropped_connection_is_gone_on_with(tmp_path: Path, server: Server) -> None:
+def test_a_dropped_connection_is_resumed(tmp_path: Path, server: Server) -> None:
     """An interrupted download is resumed only if the file is unchanged."""
     url = server.answer("/file", dropped(BODY, 1000), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
@@ -474,7 +472,7 @@ def test_a_dropped_connection_is_gone_on_with(tmp_path: Path, server: Server) ->
     assert (tmp_path / "whole").read_bytes() == BODY
 
 
-def test_dates_serve_where_there_is_no_tag(tmp_path: Path, server: Server) -> None:
+def test_dates_replace_missing_etags(tmp_path: Path, server: Server) -> None:
     """Last-Modified is as good as a strong ETag for resuming; a weak ETag is not."""
     date = "Tue, 15 Nov 1994 12:45:26 GMT"
     first = dropped(BODY, 1000, etag='W/"weak"', Last_Modified=date)
@@ -483,7 +481,7 @@ def test_dates_serve_where_there_is_no_tag(tmp_path: Path, server: Server) -> No
     assert server.requests[1][1]["If-Range"] == date
 
 
-def test_without_tag_and_date_it_begins_anew(tmp_path: Path, server: Server) -> None:
+def test_without_etag_and_date_the_download_restarts(tmp_path: Path, server: Server) -> None:
     """Without ETag and date, a download restarts."""
     url = server.answer("/file", dropped(BODY, 1000, etag=None), whole(BODY))
     assert fetch(tmp_path, url).kind is None
@@ -497,7 +495,7 @@ def test_without_tag_and_date_it_begins_anew(tmp_path: Path, server: Server) -> 
         pytest.param(ranged(BODY, '"two"'), id="another tag"),
     ],
 )
-def test_a_whole_answer_begins_anew(tmp_path: Path, server: Server, answer: Any) -> None:
+def test_a_complete_response_restarts_the_download(tmp_path: Path, server: Server, answer: Any) -> None:
     """If the server sends the whole file instead of a range, the download restarts."""
     url = server.answer("/file", dropped(BODY[::-1], 1000), answer)
     assert fetch(tmp_path, url).kind is None
@@ -515,7 +513,7 @@ def test_a_whole_answer_begins_anew(tmp_path: Path, server: Server, answer: Any)
     ],
     ids=str,
 )
-def test_a_wrong_part_is_not_used(tmp_path: Path, server: Server, headers: dict[str, str]) -> None:
+def test_a_wrong_range_is_discarded(tmp_path: Path, server: Server, headers: dict[str, str]) -> None:
     """A response with another range than requested is discarded."""
     url = server.answer(
         "/file",
@@ -527,14 +525,14 @@ def test_a_wrong_part_is_not_used(tmp_path: Path, server: Server, headers: dict[
     assert server.ranges() == [None, "bytes=1000-", None]
 
 
-def test_a_file_that_is_shorter_now_begins_anew(tmp_path: Path, server: Server) -> None:
+def test_a_shortened_file_restarts_the_download(tmp_path: Path, server: Server) -> None:
     """A partial file longer than the server's file is discarded."""
     url = server.answer("/file", dropped(BODY, 1000), status(416), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
     assert server.ranges() == [None, "bytes=1000-", None]
 
 
-def test_what_was_put_together_wrongly_is_fetched_once_more(tmp_path: Path, server: Server) -> None:
+def test_a_resumed_file_with_wrong_digests_is_fetched_again(tmp_path: Path, server: Server) -> None:
     """If the resumed file has wrong digests, it is downloaded once more as a whole."""
     url = server.answer("/file", dropped(BODY[::-1], 1000), ranged(BODY), ranged(BODY))
     assert fetch(tmp_path, url).kind is None
@@ -544,7 +542,7 @@ def test_what_was_put_together_wrongly_is_fetched_once_more(tmp_path: Path, serv
 
 
 @pytest.mark.parametrize("code", [408, 429, 500, 502, 503, 504])
-def test_a_server_in_trouble_is_asked_again(tmp_path: Path, server: Server, code: int) -> None:
+def test_temporary_errors_are_retried(tmp_path: Path, server: Server, code: int) -> None:
     """Temporary errors are retried up to the given number of tries."""
     assert fetch(tmp_path, server.answer("/file", status(code), status(code), whole(BODY))).kind is None
     found = fetch(tmp_path, server.answer("/file", status(code)))
@@ -554,7 +552,7 @@ def test_a_server_in_trouble_is_asked_again(tmp_path: Path, server: Server, code
 
 
 @pytest.mark.parametrize("code", [204, 206, 304, 400, 401, 403, 404, 410, 501, 599])
-def test_a_clear_answer_is_not_asked_for_again(tmp_path: Path, server: Server, code: int) -> None:
+def test_permanent_errors_are_not_retried(tmp_path: Path, server: Server, code: int) -> None:
     """Permanent errors are not retried."""
     found = fetch(tmp_path, server.answer("/file", status(code)), retries=0 if code == 206 else 2)
     assert found.kind == "failed"
@@ -562,7 +560,7 @@ def test_a_clear_answer_is_not_asked_for_again(tmp_path: Path, server: Server, c
     assert len(server.requests) == 1
 
 
-def test_the_server_says_how_long_to_wait(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_after_is_obeyed(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry-After is obeyed, in seconds or as a date by the server's clock, up to a limit."""
     waits: list[float | None] = []
     monkeypatch.setattr(threading.Event, "wait", lambda _event, timeout=None: waits.append(timeout))
@@ -582,7 +580,7 @@ def test_the_server_says_how_long_to_wait(tmp_path: Path, server: Server, monkey
     assert found.message.endswith("503 Service Unavailable, and asks to wait 86400 seconds")
 
 
-def test_progress_renews_patience(tmp_path: Path, server: Server) -> None:
+def test_progress_resets_the_retries(tmp_path: Path, server: Server) -> None:
     """Progress resets the number of tries."""
 
     def answer(handler: Handler) -> None:
@@ -598,7 +596,7 @@ def test_progress_renews_patience(tmp_path: Path, server: Server) -> None:
     assert len(server.requests) == 5
 
 
-def test_silence_is_a_failure(tmp_path: Path, server: Server) -> None:
+def test_silent_servers_fail(tmp_path: Path, server: Server) -> None:
     """A silent server is a failure after the timeout."""
 
     def stops(handler: Handler) -> None:
@@ -612,7 +610,7 @@ def test_silence_is_a_failure(tmp_path: Path, server: Server) -> None:
     assert len(server.requests) == 4
 
 
-def test_dripping_is_a_failure(tmp_path: Path, server: Server) -> None:
+def test_slow_transfers_fail(tmp_path: Path, server: Server) -> None:
     """A server below the minimum speed is a failure."""
     found = fetch(tmp_path, server.answer("/file", drip(1, 0.01)), timeout=0.5, retries=0)
     assert found.kind == "failed"
@@ -629,7 +627,7 @@ def test_dripping_is_a_failure(tmp_path: Path, server: Server) -> None:
     ],
     ids=["continue", "header", "chunk", "trailer"],
 )
-def test_what_never_ends_is_a_failure(tmp_path: Path, server: Server, begin: bytes, piece: bytes) -> None:
+def test_endless_responses_fail(tmp_path: Path, server: Server, begin: bytes, piece: bytes) -> None:
     """An endless response outside its body is cancelled, although data keeps arriving."""
 
     def answer(handler: Handler) -> None:
@@ -656,7 +654,7 @@ def test_what_never_ends_is_a_failure(tmp_path: Path, server: Server, begin: byt
     ],
     ids=lambda raw: repr(raw[:30]),
 )
-def test_nonsense_is_a_failure(tmp_path: Path, server: Server, raw: bytes) -> None:
+def test_responses_that_are_not_http_fail(tmp_path: Path, server: Server, raw: bytes) -> None:
     """A response that is not HTTP is a failure."""
 
     def answer(handler: Handler) -> None:
@@ -671,7 +669,7 @@ def test_nonsense_is_a_failure(tmp_path: Path, server: Server, raw: bytes) -> No
 
 
 @pytest.mark.parametrize("answer", [silence, drip(1 << 10, 0.001), status(503, Retry_After="100")])
-def test_all_ends_within_a_moment(tmp_path: Path, server: Server, answer: Any) -> None:
+def test_cancelled_downloads_end_at_once(tmp_path: Path, server: Server, answer: Any) -> None:
     """A stopped run ends every download at once."""
     url = server.answer("/file", answer)
     downloader = Downloader(policy(timeout=60))
@@ -696,7 +694,7 @@ def test_all_ends_within_a_moment(tmp_path: Path, server: Server, answer: Any) -
 # --- resuming in another run
 
 
-def test_a_later_run_goes_on(tmp_path: Path, server: Server) -> None:
+def test_a_later_run_resumes(tmp_path: Path, server: Server) -> None:
     """A large partial file is hashed and resumed by another run."""
     half = len(LARGE) - 5
     url = server.answer("/file", dropped(LARGE, half), status(404))
@@ -708,7 +706,7 @@ def test_a_later_run_goes_on(tmp_path: Path, server: Server) -> None:
     assert server.ranges() == [f"bytes={half}-"]
 
 
-def test_a_whole_part_is_not_asked_for(tmp_path: Path, server: Server) -> None:
+def test_a_complete_partial_file_needs_no_request(tmp_path: Path, server: Server) -> None:
     """A complete partial file with the right digests needs no request."""
     (tmp_path / "part").write_bytes(BODY)
     assert fetch(tmp_path, server.url()).kind is None
@@ -716,7 +714,7 @@ def test_a_whole_part_is_not_asked_for(tmp_path: Path, server: Server) -> None:
 
 
 @pytest.mark.parametrize("damage", ["body", "json", "url", "longer", "link", "fifo", "name", "header"])
-def test_a_damaged_part_is_thrown_away(tmp_path: Path, server: Server, damage: str) -> None:
+def test_a_damaged_partial_file_is_discarded(tmp_path: Path, server: Server, damage: str) -> None:
     """A damaged partial file is discarded, and the result is correct."""
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -751,7 +749,7 @@ def test_a_damaged_part_is_thrown_away(tmp_path: Path, server: Server, damage: s
     assert (tmp_path / "other").read_bytes() == b"precious"
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path, server: Server) -> None:
+def test_write_errors_are_reported(tmp_path: Path, server: Server) -> None:
     """A write error is an outcome."""
     (tmp_path / "part").mkdir()
     found = fetch(tmp_path, server.answer("/file", whole(BODY)))
@@ -759,7 +757,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, server: Server) -> None:
     assert found.message.startswith("cannot be written: ")
 
 
-def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a full disk, a partial file is kept only if its length is known."""
     real = os.write
 
@@ -779,7 +777,7 @@ def test_a_full_disk_is_said(tmp_path: Path, server: Server, monkeypatch: pytest
 # --- local files ---------
 
 
-def test_files_where_they_are_allowed(tmp_path: Path) -> None:
+def test_file_urls(tmp_path: Path) -> None:
     """A file: URL is copied if allowed, if it is a regular file, and up to the limit."""
     source = tmp_path / "a b%"
     source.write_bytes(BODY)
@@ -831,7 +829,7 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.skipif(OPENSSL is None, reason="makes its certificates with openssl")
 @pytest.mark.parametrize("answer", [silence, drip(1, 0.01)], ids=["silent", "dripping"])
-def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
+def test_encrypted_connections_time_out(tmp_path: Path, answer: Any) -> None:
     """Timeouts and cancellation work on TLS connections."""
     certificates = Certificates(tmp_path, "IP:127.0.0.1")
     trusting = {"certificates": str(certificates.authority)}
@@ -850,7 +848,7 @@ def test_encrypted_connections_end_as_well(tmp_path: Path, answer: Any) -> None:
         downloader.close()
 
 
-def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_certificates(tmp_path: Path) -> None:
     """An invalid certificate file is refused before any request."""
     (tmp_path / "empty.pem").write_bytes(b"")
     for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "cannot read certificates")):
@@ -861,7 +859,7 @@ def test_certificates_that_cannot_be_read(tmp_path: Path) -> None:
 # --- urllib3
 
 
-def test_urllib3_is_asked_for_in_one_line() -> None:
+def test_missing_urllib3_is_reported_in_one_line() -> None:
     """Without urllib3 the package can be imported, and the error names the remedy."""
     run = run_python(
         "import sys; sys.modules['urllib3'] = None\n"

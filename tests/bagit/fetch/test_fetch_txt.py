@@ -34,7 +34,7 @@ names = st.binary(min_size=1, max_size=12).map(lambda name: name.replace(b"\0", 
         )
     )
 )
-def test_entries_come_back(entries: list[tuple[str, int | None, bytes]]) -> None:
+def test_entries_are_read_back(entries: list[tuple[str, int | None, bytes]]) -> None:
     """Written entries are read back: any URL, any length, any path of a file."""
     from pressmark.bagit.paths import canonical, why_unsafe
 
@@ -145,7 +145,7 @@ def test_absolute_uris(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", BAD, ids=ascii)
-def test_what_is_no_absolute_uri(url: str) -> None:
+def test_refused_uris(url: str) -> None:
     """Relative references, fragments, and unencoded characters are refused."""
     assert not is_absolute_uri(url)
 
@@ -164,7 +164,7 @@ def test_a_long_url_takes_linear_time() -> None:
         b"".join
     )
 )
-def test_nothing_else_happens(data: bytes) -> None:
+def test_any_input(data: bytes) -> None:
     """Any input gives entries in the payload and problems of known kinds."""
     for encoding in ("UTF-8", "UTF-16LE"):
         entries, kinds = read(data, encoding)

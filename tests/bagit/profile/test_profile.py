@@ -112,7 +112,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:20])
-def test_what_is_no_json(text: str) -> None:
+def test_invalid_json(text: str) -> None:
     """Invalid or ambiguous JSON is refused in one line."""
     with pytest.raises(ProfileError) as caught:
         Profile.from_json(text.encode(), "the source")
@@ -121,7 +121,7 @@ def test_what_is_no_json(text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_profiles(tmp_path: Path) -> None:
     """A missing file, or one that is not text, is refused by name."""
     with pytest.raises(ProfileError, match=r"nothing\.json: No such file"):
         Profile.load(tmp_path / "nothing.json")
@@ -176,7 +176,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "words"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_profile_must_be_right_itself(changes: dict[str, Any], words: str) -> None:
+def test_inconsistent_profiles(changes: dict[str, Any], words: str) -> None:
     """An incomplete or contradictory profile is refused with the section at fault."""
     with pytest.raises(ProfileError) as caught:
         Profile.from_json(json.dumps(SMALL | changes).encode())
@@ -186,7 +186,7 @@ def test_a_profile_must_be_right_itself(changes: dict[str, Any], words: str) -> 
 # --- bags
 
 
-def test_a_bag_as_it_should_be(tmp_path: Path) -> None:
+def test_a_conforming_bag(tmp_path: Path) -> None:
     """A bag that satisfies a profile has no problems."""
     made = bag(
         tmp_path,
@@ -264,7 +264,7 @@ def test_each_section_is_checked(
     assert all("\n" not in problem.message and problem.message for problem in found)
 
 
-def test_all_is_found_in_one_run(tmp_path: Path) -> None:
+def test_all_violations_are_reported(tmp_path: Path) -> None:
     """No problem hides another, and an unaccepted version comes first."""
     wanted = profile(
         Accept_BagIt_Version=["0.97"],
@@ -348,9 +348,7 @@ SECTIONS = st.dictionaries(
 
 
 @given(sections=SECTIONS, elements=st.dictionaries(TEXTS, PARAMETERS, max_size=2) | VALUES)
-def test_whatever_a_profile_says(
-    tmp_path_factory: pytest.TempPathFactory, sections: dict[str, Any], elements: Any
-) -> None:
+def test_any_profile(tmp_path_factory: pytest.TempPathFactory, sections: dict[str, Any], elements: Any) -> None:
     """Any profile is refused as such, or can be checked: no other exception is raised."""
     folder = tmp_path_factory.getbasetemp() / "whatever"
     made = Bag.open(folder / "bag") if folder.exists() else bag(folder)
@@ -365,7 +363,7 @@ def test_whatever_a_profile_says(
 
 
 @given(st.binary(max_size=50) | TEXTS.map(str.encode))
-def test_whatever_bytes_come(data: bytes) -> None:
+def test_any_bytes(data: bytes) -> None:
     """Any bytes raise at most the one error."""
     with pytest.raises(ProfileError):
         Profile.from_json(data)

@@ -67,7 +67,7 @@ def test_a_file_that_is_to_be_fetched_twice(tmp_path: Path) -> None:
 # --- levels, options and versions ---------------------------------------------------------------------------------
 
 
-def test_names_of_which_a_disk_holds_one(implementation: Implementation, tmp_path: Path) -> None:
+def test_names_that_a_file_system_does_not_distinguish(implementation: Implementation, tmp_path: Path) -> None:
     """If one of two names that differ only in case is missing, a warning names the likely reason."""
     folder = Sketch(payload={b"data/a.txt": b"one", b"data/A.TXT": b"two", b"data/b": b""}).write(tmp_path / "bag")
     (folder / "data" / "a.txt").unlink()
@@ -158,7 +158,7 @@ def test_levels(tmp_path: Path) -> None:
     assert not report.ok
 
 
-def test_wrong_calls(tmp_path: Path) -> None:
+def test_invalid_arguments(tmp_path: Path) -> None:
     """A path that is not a directory, and invalid arguments, are the only exceptions."""
     for path in ("missing", "file"):
         (tmp_path / "file").write_bytes(b"")
@@ -321,7 +321,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @posix
 @pytest.mark.parametrize("level", LEVELS)
-def test_nothing_outside_is_touched(implementation: Implementation, tmp_path: Path, level: str) -> None:
+def test_nothing_outside_is_accessed(implementation: Implementation, tmp_path: Path, level: str) -> None:
     """Whatever manifests, fetch.txt and links contain, nothing outside of the bag is accessed."""
     secret = tmp_path / "secret"
     secret.mkdir()
@@ -655,7 +655,7 @@ def test_ledger_with_two_manifests(tmp_path: Path) -> None:
     }
 
 
-def test_interrupted_run_goes_on(implementation: Implementation, tmp_path: Path) -> None:
+def test_interrupted_run_is_resumed(implementation: Implementation, tmp_path: Path) -> None:
     """After an interruption, verified files are not read again, and the result is the same."""
     payload = {b"data/%03d" % number: os.urandom(300_000) for number in range(60)}
     bag = Sketch(payload=payload, info=None).write(tmp_path / "bag")

@@ -146,7 +146,7 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
 
 
 def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
-    """A serialised bag is removed by its layout path; another one with its identifier may lie beside it."""
+    """A serialized bag is removed by its layout path; another one with its identifier may lie beside it."""
     source = stores.create("bags", tmp_path / "source", layout=pressmark.layout("0003"))
     source.put("aa1", write(tmp_path / "given", GIVEN["aa1"]))
     [bag] = (tmp_path / "source").glob("*/*/*/aa1")

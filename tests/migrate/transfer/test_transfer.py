@@ -253,7 +253,7 @@ def test_what_was_moved_is_known_again(tmp_path: Path, kind: str) -> None:
     """A resumed run recognises what it moved; another object of that identifier is not mistaken for it."""
     source = make(kind, tmp_path / "source", {"aa": {"one": b"1"}, "bb": {"one": b"1"}}, tmp_path / "given")
     if kind == "bags":
-        # A serialised bag.
+        # A serialized bag.
         shutil.make_archive(str(tmp_path / "source" / "bb"), "zip", tmp_path / "source", "bb")
         shutil.rmtree(tmp_path / "source" / "bb")
     chosen = options(source, kind, tmp_path / "destination", move=True)

@@ -1,4 +1,4 @@
-"""Folders of bags: bag directories and serialised bags, found by External-Identifier, by name or by a layout."""
+"""Folders of bags: bag directories and serialized bags, found by External-Identifier, by name or by a layout."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_create(tmp_path: Path, manner: str) -> None:
         b'{"identifiers": "layout", "layout": {"extensionName": "unknown"}}',
     ],
 )
-def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
+def test_invalid_settings(folder: BagFolder, content: bytes) -> None:
     """Invalid settings are refused with a one-line message."""
     Path(folder.root, os.fsdecode(CONFIG)).write_bytes(content)
     with pytest.raises(StoreError) as caught:
@@ -112,7 +112,7 @@ def test_settings_that_are_none(folder: BagFolder, content: bytes) -> None:
     assert "correct the file" in str(caught.value)
 
 
-def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+def test_directories_that_are_not_folders_of_bags(tmp_path: Path, folder: BagFolder) -> None:
     """A bag is not a folder of bags, and conflicting options are refused."""
     bagit.create(tmp_path / "given", tmp_path / "bag")
     with pytest.raises(StoreError, match="the directory is a bag"):
@@ -134,7 +134,7 @@ def test_folders_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
 
 @settings(max_examples=settings.default.max_examples // 5)  # writing bags is slow
 @given(st.sampled_from(sorted(MANNERS)), st.lists(strategies.identifiers(), max_size=4, unique=True))
-def test_what_is_put_in_comes_back(implementations: list[Implementation], manner: str, given_ids: list[bytes]) -> None:
+def test_objects_are_read_back(implementations: list[Implementation], manner: str, given_ids: list[bytes]) -> None:
     """Hostile identifiers are read back exactly, a refused put leaves no trace, and every object can be deleted."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as top:
@@ -176,7 +176,7 @@ def test_replace(tmp_path: Path, manner: str) -> None:
     assert kinds(store, digests=True) == []
 
 
-def test_sources_that_are_none(tmp_path: Path, folder: BagFolder) -> None:
+def test_unusable_sources(tmp_path: Path, folder: BagFolder) -> None:
     """A missing source, or a symbolic link that is not followed, stores nothing."""
     (tmp_path / "given" / "link").symlink_to("a")
     before = snapshot(Path(folder.root))
@@ -270,8 +270,8 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
-def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """Serialised bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
+def test_serialized(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """Serialized bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
     folder.put("x:1", tmp_path / "given")
     path = serialize(folder, "x+1", archive)
     assert [(record.id, record.path, record.proper) for record in folder.objects()] == [("x:1", archive, True)]
@@ -294,7 +294,7 @@ def test_serialised(tmp_path: Path, folder: BagFolder, archive: str) -> None:
     assert os.listdir(tmp_path / "moved") == []
 
 
-def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
+def test_serialized_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
     """Damaged or unsafe archives are reported, and nothing is written."""
     folder.put("x", tmp_path / "given")
     bag = Path(folder.root, "x")
@@ -329,7 +329,7 @@ def test_serialised_and_damaged(tmp_path: Path, folder: BagFolder) -> None:
     }
 
 
-def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder) -> None:
+def test_exceptions_of_archive_readers(tmp_path: Path, folder: BagFolder) -> None:
     """Any exception of an archive reader becomes a problem of that archive; the check continues."""
     base = Path(folder.root)
     with zipfile.ZipFile(base / "name.zip", "w") as archive:
@@ -355,7 +355,7 @@ def test_archives_that_their_readers_choke_on(tmp_path: Path, folder: BagFolder)
 
 
 @pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
-def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+def test_a_serialized_bag_with_a_damaged_end(tmp_path: Path, folder: BagFolder, archive: str) -> None:
     """The checksum of the compressed stream is verified as well as the manifests."""
     folder.put("x", tmp_path / "given")
     path = serialize(folder, "x", archive)
@@ -369,8 +369,8 @@ def test_a_serialised_bag_that_is_cut_or_touched_at_its_end(tmp_path: Path, fold
 
 @pytest.mark.skipif(os.name != "posix", reason="sets a limit of POSIX")
 @pytest.mark.parametrize("archive", ["x.tar.gz", "x.zip", "x.tar"])
-def test_serialised_bags_need_no_room(tmp_path: Path, folder: BagFolder, archive: str) -> None:
-    """Checking a serialised bag needs no disk space."""
+def test_serialized_bags_need_no_space(tmp_path: Path, folder: BagFolder, archive: str) -> None:
+    """Checking a serialized bag needs no disk space."""
     (tmp_path / "given" / "a").write_bytes(bytes(200_000))
     folder.put("x", tmp_path / "given")
     serialize(folder, "x", archive)
@@ -385,7 +385,7 @@ print([(one.kind, one.message) for one in store.check(digests=True).problems])
     assert done.stdout == "[]\n"
 
 
-def test_a_disk_that_is_full_is_no_problem_of_a_bag(
+def test_a_full_disk_is_not_a_problem_of_a_bag(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk during validation ends the check with an error; it is not a problem of the bag."""
@@ -453,7 +453,7 @@ def test_other_archives_are_not_read_to_their_ends(folder: BagFolder, what: str)
         stores.kind_of(folder.root)
 
 
-def test_a_serialised_bag_whose_tag_files_come_last(tmp_path: Path, folder: BagFolder) -> None:
+def test_a_serialized_bag_with_tag_files_at_the_end(tmp_path: Path, folder: BagFolder) -> None:
     """The identifier is found even if thousands of payload files precede the tag files."""
     for number in range(1200):
         (tmp_path / "given" / f"{number}").write_bytes(b"")
@@ -599,7 +599,7 @@ def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("stuck")
-def test_a_repair_goes_on_where_one_directory_is_refused(folder: BagFolder) -> None:
+def test_a_repair_continues_after_a_refused_directory(folder: BagFolder) -> None:
     """A repair reports a directory that it cannot remove and repairs the rest."""
     for name in ("a", "stuck", "z"):
         Path(folder.root, name).mkdir()
@@ -701,7 +701,7 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
             folder.get("id:7")
 
 
-def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
+def test_a_bag_added_within_one_time_stamp(tmp_path: Path) -> None:
     """A bag that appears within one time stamp of the file system is found (some have steps of two seconds)."""
     folder = BagFolder.create(tmp_path / "bags")
     with pytest.raises(ObjectError, match="no bag with this identifier"):
@@ -713,8 +713,8 @@ def test_a_bag_that_comes_within_a_tick(tmp_path: Path) -> None:
     assert folder.get("id:foreign").id == "id:foreign"
 
 
-def test_serialised_bags_by_any_ending() -> None:
-    """A serialised bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
+def test_serialized_bags_with_any_extension() -> None:
+    """A serialized bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
     found = archives.endings()
     assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
     assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
@@ -738,9 +738,7 @@ def fail(patch: pytest.MonkeyPatch, at: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
 @pytest.mark.parametrize("what", ["abc", "abc/bag-info.txt", "abc/bagit.txt"])
-def test_a_bag_that_cannot_be_looked_at(
-    tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_an_inaccessible_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     """A bag that cannot be read is not reported as missing, foreign or a file; the other bags are listed."""
     for identifier in ("abc", "b/c"):
         folder.put(identifier, tmp_path / "f.txt")
@@ -775,10 +773,10 @@ def test_a_bag_that_cannot_be_looked_at(
 
 
 @pytest.mark.parametrize("archive", ["abc.zip", "abc.tar", "abc.tgz"])
-def test_a_serialised_bag_that_cannot_be_read(
+def test_an_unreadable_serialized_bag(
     tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch, archive: str
 ) -> None:
-    """An unreadable serialised bag is not reported as missing, and no second bag is put beside it."""
+    """An unreadable serialized bag is not reported as missing, and no second bag is put beside it."""
     folder.put("abc", tmp_path / "f.txt")
     path = serialize(folder, "abc", archive)
     before = snapshot(tmp_path)
@@ -805,7 +803,7 @@ def test_a_serialised_bag_that_cannot_be_read(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
-def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inaccessible_folder(folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreadable folder is not reported as missing."""
     fail(monkeypatch, Path(folder.root))
     with pytest.raises(StoreError, match="Stale file handle"):
@@ -813,7 +811,7 @@ def test_a_folder_that_cannot_be_looked_at(folder: BagFolder, monkeypatch: pytes
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere other calls look")
-def test_a_new_bag_that_cannot_be_looked_at(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inaccessible_new_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the new bag is unreadable, the old one beside it is not used or repaired; delete removes both or none."""
     folder.put("abc", tmp_path / "given")
     new, old = Path(folder.root) / "abc", Path(folder.root) / "abc.pressmark-old"
@@ -844,7 +842,7 @@ def test_an_old_bag_beside_another(tmp_path: Path, folder: BagFolder) -> None:
 
 
 @pytest.mark.parametrize("name", [".pressmark-bag", ".pressmark-bag/x", ".pressmark-bag/new/x"])
-def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, name: str) -> None:
+def test_reserved_names(tmp_path: Path, folder: BagFolder, name: str) -> None:
     """A source with a reserved name is refused, and the file is not removed as a leftover."""
     with pytest.raises(ObjectError, match="rename the file") as caught:
         folder.put("abc", {name: tmp_path / "f.txt", "f": tmp_path / "f.txt"})
@@ -854,7 +852,7 @@ def test_names_that_changes_of_a_bag_need(tmp_path: Path, folder: BagFolder, nam
     assert folder.check().ok
 
 
-def test_a_bag_whose_making_left_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bag_with_a_remaining_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that could not be removed at once is not part of the new bag."""
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "one").write_bytes(b"1")

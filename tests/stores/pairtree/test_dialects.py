@@ -11,7 +11,7 @@ from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 
 from ..conftest import Tree
 
-# What the programs themselves wrote for an identifier.
+# Paths that the programs wrote for identifiers.
 WRITTEN = {
     "unt": {
         "a b": "a^/9d/b",
@@ -28,7 +28,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("dialect", WRITTEN)
-def test_what_the_programs_write(dialect: str) -> None:
+def test_paths_of_the_programs(dialect: str) -> None:
     """Paths of the program are recognised, and read back where they are unambiguous."""
     for identifier, path in WRITTEN[dialect].items():
         assert dialects.path(dialect, identifier) == path
@@ -38,7 +38,7 @@ def test_what_the_programs_write(dialect: str) -> None:
 
 
 @given(st.sampled_from(dialects.DIALECTS), st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
+def test_ambiguous_paths_are_refused(dialect: str, identifier: str) -> None:
     """A path is read back as the identifier that was written; an ambiguous path is refused."""
     path = dialects.path(dialect, identifier)
     try:
@@ -61,7 +61,7 @@ def test_nothing_is_read_wrong(dialect: str, identifier: str) -> None:
         ("unpadded-hex", "^", "undecodable"),
     ],
 )
-def test_what_no_such_program_writes(dialect: str, path: str, kind: str) -> None:
+def test_impossible_paths(dialect: str, path: str, kind: str) -> None:
     """A path that is not possible in the dialect is refused."""
     with pytest.raises(dialects.DialectError) as caught:
         dialects.read(dialect, path)

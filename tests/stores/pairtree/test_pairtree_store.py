@@ -83,7 +83,7 @@ def test_create_beside_the_prefix_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", [" a", "a\n", "a\nb", "\ufeffa", "a\0", "a" * 5000, "\ud800"])
-def test_prefixes_that_would_not_read_back(tmp_path: Path, prefix: str) -> None:
+def test_prefixes_that_would_be_read_back_differently(tmp_path: Path, prefix: str) -> None:
     """A prefix that would be read back differently is refused, and nothing is created."""
     with pytest.raises(StoreError):
         PairtreeStore.create(tmp_path / "a", prefix=prefix)
@@ -95,7 +95,7 @@ def test_prefixes_that_would_not_read_back(tmp_path: Path, prefix: str) -> None:
     ("data", "prefix"),
     [(b"", ""), (b"a\n", "a"), (b"\xef\xbb\xbf a:b/\r\n", "a:b/"), ("é\t".encode(), "é")],
 )
-def test_prefixes_as_they_are_found(tree: Tree, data: bytes, prefix: str) -> None:
+def test_prefixes_with_white_space(tree: Tree, data: bytes, prefix: str) -> None:
     """A BOM and surrounding white space are not part of the prefix (rule A8)."""
     assert PairtreeStore(tree("ab/foo/x", pairtree_prefix=data)).prefix == prefix
 
@@ -109,7 +109,7 @@ def test_prefixes_as_they_are_found(tree: Tree, data: bytes, prefix: str) -> Non
         (b"a\0b", "NUL"),
     ],
 )
-def test_prefixes_that_are_none(tree: Tree, data: bytes, reason: str) -> None:
+def test_invalid_prefix_files(tree: Tree, data: bytes, reason: str) -> None:
     """An invalid prefix file is refused on opening, with its name in the message."""
     with pytest.raises(StoreError, match=reason) as caught:
         PairtreeStore(tree("ab/foo/x", pairtree_prefix=data))
@@ -141,7 +141,7 @@ def test_options(store: PairtreeStore) -> None:
 
 @settings(max_examples=settings.default.max_examples // 4)  # each creates two stores
 @given(st.lists(strategies.identifiers().filter(lambda one: 0 < len(one) < 200), max_size=8, unique=True))
-def test_what_is_put_in_comes_back(implementations: list[Implementation], given_ids: list[bytes]) -> None:
+def test_objects_are_read_back(implementations: list[Implementation], given_ids: list[bytes]) -> None:
     """Hostile identifiers, also prefixes of each other, are listed with their own files and can be deleted."""
     for implementation in implementations:
         with use(implementation), tempfile.TemporaryDirectory() as folder:
@@ -228,7 +228,7 @@ def test_bad_sources(store: PairtreeStore, tmp_path: Path) -> None:
     assert ids(store) == ["x"]
 
 
-def test_names_that_are_one(store: PairtreeStore, tmp_path: Path) -> None:
+def test_duplicate_names(store: PairtreeStore, tmp_path: Path) -> None:
     """A name given twice by the caller is reported as such, not as a case collision."""
     write(tmp_path, {"one": b"1"})
     with pytest.raises(ObjectError, match="name collision") as caught:
@@ -297,7 +297,7 @@ def test_the_empty_identifier(store: PairtreeStore, tmp_path: Path, identifier: 
     assert [record.path for record in store.objects()] == ["pairtree_root"]
 
 
-def test_reading_what_is_not_encapsulated(tree: Tree) -> None:
+def test_reading_improper_objects(tree: Tree) -> None:
     """An improperly encapsulated object has the files of its last directory, without shorties."""
     store = PairtreeStore(tree("be/nt/README.txt", "be/nt/sub/x", "be/nt/ef/foo/y", "be/nt/pairtree_z", "zz/z/ab/c"))
     assert files(store, "bent") == {"README.txt": b"x", "sub/x": b"x"}
@@ -379,7 +379,7 @@ def test_names_of_256_bytes(store: PairtreeStore, tmp_path: Path) -> None:
     assert ids(store) == ["\u00e9" * 85, "x" * 256]
 
 
-def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_differ_only_in_case(store: PairtreeStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a case-insensitive file system, an identifier that differs only in case is refused."""
     write(tmp_path, {"f": b"1"})
     store.put("abcd", tmp_path / "f")
@@ -397,7 +397,7 @@ def test_names_that_clash_by_case(store: PairtreeStore, tmp_path: Path, monkeypa
     assert ids(store) == ["abcd", "abce"]
 
 
-def test_a_file_in_the_way(tree: Tree, tmp_path: Path) -> None:
+def test_a_file_in_the_ppath(tree: Tree, tmp_path: Path) -> None:
     """A file in the middle of the ppath is a collision."""
     base = tree("ab")
     write(tmp_path, {"f": b"1"})
@@ -475,7 +475,7 @@ def test_texts() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
 @pytest.mark.parametrize("beside", [["ab/obj/f"], ["ab/one", "ab/two"], ["ab/pairtree_pressmark-obj/f"], ["ab/"]])
-def test_a_branch_that_is_not_mounted(tree: Tree, tmp_path: Path, beside: list[str]) -> None:
+def test_an_unmounted_branch(tree: Tree, tmp_path: Path, beside: list[str]) -> None:
     """Neither a change of the object above nor a repair moves a link to an unmounted branch."""
     base = tree()
     root = base / "pairtree_root"

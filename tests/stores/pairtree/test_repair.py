@@ -52,7 +52,7 @@ def test_the_specification(tree: Tree) -> None:
     assert kinds(PairtreeStore(base)) == []
 
 
-def test_what_is_moved_and_what_stays(tree: Tree) -> None:
+def test_moved_and_kept_names(tree: Tree) -> None:
     """Every improper object is repaired; reserved names, shorties and an object at the root stay."""
     names = (
         *(
@@ -158,7 +158,7 @@ def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: b
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
+def test_a_link_with_a_reserved_name(tree: Tree, tmp_path: Path) -> None:
     """Nothing is moved through a link that stands where the repair gathers names."""
     base = tree("ab/one", "ab/two", "cd/one", "cd/two")
     (tmp_path / "theirs").mkdir()
@@ -172,7 +172,7 @@ def test_a_link_by_a_name_of_ours(tree: Tree, tmp_path: Path) -> None:
     assert sorted(os.listdir(base / "pairtree_root" / "ab")) == ["one", "pairtree_pressmark-obj", "two"]
 
 
-def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused object is reported, and the others are repaired."""
     # A name appeared again after the repair was interrupted.
     base = tree("ab/pairtree_pressmark-obj/one", "ab/one", "cd/two", "ef/", "gh/three")
@@ -200,13 +200,13 @@ def test_what_one_object_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch)
         ("empty", b"pairtree_root/ef"),
     ]
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        "File exists (one); name collision (this file system may ignore case); rename one of the files",
-        "Permission denied (ef); run as a user with access",
+        "one: File exists; name collision (this file system may ignore case); rename one of the files",
+        "ef: Permission denied; run as a user with access",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
 
 
-def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parents_that_cannot_be_removed(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A removed directory is not reported as empty; the parent that cannot be removed is."""
     store = PairtreeStore(tree("ab/cd/ef/"))
     rmdir = os.rmdir
@@ -224,7 +224,7 @@ def test_what_stays_above_what_was_removed(tree: Tree, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
-def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_dry_run_while_another_run_repairs(tree: Tree, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A dry run ignores what another run removes meanwhile."""
     store = PairtreeStore(tree(name))
     items = Walk.items
@@ -238,7 +238,7 @@ def test_a_dry_run_while_another_run_mends(tree: Tree, monkeypatch: pytest.Monke
     assert store.repair(dry_run=True).problems == []
 
 
-def test_a_repair_without_a_workshop(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repair_without_a_staging_directory(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure to create the staging directory ends the repair with a one-line error."""
 
     def refused(_folder: bytes) -> None:

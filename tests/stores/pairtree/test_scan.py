@@ -26,7 +26,7 @@ def scanned(
     return [(places[index], names[index]) for index in range(len(places))], [rest[n] for n in range(len(rest))]
 
 
-def test_what_is_plain(implementation: Implementation, tree: Tree) -> None:
+def test_plain_directories(implementation: Implementation, tree: Tree) -> None:
     """A ppath that ends in one directory is plain; everything else is deferred."""
     base = tree(
         *("ab/foo/x", "ab/cd/bar/x", "ab/e/objects/x", "ab/e2/", "fi/x", "re/pairtree/x", "sp/one/x", "sp/two/x"),

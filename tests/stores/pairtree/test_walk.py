@@ -179,7 +179,7 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
     }
 
 
-def test_files_where_changes_are_prepared(tree: Tree) -> None:
+def test_files_in_the_staging_directory(tree: Tree) -> None:
     """Files in the staging directory or with a reserved name are accounted for."""
     base = tree(*("ab/foo/x", "ab/pairtree_pressmark", "cd/pairtree_pressmark/one", "ef/pairtree_pressmark-old"))
     write(base, {"pairtree_pressmark/two": b"x"})
@@ -198,7 +198,7 @@ def test_files_where_changes_are_prepared(tree: Tree) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
-def test_a_way_around(tree: Tree) -> None:
+def test_a_link_to_the_root(tree: Tree) -> None:
     """A link to the file system's root, which contains this tree, is followed only once."""
     base = tree("ab/foo/x")
     (base / "pairtree_root" / "rt").symlink_to("/")
@@ -371,7 +371,7 @@ def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_
         next(store.objects(threads=-1))
 
 
-def test_no_pairtree(tmp_path: Path) -> None:
+def test_directories_that_are_not_pairtrees(tmp_path: Path) -> None:
     """A directory that is not a Pairtree is refused with the reason."""
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "empty").mkdir()

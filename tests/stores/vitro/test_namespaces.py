@@ -66,14 +66,14 @@ def test_properties(text: str, pairs: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("text", ["a = \\u", "a = \\u12", "a = \\uzzzz", "a = \\ud800", "a = \\U0041\\u"])
-def test_escapes_that_are_none(text: str) -> None:
+def test_invalid_escapes(text: str) -> None:
     """Invalid escapes are refused, as in Java, and so are unpaired surrogates."""
     with pytest.raises(ValueError, match=r"^\\u with"):
         parse(text)
 
 
 @given(st.dictionaries(st.sampled_from("abcxyz019"), st.text(max_size=20)))
-def test_what_is_written_reads_back(namespaces: dict[str, str]) -> None:
+def test_written_namespaces_are_read_back(namespaces: dict[str, str]) -> None:
     """Written namespaces are read back unchanged."""
     plain = {
         prefix: "".join(one for one in namespace if one not in "\\\r\n").lstrip(" \t\f")

@@ -96,7 +96,7 @@ def test_declared_later(vitro: VitroStore) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", " x", "\tx", "C:\\data\\", "a\nb", "a\rb", "\ud800"])
-def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, namespace: str) -> None:
+def test_namespaces_that_would_be_read_back_differently(tmp_path: Path, vitro: VitroStore, namespace: str) -> None:
     """An invalid namespace is refused for a new store and for an existing one; nothing is written."""
     before = snapshot(Path(vitro.root))
     with pytest.raises(StoreError, match="cannot be declared") as caught:
@@ -130,7 +130,7 @@ def test_namespaces_that_would_not_read_back(tmp_path: Path, vitro: VitroStore, 
         (b"a = \\ x\n", {"a": " x"}, "namespaces-value", "changes when Vitro writes"),
     ],
 )
-def test_namespaces_in_doubt(
+def test_ambiguous_namespaces(
     tmp_path: Path, vitro: VitroStore, content: bytes, namespaces: dict[str, str], kind: str, reason: str
 ) -> None:
     """An ambiguous namespaces file is reported; the store can be read but not changed."""
@@ -183,7 +183,7 @@ def test_escapes_that_change_nothing(tmp_path: Path, vitro: VitroStore) -> None:
     assert Path(vitro.root, NAMES).read_text("utf-8") == "a = http://x/\nb = ürn: \nc = urn:\n"
 
 
-def test_a_namespaces_file_that_is_none(vitro: VitroStore) -> None:
+def test_invalid_namespaces_files(vitro: VitroStore) -> None:
     """An invalid namespaces file is refused on opening, with its name in the message."""
     for content, encoding in ((b"#" * (1 << 21), "utf-8"), (b"a", "utf-16-le")):
         Path(vitro.root, NAMES).write_bytes(content)
@@ -203,7 +203,7 @@ def test_another_encoding(vitro: VitroStore) -> None:
         store.declare("€:")
 
 
-def test_stores_that_are_none(tmp_path: Path, vitro: VitroStore) -> None:
+def test_directories_that_are_not_vitro_stores(tmp_path: Path, vitro: VitroStore) -> None:
     """A missing path, or one that is not a directory, is reported with the remedy."""
     with pytest.raises(StoreError, match="not found"):
         VitroStore(tmp_path / "no")
@@ -235,7 +235,7 @@ _TEXTS = st.text(
 @given(st.dictionaries(_TEXTS.filter(bool), _TEXTS, max_size=8), st.sampled_from([(), ("http://x/", "a"), ("", "x")]))
 @example({"abc": "def", "abcdef": "x"}, ())
 @example({"con": "con", "conaux": "AUX.txt", "a~b": "~con", "a": "a"}, ("con",))
-def test_what_is_put_in_comes_back(
+def test_objects_are_read_back(
     implementations: list[Implementation], wanted: dict[str, str], namespaces: tuple[str, ...]
 ) -> None:
     """Hostile identifiers and names are read back exactly, a refused put leaves no trace, and all can be deleted."""
@@ -297,7 +297,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     assert vitro.check().problems == []
 
 
-def test_a_new_name_that_was_only_written_down(
+def test_a_pending_rename_that_cannot_be_read(
     tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a pending rename cannot be read, the call fails and keeps it; the next run finishes it."""
@@ -359,7 +359,7 @@ def test_names_that_are_too_long(tmp_path: Path, vitro: VitroStore) -> None:
     assert vitro.check().problems == []
 
 
-def test_files_and_directories_that_clash(tmp_path: Path, vitro: VitroStore) -> None:
+def test_files_and_directories_that_collide(tmp_path: Path, vitro: VitroStore) -> None:
     """The second of two objects that need one path as file and directory is refused before anything is written."""
     vitro.put("abc", {"def": tmp_path / "f.txt"})
     before = snapshot(tmp_path)
@@ -525,7 +525,7 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
     assert snapshot(Path(vitro.root)) == after
 
 
-def test_a_dry_run_knows_what_it_would_have_done(tmp_path: Path, vitro: VitroStore) -> None:
+def test_a_dry_run_considers_its_own_changes(tmp_path: Path, vitro: VitroStore) -> None:
     """A dry run reports the first name that a move would give, and the directories that would be empty."""
     vitro.put("urn:123", tmp_path / "f.txt")
     at = Path(vitro.root, "file_storage_root", vitro.layout.map_id("urn:123"))
@@ -557,7 +557,7 @@ def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("stuck")
-def test_a_repair_goes_on_where_one_directory_is_refused(vitro: VitroStore) -> None:
+def test_a_repair_continues_after_a_refused_directory(vitro: VitroStore) -> None:
     """A repair reports a directory that it cannot remove and repairs the rest."""
     write(Path(vitro.root, "file_storage_root"), {"a/": None, "stuck/": None, "xyz/a b": b"2"})
     report = vitro.repair()
@@ -579,7 +579,7 @@ def test_a_file_replaced_during_a_repair(tmp_path: Path, vitro: VitroStore) -> N
     assert tree(vitro) == ["abc/a^20b", "xyz/new"]
 
 
-def test_an_interrupted_change_of_name(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a kill between content and rename, the object reads as new, and the next change finishes it."""
     vitro.put("abc", tmp_path / "f.txt")
     write(tmp_path, {"g.txt": b"new"})
@@ -624,13 +624,13 @@ def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatc
         ("file_storage_root/file_storage_pressmark/x", ("undecodable", "file_storage_root/file_storage_pressmark")),
     ],
 )
-def test_files_where_changes_are_prepared(vitro: VitroStore, name: str, found: tuple[str, str]) -> None:
+def test_files_in_the_staging_directory(vitro: VitroStore, name: str, found: tuple[str, str]) -> None:
     """Files in the staging directory, or with a reserved name, are accounted for."""
     write(Path(vitro.root), {name: b"x"})
     assert [(one.kind, os.fsdecode(one.path)) for one in vitro.check().problems] == [found]
 
 
-def test_a_link_where_changes_are_prepared(tmp_path: Path, vitro: VitroStore) -> None:
+def test_a_link_in_place_of_the_staging_directory(tmp_path: Path, vitro: VitroStore) -> None:
     """Files behind a link are not part of the store."""
     write(tmp_path, {"elsewhere/x": b"x"})
     (Path(vitro.root) / "file_storage_pressmark").symlink_to(tmp_path / "elsewhere")

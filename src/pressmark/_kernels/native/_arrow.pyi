@@ -17,7 +17,7 @@ __all__ = [
     "outstanding_exports",
 ]
 
-# What is wrong with a foreign structure: a name, and the values that belong to it.
+# A problem of a foreign structure: a name and its values.
 _Problem = tuple[Any, ...]
 # A format, the fields of a struct (name, format, format of a dictionary's values), and the dictionary's format.
 _Description = tuple[str, tuple[tuple[str, str, str | None], ...], str | None]

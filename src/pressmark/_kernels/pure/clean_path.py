@@ -93,7 +93,7 @@ class CleanPathMap(Kernel):
         return self.replacement
 
     def encoded_part(self, part: str) -> str:
-        """Section "When encodeUTF is true", steps 3.1 to 3.3, and the leading tilde of its example."""
+        """Encode a segment: section "When encodeUTF is true", steps 3.1 to 3.3, and the tilde of its example."""
         part = self.equals.sub("=u003D", part)
         part = _REPLACED.sub(lambda match: _utf_code(match[0]), part)
         if part[0] == "~" or not part.strip("."):
@@ -101,7 +101,7 @@ class CleanPathMap(Kernel):
         return part
 
     def replaced_part(self, part: str) -> str:
-        """Section "When encodeUTF is false", steps 3.1 to 3.4."""
+        """Replace characters of a segment: section "When encodeUTF is false", steps 3.1 to 3.4."""
         part = _WHITESPACE.sub(lambda _: self.whitespace_replacement, part)
         part = _DANGEROUS.sub(self.replacement_of, part)
         part = self.right.sub("", _LEFT.sub("", part))
@@ -110,7 +110,7 @@ class CleanPathMap(Kernel):
         return part
 
     def fallback(self, hashed: bytes) -> bytes:
-        """Section "Fallback function"."""
+        """Return the fallback path for an identifier or path: section "Fallback function"."""
         p = self.parameters
         digest = self.hexdigest(hashed)
         step = 1 if p.gocfl else p.fallback_tuple_size

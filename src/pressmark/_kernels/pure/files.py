@@ -75,12 +75,15 @@ class Engine:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
-    def work(self) -> int | None:
-        """Wait for the next file and return its ticket, or :data:`None` if the engine is closed."""
+    def work(self, wait: bool = True) -> int | None:
+        """Wait for the next file and return its ticket.
+
+        Return :data:`None` if the engine is closed, and without ``wait`` if no file is left.
+        """
         with self._queued:
-            while not self._queue and not self._closed:
+            while wait and not self._queue and not self._closed:
                 self._queued.wait()
-            return None if self._closed else heapq.heappop(self._queue)[1]
+            return heapq.heappop(self._queue)[1] if self._queue and not self._closed else None
 
     def finish(self, ticket: int, result: Any) -> None:
         """Add the result of a file that was not hashed in lanes."""

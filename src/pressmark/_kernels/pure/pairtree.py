@@ -33,7 +33,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def _cleaned(identifier: bytes) -> bytes:
-    """Section 3: rare bytes become ``^hh``, then the three common ones are substituted."""
+    """Clean an identifier (section 3): rare bytes become ``^hh``, then the three common ones are substituted."""
     # Deleting all other bytes is the cheapest test for rare ones.
     if identifier.translate(None, _NOT_RARE):
         identifier = _RARE_PATTERN.sub(_escaped, identifier)
@@ -42,7 +42,7 @@ def _cleaned(identifier: bytes) -> bytes:
 
 @cache
 def _pairs(length: int) -> Struct:
-    """Section 1: successive pairs; the last component has one or two characters."""
+    """Return the format that splits text into pairs (section 1); the last component has one or two characters."""
     return Struct("2s" * (length // 2) + "1s" * (length % 2))
 
 

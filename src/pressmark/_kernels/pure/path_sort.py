@@ -43,7 +43,7 @@ _OVERHEAD = 48
 
 def _write(path: bytes) -> bytes:
     written = path.translate(_WRITTEN)
-    # What is 02 now was 01 before, and 00 is still itself.
+    # After the translation, 02 stands for 01 of the path, and 00 for 00.
     return written.replace(b"\2", b"\2\3").replace(b"\0", b"\2\2") if b"\2" in written or b"\0" in written else written
 
 
@@ -236,8 +236,8 @@ def suspicious(
 
     :param classes: bits for each of the 256 bytes: 1 rejected, 2 not at the end of a segment, 4 discouraged at the
         start of a segment
-    :param longest_segment: in bytes
-    :param longest_path: in bytes
+    :param longest_segment: length in bytes above which a segment is too long
+    :param longest_path: length in bytes above which a path is too long
     :param devices: check for CON, PRN, AUX, NUL, COM and LPT, in either case
     """
     bad, advised = _patterns(classes, longest_segment, devices)

@@ -37,9 +37,9 @@ def unescape(text: bytes, mark: bytes, back: bytes | None = None, spelled: Seque
 
 
 def checked_path(path: bytes) -> bytes:
-    """Return ``path``; raise :class:`KernelError` if it must not be returned.
+    """Return ``path``, or raise :class:`KernelError`.
 
-    That is an empty or absolute path, and a segment that is empty, ``.``, ``..`` or contains a NUL.
+    A path must not be empty or absolute, and no segment may be empty, ``.``, ``..`` or contain a NUL.
     """
     if not path:
         raise KernelError(ErrorCode.EMPTY_PATH)

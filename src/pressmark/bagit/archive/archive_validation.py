@@ -61,7 +61,7 @@ def validate_archive(
     :param lenient: report blank lines in manifests and in fetch.txt as warnings
     :param threads: number of threads that compute digests; :data:`None` or 0 for the default, 1 for the calling thread
         only
-    :param limits: limits of an archive
+    :param limits: limits for reading the archive
     :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
     :param on_event: called with :class:`pressmark.fixity.Progress`
     :param on_problem: called with each problem
@@ -241,7 +241,7 @@ class _Members:
         return number
 
     def lacking(self) -> tuple[str, ...]:
-        """Return all needed algorithms if some digests are missing; empty if none is."""
+        """Return all needed algorithms if some digests are missing, otherwise ``()``."""
         if self.top is None:
             return ()
         top = self.table.find(self.top)
@@ -264,7 +264,7 @@ class _Members:
             yield block
 
     def _digested(self, blocks: Iterable[bytes], names: Sequence[str]) -> bytes:
-        """Return the digests of a content, concatenated; the next block is read while one is hashed."""
+        """Return the digests of a file, concatenated; the next block is read while one is hashed."""
         hashers = [ALGORITHMS[name].make(1) for name in names]
         waiting: list[Future[object]] = []
         try:
@@ -317,7 +317,7 @@ class _Verifier:
         digests = {} if node is None else self._members.digests(node)
         if node is None or any(name in known and name not in digests for name in match.digests):
             # A missing digest must not count as a match.
-            message = "it was not read; report this as a defect"
+            message = "was not read; please report this bug"
             return Outcome(match.path, None, None, None, None, "io-error", message)
         return Outcome(match.path, digests, node.size, None, None)
 

@@ -55,7 +55,7 @@ class Plain:
 class Compressed:
     """A compressed tar file; its checksums are verified while it is read.
 
-    :param name: of the compression
+    :param name: name of the compression
     :param new: returns a new decompressor
     """
 

@@ -50,9 +50,9 @@ class Member:
 
     :ivar name: as stored, with ``/`` between directories; :func:`clean_name` checks it
     :ivar kind: ``file``, ``directory``, ``link`` (symbolic), ``hardlink`` or ``special``
-    :ivar size: of the content of a file, in bytes
+    :ivar size: size of the content of a file, in bytes
     :ivar blocks: returns the content of a file; call it at most once, before requesting the next member
-    :ivar target: of a symbolic link: its path; of a hard link: the name of the other member
+    :ivar target: for a symbolic link, its path; for a hard link, the name of the other member
     """
 
     name: bytes
@@ -65,10 +65,10 @@ class Member:
 class ArchiveFile:
     """The open file of an archive.
 
-    :param file: binary and seekable, at its start
-    :param path: for errors
-    :param size: of the file, in bytes
-    :ivar position: of the next read
+    :param file: a binary, seekable file, at its start
+    :param path: path of the archive, for errors
+    :param size: size of the file in bytes
+    :ivar position: position of the next read
     """
 
     def __init__(self, file: BinaryIO, path: bytes, size: int, limits: Limits) -> None:
@@ -83,7 +83,7 @@ class ArchiveFile:
     def read(self, size: int) -> bytes:
         """Return ``size`` bytes, or fewer at the end of the file.
 
-        :raises BagError: the operating system refuses
+        :raises BagError: the file cannot be read
         """
         try:
             data = self._file.read(size)
@@ -95,7 +95,7 @@ class ArchiveFile:
     def seek(self, position: int) -> None:
         """Set the position of the next read.
 
-        :raises BagError: the operating system refuses
+        :raises BagError: the file cannot be read
         """
         try:
             self._file.seek(position)
@@ -169,7 +169,7 @@ class ArchiveFile:
 
 
 def clean_name(name: bytes) -> tuple[bytes, str | None]:
-    """Return the normalized name of a member, without a trailing slash, and what is wrong with it.
+    """Return the normalized name of a member, without a trailing slash, and why it cannot be unpacked, or :data:`None`.
 
     The empty name is the top-level directory.
     """

@@ -24,8 +24,8 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) 
 class Archive:
     """An open archive; a context manager.
 
-    :ivar path: as given, in bytes
-    :ivar size: of the file, in bytes
+    :ivar path: the given path, in bytes
+    :ivar size: size of the file in bytes
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
     :ivar extra: number of bytes before or after the archive that belong to no member; known after the last member
     :raises BagError: the file cannot be opened or read

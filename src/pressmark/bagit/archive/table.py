@@ -42,8 +42,8 @@ class Node(NamedTuple):
     """A row of the table.
 
     :ivar kind: ``file``, ``directory``, ``link`` or ``special``
-    :ivar size: of a file, in bytes
-    :ivar value: of a file: its digests, concatenated; of a link: its target
+    :ivar size: size of a file in bytes
+    :ivar value: for a file, its digests, concatenated; for a link, its target
     :ivar algorithms: number of the set of algorithms
     :ivar start: offset of the content among the kept tag files; -1 if it was not kept
     """
@@ -118,7 +118,7 @@ class MemberTable:
         return made.lastrowid
 
     def _lookup(self, path: bytes, *, make: bool = False) -> int | None:
-        """Return the row of a directory; :data:`None` if there is none.
+        """Return the row of a directory; :data:`None` if it does not exist.
 
         :param make: create missing directories, as unpacking would
         """
@@ -165,7 +165,7 @@ class MemberTable:
                 yield name, Node(*row)
 
     def find(self, path: bytes) -> Node | None:
-        """Return the row of a path, without following links; :data:`None` if there is none."""
+        """Return the row of a path, without following links; :data:`None` if it does not exist."""
         above, _, name = path.rpartition(b"/")
         with _spilling():
             parent = self._lookup(above)
@@ -238,7 +238,7 @@ class _Entry:
 class ArchivedBag:
     """A bag in an archive, with the methods of :class:`pressmark.bagit.bag_directory.BagDirectory`.
 
-    :param path: of the archive
+    :param path: path of the archive
     :param top: directory of the bag in the archive
     """
 
@@ -287,7 +287,7 @@ class ArchivedBag:
         return _status(self._there(path))
 
     def file(self, path: bytes) -> Node | None:
-        """Return the row of a regular file; :data:`None` if there is none."""
+        """Return the row of a regular file; :data:`None` if it does not exist."""
         node = self._find(path)
         return node if node is not None and node.kind == "file" else None
 

@@ -36,7 +36,7 @@ class _Header(NamedTuple):
     """A header block.
 
     :ivar block: the whole block
-    :ivar size: of the content that follows, in bytes
+    :ivar size: size of the content that follows, in bytes
     """
 
     block: bytes
@@ -49,7 +49,7 @@ class _Header(NamedTuple):
 class TarReader:
     """The members of a tar file.
 
-    :param stream: at its start
+    :param stream: the stream of the tar file, at its start
     """
 
     def __init__(self, file: ArchiveFile, stream: Stream) -> None:
@@ -57,7 +57,7 @@ class TarReader:
         self.extra = 0
         self._file = file
         self._stream = stream
-        # Of the current member: remaining bytes of its content and of its padding.
+        # Remaining bytes of the current member: of its content and of its padding.
         self._left = self._padding = 0
 
     def members(self) -> Iterator[Member]:

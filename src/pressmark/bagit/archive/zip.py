@@ -257,7 +257,7 @@ class ZipReader:
             self._check_descriptor(entry, begin + entry.packed)
 
     def _check_descriptor(self, entry: _MemberRecord, position: int) -> None:
-        """Compare the data descriptor after a content, in any of its four forms, with the central directory."""
+        """Compare the data descriptor after the content, in any of its four forms, with the central directory."""
         data = self._at(position, min(24, self._begin - position)) if position < self._begin else b""
         for width in (4, 8):
             sizes = b"".join(number.to_bytes(8, "little")[:width] for number in (entry.packed, entry.size))
@@ -301,7 +301,7 @@ class ZipReader:
             self._file.damaged("damaged content of a member")
 
     def _decoder(self, entry: _MemberRecord) -> tuple[Any, int]:
-        """Return a decompressor for a content, and the number of bytes already read for it."""
+        """Return a decompressor for the content of a member, and the number of bytes already read for it."""
         if entry.method == _DEFLATED:
             return zlib.decompressobj(-15), 0
         if entry.method == _BZIP2:

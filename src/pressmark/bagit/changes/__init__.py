@@ -66,7 +66,8 @@ def enter_staging(
     """Create the staging directory of a change of ``base``, or take over that of a killed run, and lock it.
 
     :param holds: passed to :class:`~pressmark.fs.staging.StagingDirectory`, as is ``shared``
-    :raises BagError: it cannot be created, another run holds it, or another user could have created or filled it
+    :raises BagError: the directory cannot be created, another run holds it, or another user could have created it or
+        written to it
     :raises OSError: its lock cannot be created
     """
     try:

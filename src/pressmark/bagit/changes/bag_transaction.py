@@ -56,16 +56,16 @@ class BagTransaction(Transaction):
 def is_decided(base: bytes) -> bool:
     """Return whether a change of ``base`` was decided and is unfinished.
 
-    :raises BagError: the operating system refuses to look
+    :raises BagError: the hidden directory cannot be read
     """
     with refusing(base):
         return transaction.is_decided(base, STAGING)
 
 
 def recover(base: bytes) -> dict[str, Any] | None:
-    """Finish the change of ``base`` that an interrupted run had decided, or remove what the run had only prepared.
+    """Finish the change of ``base`` that an interrupted run had decided, or remove the files that it had prepared.
 
-    :return: the request of the change that was finished; :data:`None` if there was none
+    :return: the request of the change that was finished; :data:`None` if no change was decided
     :raises BagError: another run is changing ``base``, or a move fails
     """
     with refusing(base):

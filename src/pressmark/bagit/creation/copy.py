@@ -52,9 +52,9 @@ _HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
 class _Source(NamedTuple):
     """A file or directory to copy.
 
-    :ivar path: as given
-    :ivar prefix: of its paths in the payload: empty, the name of the directory with a slash, or the name of the file
-    :ivar status: at the start of the run
+    :ivar path: the given path
+    :ivar prefix: start of its paths in the payload: empty, the directory's name with a slash, or the file's name
+    :ivar status: status at the start of the run
     :ivar base: the open directory; :data:`None` for a file
     """
 
@@ -97,7 +97,7 @@ def create_elsewhere(
                 raise BagError(parent, "not a directory")
             hidden = enter_staging(staging, destination, holds=_HOLDS)
         stack.callback(_leave, hidden)
-        with refusing(destination, "no bag was made"), _by_name(hidden):
+        with refusing(destination, "no bag was created"), _by_name(hidden):
             if exists(destination):
                 if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
@@ -219,7 +219,8 @@ def _build(
     on_event(Stage("check", files, nbytes))
     detector.compare(sources[0].path, _again(sources, data, links))
     on_event(Stage("tag"))
-    for name in write_tag_files(tags, options, nbytes, files):
+    names, _info = write_tag_files(tags, options, nbytes, files)
+    for name in names:
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
     return bag
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import RUN_AGAIN, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
 from pressmark.bagit.creation.options import CreateOptions
@@ -28,8 +29,8 @@ from pressmark.bagit.creation.preflight import (
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.disk_queue import DiskQueue
 from pressmark.fs.names import is_inside
 
 __all__ = ["create_in_place"]
@@ -37,14 +38,15 @@ __all__ = ["create_in_place"]
 
 def create_in_place(
     path: bytes, options: CreateOptions, nested: bool, ledger: Ledger | None, on_event: Listener
-) -> None:
-    """Make the directory ``path`` a bag.
+) -> BagInfo | None:
+    """Turn the directory ``path`` into a bag.
 
-    :param nested: even if it is already a bag
+    :param nested: turn a bag into the payload of a new bag
+    :return: the content of bag-info.txt; :data:`None` if an interrupted run was finished
     :raises BagError: the bag cannot be created; nothing was changed
     """
     with BagDirectory(path) as base:
-        where = os.path.realpath(path)
+        where = base.real_path
         request = options.request(nested=nested)
         if not is_decided(where):
             # Remove the hidden directory of a run that was killed after its last move.
@@ -57,7 +59,7 @@ def create_in_place(
             if transaction.recovered is not None:
                 on_event(Stage("recover"))
                 if transaction.recovered == request:
-                    return
+                    return None
                 if transaction.recovered.get("command") == "create":
                     raise BagError(
                         path,
@@ -66,10 +68,10 @@ def create_in_place(
                 refuse_bag(path, nested)
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
-            with refusing(path, "nothing was changed"):
-                preflight.check_directory(base)
+            with refusing(path, "nothing was changed"), DiskQueue[tuple[bytes, bytes]]() as files:
+                preflight.check_directory(base, files=files)
                 preflight.raise_if_refused(path)
-                names = _stage(base, transaction.new, options, ledger, preflight, on_event)
+                names, info = _stage(base, transaction.new, options, ledger, preflight, files, on_event)
                 away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
 
@@ -79,6 +81,7 @@ def create_in_place(
                         raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
             transaction.commit(request, away, names, nested=True, between=nothing_new)
+            return info
 
 
 def _entered(where: bytes) -> BagTransaction:
@@ -97,38 +100,36 @@ def _stage(
     options: CreateOptions,
     ledger: Ledger | None,
     preflight: Preflight,
+    given: DiskQueue[tuple[bytes, bytes]],
     on_event: Listener,
-) -> list[bytes]:
-    """Write all tag files for the files in ``base`` to ``new``, and return their names."""
+) -> tuple[list[bytes], BagInfo]:
+    """Write all tag files for the files in ``base`` to ``new``; return their names and the content of bag-info.txt."""
     links = preflight.links_to_follow(in_place=True)
     on_event(Stage("hash", preflight.files, preflight.bytes))
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # of the files being hashed
 
-    def given() -> Iterator[bytes]:
-        for found in payload_files(base, links):
-            paths.append(found.path)
-            yield real_path(found)
+    def to_hash() -> Iterator[bytes]:
+        for path, real in given:
+            paths.append(path)
+            yield real
 
-    def hashed() -> Iterator[tuple[bytes, Outcome]]:
-        outcomes = hash_files(
-            given(),
-            options.algorithms,
-            options.threads,
-            on_event,
-            read=options.read,
-            ledger=ledger,
-            beneath=base.beneath,
-        )
-        for outcome in outcomes:
-            yield paths.popleft(), outcome
-
+    outcomes = hash_files(
+        to_hash(),
+        options.algorithms,
+        options.threads,
+        on_event,
+        read=options.read,
+        ledger=ledger,
+        beneath=base.beneath,
+    )
     with ManifestWriter(new, options.algorithms) as manifests:
-        nbytes, files = record_outcomes(hashed(), manifests, detector, preflight)
+        hashed = ((paths.popleft(), outcome) for outcome in outcomes)
+        nbytes, files = record_outcomes(hashed, manifests, detector, preflight)
     preflight.raise_if_refused(base.path)
     on_event(Stage("tag"))
-    names = write_tag_files(new, options, nbytes, files)
+    names, info = write_tag_files(new, options, nbytes, files)
     on_event(Stage("check", files, nbytes))
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
     detector.compare(base.path, statuses)
-    return names
+    return names, info

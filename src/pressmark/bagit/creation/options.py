@@ -45,7 +45,7 @@ class CreateOptions(NamedTuple):
         read: str,
         date: datetime.date | None,
     ) -> CreateOptions:
-        """Validate the arguments of :func:`pressmark.bagit.create`."""
+        """Validate the arguments of :func:`pressmark.bagit.create`, and raise its errors."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
@@ -60,7 +60,10 @@ class CreateOptions(NamedTuple):
 
 
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
-    """Return the elements of bag-info.txt as pairs."""
+    """Return the elements of bag-info.txt as pairs of label and value.
+
+    :raises ValueError: an element cannot be written, or is Payload-Oxum, which is computed
+    """
     if info is None:
         return []
     pairs: list[tuple[str, str]] = []
@@ -73,7 +76,10 @@ def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
 
 
 def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[bytes, bytes]]:
-    """Return the path in the bag and the source of each tag file."""
+    """Return the path in the bag and the source of each tag file.
+
+    :raises BagError: a name is not allowed or is repeated, or a source is not a regular file
+    """
     if isinstance(given, Mapping):
         files = [(os.fsencode(path), os.fsencode(where)) for path, where in given.items()]
     else:

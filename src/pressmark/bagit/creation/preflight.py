@@ -14,6 +14,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.disk_queue import DiskQueue
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
@@ -44,7 +45,7 @@ class Preflight:
 
     :ivar files: number of files that will be payload
     :ivar bytes: size of these files
-    :ivar refused: number of problems that prevent the bag
+    :ivar refused: number of problems that prevent the creation
     """
 
     def __init__(self, links: str, on_event: Listener) -> None:
@@ -54,18 +55,18 @@ class Preflight:
         self._reasons: list[str] = []
 
     def refuse(self, found: Problem) -> None:
-        """Add a problem that prevents the bag."""
+        """Add a problem that prevents the creation."""
         self.refused += 1
         self._on_event(Notice(found._replace(severity="error")))
         if len(self._reasons) < NAMED:
             self._reasons.append(str(BagError(found.path, found.message)))
 
     def warn(self, found: Problem) -> None:
-        """Report a problem that does not prevent the bag."""
+        """Report a problem that does not prevent the creation."""
         self._on_event(Notice(found._replace(severity="warning")))
 
     def raise_if_refused(self, source: bytes) -> None:
-        """Raise an error about the problems that prevent the bag, if there are any.
+        """Raise an error about the problems that prevent the creation, if any.
 
         :raises BagError: the bag cannot be created
         """
@@ -73,9 +74,12 @@ class Preflight:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
+    def check_directory(
+        self, base: BagDirectory, into: bytes | None = None, files: DiskQueue[tuple[bytes, bytes]] | None = None
+    ) -> None:
         """Check all files and directories in ``base``.
 
+        :param files: receives the path of each file, and its path without links
         :param into: real path of the future bag; :data:`None` if it is created in place
         :raises BagError: a followed link leads to a directory that contains the future bag
         """
@@ -92,6 +96,8 @@ class Preflight:
                 if found.kind == "file":
                     self.files += 1
                     self.bytes += found.size
+                    if files is not None:
+                        files.add((found.path, real_path(found)))
                 elif found.kind == "directory":
                     folder = found.path
                     if into is not None and found.fault is not None:
@@ -118,7 +124,7 @@ class Preflight:
             return False  # already counted
         if fault is not None and fault.kind.startswith("link-") and fault.kind != "link-loop":
             if self._links == "refuse":
-                self.refuse(fault._replace(message="symbolic link; remove it, or follow links"))
+                self.refuse(fault._replace(message=_link_message(fault.kind, in_place)))
                 return False
             if in_place and fault.severity == "warning" and not _moves_along(base, found.path):
                 self.refuse(
@@ -188,6 +194,15 @@ def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
     :param links: as in :func:`~pressmark.bagit.walk.walk`
     """
     return (found for found in walk(base, links=links) if found.kind == "file")
+
+
+def _link_message(kind: str, in_place: bool) -> str:
+    """Return the message for a symbolic link that is not followed; not every link can be."""
+    if kind == "link-dangling":
+        return "symbolic link to a missing target; remove it"
+    if kind == "link-outside" and in_place:
+        return "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow"
+    return "symbolic link; remove it, or include its target with --links follow"
 
 
 def _is_readable(path: bytes) -> bool:

@@ -36,7 +36,7 @@ class ManifestWriter:
     :param folder: directory of the new files
     :param algorithms: official names
     :param charset: the character set that bagit.txt names
-    :param version: of the bag
+    :param version: BagIt version of the bag
     """
 
     def __init__(
@@ -100,7 +100,7 @@ def write_tag_manifests(
     :param algorithms: official names
     :param files: path in the bag and current path of each tag file
     :param charset: the character set that bagit.txt names
-    :param version: of the bag
+    :param version: BagIt version of the bag
     :raises BagError: a tag file cannot be read
     """
     outcomes = hash_files([where for _path, where in files], algorithms)
@@ -111,13 +111,14 @@ def write_tag_manifests(
             manifests.add(path, outcome.digests)
 
 
-def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> list[bytes]:
-    """Write all tag files except the payload manifests, which exist, and return the names of all tag files.
+def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
+    """Write all tag files except the payload manifests, which exist.
 
     :param folder: contains nothing but tag files
     :param nbytes: size of the payload
     :param files: number of payload files
-    :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end
+    :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end; and the content of
+        bag-info.txt
     :raises OSError: a file cannot be written
     """
     info = BagInfo(options.info)
@@ -144,7 +145,7 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
     write_tag_manifests(folder, options.algorithms, [(path, os.path.join(folder, path)) for path in sorted(paths)])
     names = sorted(os.listdir(folder))
     names.remove(b"bagit.txt")
-    return [*names, b"bagit.txt"]
+    return [*names, b"bagit.txt"], info
 
 
 def bag_size(nbytes: int) -> str:

@@ -69,7 +69,7 @@ def complete(
     """Download the missing files that the fetch.txt of a bag lists (2.2.3).
 
     A file that cannot be downloaded, or has a wrong checksum, is a problem in the report; the other files are
-    downloaded all the same. After an interruption or problems, calling this again continues.
+    downloaded nevertheless. After an interruption or problems, calling this again continues.
 
     :param bag: the bag, or its base directory
     :param threads: number of parallel downloads
@@ -85,7 +85,7 @@ def complete(
     :param on_event: called with :class:`~pressmark.bagit.changes.Stage`, :class:`~pressmark.fixity.Finished` and
         :class:`~pressmark.fixity.Progress`, in the calling thread
     :param on_problem: called with each problem, in the order of fetch.txt
-    :return: with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
+    :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
     :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
     :raises ValueError: another argument is invalid
     """

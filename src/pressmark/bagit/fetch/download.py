@@ -65,7 +65,7 @@ _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)
 
 @dataclass(frozen=True)
 class DownloadPolicy:
-    """What is allowed, and how long to try.
+    """The rules of downloads: allowed URLs, limits, timeouts and retries.
 
     :ivar allow_http: allow unencrypted HTTP, also in redirects
     :ivar allow_file: allow ``file:`` URLs, and with them all files that this user can read
@@ -160,7 +160,7 @@ class Downloader:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int, str], HTTPConnectionPool] = {}
-        # By thread.
+        # The watched connection of each thread.
         self._watches: dict[int, _Watch] = {}
         self._watchman: threading.Thread | None = None
         self._closed = threading.Event()
@@ -202,7 +202,7 @@ class Downloader:
 
         An existing file is continued. After a failure that another run can overcome, the file is kept.
 
-        :param directory: of the file
+        :param directory: directory of the file
         :param length: size in bytes; also a limit
         :param expected: lower-case hex by official algorithm name
         :param on_bytes: called with the number of bytes of each read, in this thread

@@ -26,10 +26,10 @@ _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSY
 
 
 class DownloadDirectory:
-    """The directory of partial files, and the way of complete files into the payload; a context manager, thread-safe.
+    """The directory of partial files, which moves complete files into the payload; a context manager, thread-safe.
 
     :ivar parts: the open directory
-    :ivar in_use: a download could not be ended in time, so descriptors must stay open
+    :ivar in_use: whether a download could not be ended in time, so descriptors must stay open
     :raises BagError: the directory cannot be created
     """
 
@@ -39,7 +39,7 @@ class DownloadDirectory:
         self._unflushed: set[bytes] = set()
         self._unwritten: OSError | None = None
         self._lock = threading.Lock()
-        # Own descriptors, because a hanging download can continue after the base is closed.
+        # Separate descriptors, because a hanging download can continue after the base is closed.
         self._top: Directory = os.dup(base.beneath) if isinstance(base.beneath, int) else base.path
         self._staging: Directory = -1
         self.parts: Directory = -1
@@ -80,7 +80,7 @@ class DownloadDirectory:
         """Move a complete file into the payload. Missing directories are created; symbolic links are not followed.
 
         :raises FileExistsError: the name is taken
-        :raises OSError: the path contains a file or symbolic link, or the operating system refuses
+        :raises OSError: the path contains a file or symbolic link, or the file cannot be moved
         """
         *above, name = path.split(b"/")
         directory = self._top

@@ -39,7 +39,7 @@ class FetchEntry(NamedTuple):
     """A file to download.
 
     :ivar url: as written; :func:`is_absolute_uri` checks it
-    :ivar length: in bytes; :data:`None` if fetch.txt leaves it open
+    :ivar length: length in bytes; :data:`None` if fetch.txt leaves it open
     :ivar path: relative to the base directory of the bag, decoded and normalized; safe, and in ``data/``
     :ivar line: its number in fetch.txt, counted from 1
     """
@@ -51,7 +51,7 @@ class FetchEntry(NamedTuple):
 
 
 class FetchList:
-    """The entries of a bag's fetch.txt, read from the file on each iteration; empty if there is no such file.
+    """The entries of a bag's fetch.txt, read from the file on each iteration; empty if the file does not exist.
 
     :raises BagError: on iteration: the file cannot be read
     """

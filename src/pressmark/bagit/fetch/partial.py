@@ -35,10 +35,10 @@ class PartialFile:
 
     A large file has a record ``name.json`` beside it, with the URL and the validator of the server.
 
-    :param directory: of the file
+    :param directory: directory of the file
     :param name: temporary name
     :param url: source of the file
-    :param algorithms: official names
+    :param algorithms: official names of the algorithms
     :param length: size of the complete file in bytes, if known
     :param cancelled: called before each write
 
@@ -66,7 +66,7 @@ class PartialFile:
         self._hashers: dict[str, Hasher] = {}
         self._cancelled = cancelled
         self._remembered = False
-        # An own descriptor, because the caller may close the other one.
+        # A separate descriptor, because the caller may close the other one.
         self._directory = os.dup(directory) if isinstance(directory, int) else directory
         self._descriptor = -1
         try:
@@ -110,7 +110,8 @@ class PartialFile:
     def write(self, data: bytes) -> None:
         """Append ``data``.
 
-        :raises OSError: the disk is full, or fails
+        :raises OSError: the data cannot be written
+        :raises DownloadError: the run was cancelled
         """
         if self._cancelled():
             raise DownloadError("cancelled", "run cancelled")

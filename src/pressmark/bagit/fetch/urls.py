@@ -27,7 +27,7 @@ class ParsedUrl(NamedTuple):
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """The scope of credentials."""
+        """The scheme, host and port: the scope of credentials."""
         return self.scheme, self.host, self.port
 
 
@@ -62,7 +62,10 @@ def encoded(location: str) -> str:
 
 
 def parse_url(url: str, parts: SplitResult) -> ParsedUrl:
-    """Parse an ``http:`` or ``https:`` URL."""
+    """Parse an ``http:`` or ``https:`` URL.
+
+    :raises DownloadError: the URL is invalid, or has no host
+    """
     try:
         host, port = parts.hostname or "", parts.port
         host = host if host.isascii() else host.encode("idna").decode("ascii")

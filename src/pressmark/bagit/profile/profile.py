@@ -84,7 +84,7 @@ class Element:
     :ivar recommended: the element should be present
     :ivar repeatable: the element may occur more than once
     :ivar values: the allowed values; empty for any
-    :ivar description: for people
+    :ivar description: a description for people
     """
 
     label: str
@@ -103,7 +103,7 @@ class Profile:
 
     :ivar source: origin of the profile, for messages
     :ivar identifier: the URI by which bags name it
-    :ivar version: of the specification
+    :ivar version: version of the specification
     :ivar about: metadata of the profile
     :ivar unknown: sections and parameters that the specification does not define
     """
@@ -243,7 +243,7 @@ class Profile:
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
-            message = "names other profiles only" if named else "no profile named"
+            message = f"{IDENTIFIER} names other profiles" if named else f"{IDENTIFIER} not found"
             found = ", ".join(named) or None
             yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
@@ -321,7 +321,7 @@ def _algorithm(name: str) -> str:
 
 
 def _matcher(patterns: Iterable[str] | None) -> Callable[[bytes], bool] | None:
-    """Return a function that tells whether a path matches a pattern; :data:`None` if all paths do."""
+    """Return a function that returns whether a path matches a pattern; :data:`None` if all paths match."""
     if patterns is None:
         return None
     listed = tuple(patterns)
@@ -343,7 +343,7 @@ class _Reader:
         self._unknown: list[str] = []
 
     def profile(self, content: Any) -> Profile:
-        """Return the profile."""
+        """Return the profile of a parsed JSON file; raises :class:`ProfileError` if it is invalid."""
         if not isinstance(content, dict):
             self._refuse("not a JSON object with the sections of a profile")
         for name in content:

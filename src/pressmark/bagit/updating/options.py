@@ -42,7 +42,7 @@ class UpdateOptions(NamedTuple):
         rewrite: bool,
         date: datetime.date | None,
     ) -> UpdateOptions:
-        """Validate the arguments of :func:`pressmark.bagit.update`."""
+        """Validate the arguments of :func:`pressmark.bagit.update`, and raise its errors."""
         accepted = (accept,) if isinstance(accept, str) else tuple(accept)
         for word in accepted:
             if word not in ACCEPTED:
@@ -79,7 +79,11 @@ class UpdateOptions(NamedTuple):
         }
 
     def target(self, bag: BagTags) -> tuple[str, ...]:
-        """Return the algorithms that the bag will have."""
+        """Return the algorithms that the bag will have.
+
+        :raises BagError: no algorithm would remain
+        :raises ValueError: with ``payload=False``, an algorithm would be added
+        """
         begin = bag.algorithms if self.algorithms is None else self.algorithms
         names = tuple(name for name in dict.fromkeys((*begin, *self.add)) if name not in self.drop)
         if not names:

@@ -151,7 +151,7 @@ class _Update:
         self._on_event(Stage("tag"))
         self._stage(tag_files)
 
-    # --- what is found ----------------------------------------------------------------------------------------------
+    # --- findings ----------------------------------------------------------------------------------------------------
 
     def _note(self, found: Problem, fatal: bool) -> None:
         """Add a problem that prevents the update, or one that the update fixes or does not affect."""
@@ -168,7 +168,7 @@ class _Update:
         self._note(found, not accepted)
 
     def _settle(self) -> None:
-        """Raise an error about the problems that prevent the update, if there are any.
+        """Raise an error about the problems that prevent the update, if any.
 
         :raises BagInvalidError: the bag does not match its manifests
         """
@@ -292,7 +292,7 @@ class _Update:
                     if isinstance(entry, FetchEntry):
                         yield entry
 
-    # --- what is read -------------------------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------------------------------
 
     def _jobs(
         self,
@@ -385,7 +385,7 @@ class _Update:
                 digests = self._respelled.get(found.path) or self._tags.find(found.path)
                 self._verify(found.path, digests, outcome.digests, "tag-files")
 
-    # --- what is written ----------------------------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------------------------------
 
     def _stage(self, tag_files: Iterable[BagEntry]) -> None:
         """Write the other tag files, and commit the change."""

@@ -36,7 +36,7 @@ class Match(NamedTuple):
 
     @property
     def of_payload(self) -> bool:
-        """Whether it is a payload file."""
+        """Whether the file is in the payload."""
         return self.path.startswith(BELOW_PAYLOAD)
 
 

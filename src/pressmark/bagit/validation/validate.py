@@ -78,7 +78,7 @@ def validate(
     :param on_event: called with the events of :func:`pressmark.fixity.hash_files`
     :param on_problem: called with each problem
     :raises BagError: ``path`` is not a directory; other faults of a bag are problems, not exceptions
-    :raises LedgerError: the ledger was made for other files or algorithms, or cannot be written
+    :raises LedgerError: the ledger was created for other files or algorithms, or cannot be written
     :raises ValueError: another argument is invalid
     """
     if level not in LEVELS:
@@ -185,13 +185,13 @@ class _Verifier:
         self._names: tuple[str, ...] = ()
         self._tag_names: tuple[str, ...] = ()
         self._ledger: Ledger | None = None
-        # Progress of earlier runs, and in total.
+        # The progress of completed runs, and the total progress.
         self._before = self._now = Progress(0, 0, 0)
 
     def _use(self, ledger: AnyLedger | None, stack: ExitStack) -> None:
         """Use a ledger.
 
-        :raises LedgerError: it was made for something else
+        :raises LedgerError: it was created for other files or algorithms
         """
         if ledger is None or not self._names:
             return
@@ -225,7 +225,8 @@ class _Verifier:
 
             self._compare(first(), self._names, self._ledger)
             self._before = self._now
-            self._compare(later, self._tag_names, None)
+            if later:
+                self._compare(later, self._tag_names, None)
 
     def _compare(self, matches: Iterable[Match], names: tuple[str, ...], ledger: Ledger | None) -> None:
         waiting: deque[Match] = deque()
@@ -254,7 +255,7 @@ class _Verifier:
             compare_digests(self._tag_files, waiting.popleft(), outcome, self._report_problems)
 
     def _path(self, match: Match) -> bytes:
-        """Return the path to read a file by: relative to the base directory, or the whole path if links are trusted."""
+        """Return the path for reading a file: relative to the base directory, or the full path if links are trusted."""
         if not self._trusted and match.real is not None:
             return match.real
         return os.path.join(self._base.path, match.path if match.real is None else match.real)

@@ -36,14 +36,15 @@ class Listener:
 
     :param on_problem: called with each problem; by default, problems are printed to standard error
 
-    :ivar mode: how files were copied; empty if none were
+    :ivar mode: how files were copied; empty if no file was copied
+    :ivar wrote: whether the run began to write, after it had checked all names
     :ivar moved: whether anything was changed, by this run or by finishing an interrupted one
     :ivar read: the last progress of reading
     """
 
     def __init__(self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None) -> None:
         self.mode = ""
-        self.moved = False
+        self.wrote = self.moved = False
         self.read = Progress(0, 0, 0)
         self._expected: int | None = None
         self._reporter = reporter
@@ -51,6 +52,7 @@ class Listener:
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Stage):
+            self.wrote |= event.name != "examine"
             self.moved |= event.name in ("move", "recover")
             self._expected = event.bytes
             self._reporter.stage(STAGES[event.name], event.bytes)

@@ -47,8 +47,8 @@ cannot list, and names that differ only in Unicode normalization are refused, an
 created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
 finishes the bag. Empty directories are kept on disk, but manifests cannot list them.
 
-Exit status: 0 success, 1 a file was refused, or could not be read or written, 2 usage error (nothing was done), 130
-interrupted.
+Exit status: 0 success, 1 a file could not be read or written, 2 usage error, or SOURCE was refused before anything was
+written, 130 interrupted.
 """
 
 
@@ -150,10 +150,9 @@ def create_command(
             if not reporter.failed:
                 raise
             # All problems were printed; the error contains only the first few.
-            place = os.fsdecode(destination or sources[0])
-            raise Failure(
-                f"{place}: no bag was created: {format_count(reporter.failed, 'problem')}; nothing was changed"
-            ) from None
+            place, count = os.fsdecode(destination or sources[0]), format_count(reporter.failed, "problem")
+            end = Failure if listener.wrote else CallError
+            raise end(f"{place}: no bag was created: {count}; nothing was changed") from None
         except LedgerError as error:
             raise Failure(str(error)) from None
         except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from typing import Any
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.buffered_lines import BufferedLines
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.reports import Problem, Report
 
 __all__ = ["Problems"]
@@ -20,12 +20,12 @@ class Problems:
 
     :param as_json: write JSON lines instead of text
     :param several: there are several bags, so each problem names its bag
-    :param go_on: continue the operation if the reader of standard output leaves
+    :param go_on: continue the operation if the reader of standard output closes it
 
     :ivar report: number of problems of all bags; problems are not kept
     """
 
-    def __init__(self, sink: Sink, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
+    def __init__(self, sink: OutputStream, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
         self._lines = BufferedLines(sink, go_on=go_on)
         self._as_json = as_json

@@ -27,7 +27,7 @@ def validate_by_workers(
     """Have ``bags`` validated by workers, and write their problems, bag by bag.
 
     :param rules: arguments of :class:`~pressmark.bagit.ValidateBags`
-    :return: each bag, and its report or why it could not be validated
+    :return: each bag, and its report or the error that prevented its validation
     """
     job = ValidateBags(**rules)
     done = Progress(0, 0, 0)
@@ -55,6 +55,6 @@ def validate_by_workers(
             for one in map(Problem.from_record, record.pop("problems")):
                 problems.write(one)
                 report.add([one])
-            # Everything that not every summary has is a count.
+            # All keys that not every summary has are counts.
             report.counts.update((name, record[name]) for name in record if name not in {"path", *report.summary()})
             yield bag, report, None

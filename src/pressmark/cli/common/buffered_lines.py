@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.cli.common.program import discard_stdout
 
 __all__ = ["BufferedLines"]
@@ -16,8 +16,8 @@ class BufferedLines:
     :param go_on: ignore a broken pipe, and discard all further lines
     """
 
-    def __init__(self, sink: Sink, *, go_on: bool = False) -> None:
-        self._sink: Sink | None = sink
+    def __init__(self, sink: OutputStream, *, go_on: bool = False) -> None:
+        self._sink: OutputStream | None = sink
         self._go_on = go_on
         self._held: list[bytes] = []
         self._size = 0

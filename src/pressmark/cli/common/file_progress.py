@@ -41,9 +41,9 @@ class FileProgress(Reporter):
 
     :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
         is skipped. :data:`None` if only :meth:`stage` reports a total
-    :param on_pause: called a few times a second, to write results that wait
+    :param on_pause: called a few times a second, to write pending results
     :param transient: remove the display at the end: the run reports its result itself
-    :param noun: what is counted, in the singular
+    :param noun: the noun of the counted items, in the singular
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class FileProgress(Reporter):
     def stage(self, text: str, expected: int | None = None) -> None:
         """Start a stage of the run.
 
-        :param text: its name
-        :param expected: its total in bytes, if known
+        :param text: name of the stage
+        :param expected: total of the stage in bytes, if known
         """
         self._stage = f"{text}: "
         self._expected = expected

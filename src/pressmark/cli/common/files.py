@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CRLF_OPTION",
-    "Sink",
-    "Source",
+    "InputStream",
+    "OutputStream",
     "checked_list",
     "open_lines",
     "open_sink",
@@ -36,7 +36,7 @@ CRLF_OPTION = click.option(
 )
 
 
-class Source:
+class InputStream:
     """A binary input.
 
     :ivar file: the file itself, for readers that seek
@@ -68,7 +68,7 @@ class Source:
     read1 = read
 
 
-class Sink:
+class OutputStream:
     """A binary output; a pipe whose reader left raises ``BrokenPipeError``, any other error :class:`Failure`.
 
     :ivar name: its name in messages
@@ -101,7 +101,7 @@ class Sink:
 
 
 @contextlib.contextmanager
-def open_source(path: str | None) -> Iterator[Source]:
+def open_source(path: str | None) -> Iterator[InputStream]:
     """Open the file ``path``, or standard input for None or ``-``."""
     if path is None or path == "-":
         if sys.stdin is None:
@@ -110,7 +110,7 @@ def open_source(path: str | None) -> Iterator[Source]:
         with contextlib.suppress(AttributeError, OSError, ValueError):
             # On a pipe that another program left non-blocking, "nothing yet" would look like the end.
             os.set_blocking(file.fileno(), True)
-        yield Source(file, "<stdin>")
+        yield InputStream(file, "<stdin>")
         return
     with contextlib.ExitStack() as stack:
         try:
@@ -119,11 +119,11 @@ def open_source(path: str | None) -> Iterator[Source]:
             raise CallError(f"{path}: {cause(error)}") from None
         except ValueError as error:  # a NUL in the name
             raise CallError(f"{path}: {error}") from None
-        yield Source(opened, path)
+        yield InputStream(opened, path)
 
 
 @contextlib.contextmanager
-def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
+def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputStream]:
     """Open the file ``path``, or standard output for None or ``-``, for the results of ``source``.
 
     A regular file is replaced only when the block ends without an exception.
@@ -133,7 +133,7 @@ def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
             raise CallError("<stdout>: closed")
         file = sys.stdout.buffer
         _refuse_same(_status(file), source, "<stdout>")
-        yield Sink(file, "<stdout>")
+        yield OutputStream(file, "<stdout>")
         return
     if not path:  # it would mean the working directory below
         raise CallError("output file name is empty; use - for standard output")
@@ -147,10 +147,10 @@ def open_sink(path: str | None, source: Source | None) -> Iterator[Sink]:
     if status is not None and not stat.S_ISREG(status.st_mode):
         # A device or a named pipe is written to, not replaced by a file; a directory fails.
         with _written(path) as file:
-            yield Sink(file, path)
+            yield OutputStream(file, path)
     else:
         with _replaced(path, status) as file:
-            yield Sink(file, path)
+            yield OutputStream(file, path)
 
 
 @contextlib.contextmanager
@@ -195,7 +195,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
         new.abandon()
 
 
-def _refuse_same(status: os.stat_result | None, source: Source | None, name: str) -> None:
+def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:
     """Refuse to write to the file that is read: the run would lose the file, or never end."""
     if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
         raise CallError(f"{name}: input and output are the same file")
@@ -208,17 +208,17 @@ def _status(file: BinaryIO) -> os.stat_result | None:
         return None
 
 
-def unpacked(source: Source, gunzip: bool) -> BinaryIO:
+def unpacked(source: InputStream, gunzip: bool) -> BinaryIO:
     """Return the stream of the bytes of ``source``, decompressed if ``gunzip``."""
     if not gunzip:
         return cast(BinaryIO, source)
-    from pressmark.cli.common.gzipped import GunzippedSource
+    from pressmark.cli.common.gzipped import GunzippedStream
 
-    return cast(BinaryIO, GunzippedSource(source))
+    return cast(BinaryIO, GunzippedStream(source))
 
 
 @contextlib.contextmanager
-def packed(sink: Sink, gzip: bool) -> Iterator[BinaryIO]:
+def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
     """Yield a stream that writes to ``sink``, compressed if ``gzip``.
 
     Where the block fails no end mark is written, so that an incomplete file cannot pass for a complete one.
@@ -226,9 +226,9 @@ def packed(sink: Sink, gzip: bool) -> Iterator[BinaryIO]:
     if not gzip:
         yield cast(BinaryIO, sink)
         return
-    from pressmark.cli.common.gzipped import GzippedSink
+    from pressmark.cli.common.gzipped import GzippedStream
 
-    compressed = GzippedSink(sink)
+    compressed = GzippedStream(sink)
     yield cast(BinaryIO, compressed)
     compressed.finish()
 

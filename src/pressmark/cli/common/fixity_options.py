@@ -66,7 +66,7 @@ def run_options(function: Function) -> Function:
 
 
 def parse_algorithms(given: Sequence[str]) -> tuple[str, ...]:
-    """Return the official names of the algorithms given with ``-a``; empty if none."""
+    """Return the official names of the algorithms given with ``-a``; empty without ``-a``."""
     names = [name for part in given for name in part.split(",")]
     return fixity.algorithm_names(names) if names else ()
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from pressmark.cli.common.console import Failure
 
-__all__ = ["GunzippedSource", "GzippedSink"]
+__all__ = ["GunzippedStream", "GzippedStream"]
 
 READ_BYTES = 1 << 18  # 256 KiB
 GZIP = 16 + zlib.MAX_WBITS  # selects the format of gzip
 LEVEL = 6  # the default of gzip
 
 
-class GunzippedSource:
+class GunzippedStream:
     """The decompressed bytes of all members of a gzip file."""
 
     def __init__(self, source: Any) -> None:
@@ -71,7 +71,7 @@ class GunzippedSource:
                 raise Failure(f"{self.name}: broken gzip data: unexpected end")
 
 
-class GzippedSink:
+class GzippedStream:
     """A sink that writes compressed data to another sink; :meth:`finish` ends the data."""
 
     def __init__(self, sink: Any) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from pressmark.cli.common.console import CallError, cause, say
-from pressmark.errors import LayoutConfigError, LayoutConfigWarning, quoted
-from pressmark.layouts import Layout, find_layout, layout_from_config, list_layouts
+from pressmark.cli.common.console import CallError
+from pressmark.errors import LayoutConfigError, quoted
+from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.parameters import unknown_key
 
 __all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
@@ -65,20 +63,9 @@ def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: s
     overrides = _overrides(layout_class, settings)
     if config is None:
         return layout_class(**overrides)
-    mapping = _read_config(config)
-    _refuse_other_layout(layout_class, mapping, config)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LayoutConfigWarning)
-        try:
-            made = layout_from_config(mapping, **overrides)
-        except LayoutConfigError as error:
-            given = {setting.partition("=")[0] for setting in settings}
-            if error.key in given:
-                raise
-            raise CallError(_placed(str(error), config)) from None
-    for warning in caught:
-        say(f"warning: {_placed(str(warning.message), config)}")
-    return made
+    from pressmark.cli.common.layout_config import configured_layout
+
+    return configured_layout(layout_class, config, overrides)
 
 
 def named_layout(text: str) -> Layout:
@@ -111,36 +98,3 @@ def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str,
         except RecursionError:
             raise by_key[key].check.refusal(key, text) from None
     return overrides
-
-
-def _read_config(config: str) -> dict[str, Any]:
-    # Read once: CONFIG may be a pipe, and its extensionName is checked before anything else.
-    try:
-        with open(config, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise CallError(f"{config}: {cause(error)}") from None
-    try:
-        mapping = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise CallError(f"{config}: not JSON: {error}") from None
-    if not isinstance(mapping, dict):
-        raise CallError(f"{config}: not a JSON object")
-    return mapping
-
-
-def _refuse_other_layout(expected: type[Layout], mapping: dict[str, Any], config: str) -> None:
-    name = mapping.get("extensionName")
-    # layout_from_config refuses a missing name.
-    if isinstance(name, str):
-        try:
-            found = find_layout(name)
-        except LayoutConfigError as error:
-            raise CallError(f"{config}: extensionName: {error.reason}") from None
-        if found.name != expected.name:
-            raise CallError(f"{config}: configuration of {found.name}, not of {expected.name}")
-
-
-def _placed(text: str, config: str) -> str:
-    """Return a message of :func:`layout_from_config` with the name of the file."""
-    return f"{config}: {text.removeprefix('config: ')}"

@@ -1,21 +1,25 @@
-"""The command group: loads commands on demand, and converts errors to messages and exit statuses."""
+"""The command group: loads commands on demand, and converts errors and signals to messages and exit statuses."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 import click
 
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say
-from pressmark.cli.common.signals import signals_as_ctrl_c
 from pressmark.errors import LayoutConfigError, PressmarkError
 
-__all__ = ["Commands", "Program", "discard_stdout"]
+__all__ = ["Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
+
+# Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
+_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Commands(click.Group):
@@ -85,6 +89,60 @@ class Program(Commands):
         return status or 0
 
 
+class Ending:
+    """Records the signal that ended the command.
+
+    :ivar status: its exit status, as in shells: 128 + number of the signal; :data:`None` before
+    """
+
+    status: int | None = None
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Handle the signal ``number``."""
+        # "timeout" sends its signal twice, to the process and to its group: the second must not stop the cleanup.
+        if self.status is None:
+            self.status = 128 + number
+            raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def signals_as_ctrl_c() -> Iterator[Ending]:
+    """Convert these signals to :class:`KeyboardInterrupt` until the block ends."""
+    ending = Ending()
+    before = {}
+    # ValueError: only the main thread can set handlers. A signal that is ignored ("nohup") stays ignored.
+    with contextlib.suppress(ValueError):
+        for name in _SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, ending.handle)
+    try:
+        yield ending
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def on_ctrl_c(callback: Callable[[], object]) -> Iterator[None]:
+    """Call ``callback`` on Ctrl-C, before the :class:`KeyboardInterrupt`, until the block ends."""
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        callback()
+        raise KeyboardInterrupt
+
+    before = None
+    with contextlib.suppress(ValueError):
+        # Only the default handler is replaced: Ctrl-C may be ignored, as in background jobs of scripts.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
 def discard_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit cannot fail again."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
@@ -102,7 +160,7 @@ def _endings() -> Iterator[None]:
         discard_stdout()
         raise click.exceptions.Exit(0) from None
     except OSError as error:
-        # Errors without a file name are of tables and help on stdout.
+        # Writing tables and help to stdout raises errors without a file name.
         discard_stdout()
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "<stdout>"
         raise Failure(f"{name}: {cause(error)}") from None

@@ -7,15 +7,21 @@ import sys
 import time
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
-from pressmark.cli.common.console import PROGRAM, one_line, say, say_lines
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.console import say, say_lines
+from pressmark.cli.common.files import InputStream, OutputStream
+from pressmark.errors import IdentifierError, PathError, quoted
+
+if TYPE_CHECKING:
+    from pressmark.cli.common.display import Display
+    from pressmark.layouts import LineCounts
 
 __all__ = [
     "PROGRESS",
+    "LineProgress",
     "ProgressMode",
     "Reporter",
     "format_duration",
@@ -44,7 +50,7 @@ class ProgressMode(Enum):
     NONE = "none"
 
 
-def progress_mode(wanted: bool | None, sink: Sink) -> ProgressMode:
+def progress_mode(wanted: bool | None, sink: OutputStream) -> ProgressMode:
     """Return how to show progress.
 
     :param wanted: ``--progress`` or ``--no-progress``; :data:`None` if neither is given
@@ -54,7 +60,7 @@ def progress_mode(wanted: bool | None, sink: Sink) -> ProgressMode:
     terminal = sys.stderr.isatty()
     if terminal and not sink.terminal and os.environ.get("TERM") != "dumb":
         return ProgressMode.DISPLAY
-    # Data on the terminal are progress enough; lines between them would disturb.
+    # Data on the terminal show the progress; lines between them would disturb.
     return ProgressMode.LOG if wanted or not (terminal and sink.terminal) else ProgressMode.NONE
 
 
@@ -113,13 +119,16 @@ class Reporter:
         :param now: :func:`time.monotonic`
         :param text: called if progress is shown
         :param done: position of the bar
-        :param total: its end, if known
+        :param total: end of the bar, if known
         """
         if self._mode is ProgressMode.LOG:
             if self.is_log_due(now):
                 say(text())
         elif self._mode is ProgressMode.DISPLAY and self.is_long(now):
             if self._display is None:
+                # rich takes longer to import than the rest of a short run.
+                from pressmark.cli.common.display import Display
+
                 self._display = Display(self._size, self._transient)
             self._display.update(done, text(), total)
 
@@ -142,37 +151,42 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class Display:
-    """A progress bar on stderr, with lines above it.
+class LineProgress(Reporter):
+    """The reporter of a run over the items of ``source``.
 
-    :param size: total, for percentage and time left; :data:`None` if it is unknown or comes with :meth:`update`
-    :param transient: remove the bar at the end
+    :param noun: what the items are, in the plural
+    :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 
-    def __init__(self, size: int | None, transient: bool = False) -> None:
-        # Imported here: rich takes longer to import than the rest of a short run.
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as RichProgress
+    def __init__(self, mode: ProgressMode, source: InputStream, noun: str, null: bool) -> None:
+        super().__init__(mode, source.size)
+        self._source = source
+        self._noun = noun
+        self._null = null
 
-        self._console: Any = Console(stderr=True)
-        columns: list[Any] = [BarColumn(), TextColumn("{task.description}", markup=False)]
-        if size:
-            columns += [TaskProgressColumn(), TimeRemainingColumn()]
-        # Nothing else writes to the terminal: all lines are printed by say_lines.
-        self._bar: Any = RichProgress(
-            *columns, console=self._console, transient=transient, redirect_stdout=False, redirect_stderr=False
-        )
-        self._task = self._bar.add_task("", total=size or None)
-        self._bar.start()
+    def failure_text(self, error: IdentifierError | PathError) -> str:
+        """Return the line for a failed item, without the name of the program."""
+        number = (error.index or 0) + 1
+        place = f"{self._source.name}: item {number}" if self._null else f"{self._source.name}:{number}"
+        return f"{place}: {quoted(error.item)}: {error.reason}"
 
-    def update(self, done: int, text: str, size: int | None = None) -> None:
-        self._bar.update(self._task, completed=done, description=text, total=size)
+    def on_failure(self, error: IdentifierError | PathError) -> None:
+        """Report an item that failed."""
+        self.fail(self.failure_text(error))
 
-    def say_lines(self, texts: list[str]) -> None:
-        lines = "\n".join(f"{PROGRAM}: {one_line(text)}" for text in texts)
-        # Neither wrapped, nor coloured, nor parsed as markup.
-        self._console.print(lines, soft_wrap=True, markup=False, highlight=False, emoji=False)
+    def on_progress(self, counts: LineCounts) -> None:
+        """Report failures, and progress if it is time."""
+        self.flush()
+        now = time.monotonic()
+        self.show(now, lambda: self._text(counts, now - self._begin), self._source.bytes_read)
 
-    def stop(self) -> None:
-        self._bar.stop()
+    def _text(self, counts: LineCounts, seconds: float) -> str:
+        text = f"{counts.items:,} {self._noun}, {counts.items / seconds:,.0f} a second"
+        if counts.failed:
+            text += f", {counts.failed:,} failed"
+        read, size = self._source.bytes_read, self._source.size
+        # The display has columns for these.
+        if self._mode is ProgressMode.LOG and size and read:
+            left = max(0, size - read) * seconds / read
+            text += f", {min(100, 100 * read // size)} %, {format_duration(left)} left"
+        return text

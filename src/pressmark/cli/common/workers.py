@@ -12,7 +12,7 @@ from typing import Any
 
 from pressmark import jobs
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.signals import on_ctrl_c
+from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import one_line
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.errors import quoted
 from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
 
@@ -24,7 +24,7 @@ class OutputLines:
     :param everything: also list objects that are done
     """
 
-    def __init__(self, sink: Sink, as_json: bool, everything: bool) -> None:
+    def __init__(self, sink: OutputStream, as_json: bool, everything: bool) -> None:
         self._lines = BufferedLines(sink, go_on=True)
         self._as_json = as_json
         self._everything = everything

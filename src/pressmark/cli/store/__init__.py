@@ -14,6 +14,7 @@ COMMANDS = {
     "check": "pressmark.cli.store.check:check_command",
     "repair": "pressmark.cli.store.repair:repair_command",
     "put": "pressmark.cli.store.put:put_command",
+    "update": "pressmark.cli.store.update:update_command",
     "get": "pressmark.cli.store.get:get_command",
     "cat": "pressmark.cli.store.cat:cat_command",
     "log": "pressmark.cli.store.log:log_command",

@@ -14,6 +14,7 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
+    MODE,
     STORE,
     VERSION,
     command_errors,
@@ -54,13 +55,7 @@ Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usag
 @IDENTIFIER
 @click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
 @VERSION
-@click.option(
-    "--mode",
-    type=click.Choice(["auto", "copy", "reflink"]),
-    default="auto",
-    show_default=True,
-    help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
-)
+@MODE
 @JSON
 @store_options
 def get_command(

@@ -25,6 +25,8 @@ __all__ = [
     "IDENTIFIERS",
     "JSON",
     "LAYOUT",
+    "LINKS",
+    "MODE",
     "NULL",
     "STORE",
     "VERSION",
@@ -41,6 +43,20 @@ __all__ = [
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
+LINKS = click.option(
+    "--links",
+    type=click.Choice(["refuse", "follow"]),
+    default="refuse",
+    show_default=True,
+    help="Refuse symbolic links in source directories, or copy their targets.",
+)
+MODE = click.option(
+    "--mode",
+    type=click.Choice(["auto", "copy", "reflink"]),
+    default="auto",
+    show_default=True,
+    help="Copy, share disk blocks (reflink), or reflink where possible and copy otherwise (auto).",
+)
 NULL = click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
 STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 IDENTIFIER = click.argument("identifier", metavar="IDENTIFIER")

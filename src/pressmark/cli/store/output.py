@@ -9,7 +9,7 @@ from typing import Any
 from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import Sink
+from pressmark.cli.common.files import OutputStream
 from pressmark.errors import quoted
 from pressmark.stores import StoreObject
 
@@ -33,7 +33,7 @@ class Objects:
 
     def __init__(
         self,
-        sink: Sink,
+        sink: OutputStream,
         reporter: FileProgress | None,
         as_json: bool,
         null: bool,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -12,17 +13,17 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, cause,
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
-from pressmark.cli.store.output import Objects
+from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
+from pressmark.cli.store.output import Objects, changes_text
 from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
 from pressmark.errors import IdentifierError, ObjectError, quoted
 from pressmark.fixity import Progress
-from pressmark.stores import ObjectSource
+from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf
 
-__all__ = ["put_command"]
+__all__ = ["put_command", "store_objects"]
 
 HELP = """\
 Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
@@ -32,6 +33,7 @@ Examples:
   pressmark store put books ark:/13030/xt12t3 scans
   pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
   pressmark store put root --from objects.tsv
+  pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
 
 Several SOURCEs keep their names in the object. With --from, store all listed objects.
 """
@@ -40,7 +42,8 @@ EPILOG = """\
 An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
 output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. A failed object is reported
 on standard error, and the command continues with the next. Content that STORE cannot hold, such as empty directories
-in an OCFL storage root, is reported as a warning.
+in an OCFL storage root, is reported as a warning. With --replace, an OCFL object keeps its versions, and the number of
+files that were added, removed, renamed and changed is reported; an object that stays the same gets no version.
 
 Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
@@ -59,7 +62,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 )
 @click.option("--null", "-0", is_flag=True, help="Items of FILE and of the output end with NUL instead of a line feed.")
 @CRLF_OPTION
-@click.option("--replace", is_flag=True, help="Replace an existing object.")
+@click.option("--replace", is_flag=True, help="Replace an existing object; an OCFL object gets a new version.")
 @click.option(
     "--mode",
     type=click.Choice(["auto", "copy", "reflink", "hardlink"]),
@@ -67,13 +70,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     show_default=True,
     help="Copy, share disk blocks (reflink), create hard links, or reflink where possible and copy otherwise (auto).",
 )
-@click.option(
-    "--links",
-    type=click.Choice(["refuse", "follow"]),
-    default="refuse",
-    show_default=True,
-    help="Refuse symbolic links in SOURCE, or copy their targets.",
-)
+@LINKS
 @provenance_options
 @JSON
 @store_options
@@ -106,52 +103,95 @@ def put_command(
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")
         _refuse_missing(sources)
-    stored = failed = warned = 0
     with command_errors():
         provenance = Provenance(message, user, user_address)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
-        with open_sink(None, None) as sink:
-            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
-            objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
-            items: Iterable[tuple[str | bytes, ObjectSource | Failure]] = [(identifier or "", _source(sources))]
-            if listed is not None:
-                from pressmark.cli.store.listed import listed_sources
+        items: Iterable[tuple[str | bytes, ObjectSource | Failure]] = [(identifier or "", _source(sources))]
+        if listed is not None:
+            from pressmark.cli.store.listed import listed_sources
 
-                items = listed_sources(listed, null, crlf)
-            with reporter:
-                try:
-                    for one, source in items:
+            items = listed_sources(listed, null, crlf)
+
+        def put(one: str | bytes, source: ObjectSource) -> StoreObject:
+            return store.put(one, source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
+
+        return store_objects(path, store, items, put, as_json=as_json, null=null, progress=progress)
+
+
+def store_objects(
+    path: bytes,
+    store: Store,
+    items: Iterable[tuple[str | bytes, ObjectSource | Failure]],
+    store_one: Callable[[str | bytes, ObjectSource], StoreObject],
+    *,
+    as_json: bool,
+    null: bool,
+    progress: bool | None,
+) -> int:
+    """Store objects, report each, and return the exit status.
+
+    :param path: the store, as specified
+    :param items: identifier and source of each object, or why there is none
+    :param store_one: stores an object
+    """
+    stored = failed = warned = recorded = 0
+    changed: list[StoreObject] = []  # the last one
+    changes = Counter[str]()
+    with open_sink(None, None) as sink:
+        reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+        objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
+        with reporter:
+            try:
+                for one, source in items:
+                    try:
                         if isinstance(source, Failure):
-                            failed += 1
-                            reporter.fail(source.message)
-                            continue
-                        try:
-                            record = store.put(one, source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
-                        except (ObjectError, IdentifierError) as error:
-                            failed += 1
-                            reporter.fail(str(error))
-                            continue
-                        stored += 1
-                        objects.write(record)
-                        for found in record.problems:
-                            warned += 1
-                            reporter.report(
-                                f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}"
-                            )
-                        reporter.on_event(Progress(stored, 0, failed))
-                except KeyboardInterrupt:
-                    objects.flush()
-                    raise Interrupted(f"interrupted after {format_count(stored, 'object')}") from None
-                if as_json:
-                    counts = {"stored": stored, "failed": failed, "warnings": warned}
-                    objects.write_json({"summary": {"ok": not failed, **counts}})
+                            raise source
+                        record = store_one(one, source)
+                    except (Failure, ObjectError, IdentifierError) as error:
+                        failed += 1
+                        reporter.fail(str(error))
+                        continue
+                    stored += 1
+                    objects.write(record)
+                    recorded += _is_new(record)
+                    if record.changes is not None:
+                        changes.update({"objects": 1, **record.changes})
+                        changed = [record]
+                    for found in record.problems:
+                        warned += 1
+                        reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
+                    reporter.on_event(Progress(stored, 0, failed))
+            except KeyboardInterrupt:
                 objects.flush()
+                raise Interrupted(f"interrupted after {format_count(stored, 'object')}") from None
+            if as_json:
+                counts = {"stored": stored, "failed": failed, "warnings": warned}
+                objects.write_json({"summary": {"ok": not failed, **counts}})
+            objects.flush()
+    replaced = changes.pop("objects", 0)
+    if replaced > 1:
+        say(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
+    for record in changed if replaced == 1 else ():
+        say(_change_line(record))
     missing = missing_provenance(store)
-    if stored and missing:
+    if recorded and missing:
         say(f"{os.fsdecode(path)}: {missing}")
     if warned:
         say(f"{os.fsdecode(path)}: {format_count(stored, 'object')} stored, {format_count(warned, 'warning')}")
     return Failure.exit_code if failed or objects.unwritten else 0
+
+
+def _is_new(record: StoreObject) -> bool:
+    """Return whether an object or a version was written."""
+    return record.changes is None or any(count for kind, count in record.changes.items() if kind != "unchanged")
+
+
+def _change_line(record: StoreObject) -> str:
+    """Return what a change did to an object."""
+    counts = record.changes or {}
+    if _is_new(record):
+        return f"{quoted(record.id or '')}: version {record.version}: {changes_text(counts)}"
+    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} stays the newest version"
 
 
 def _refuse_missing(sources: tuple[bytes, ...]) -> None:

@@ -1,7 +1,7 @@
 """The figures of a report: SVG elements, one panel for each layout, with the same scales in all panels.
 
-matplotlib draws them. Colours are replaced by CSS variables of the page, for dark mode and print. Each figure has a
-title and a description for screen readers.
+They are drawn by matplotlib. Colours are replaced by CSS variables of the page, for dark mode and print. Each figure
+has a title and a description for screen readers.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ FIRST_BYTES = 64 << 20  # 64 MiB
 class Described(NamedTuple):
     """The content of the tag files in an archive.
 
-    :ivar info: of bag-info.txt; empty without one
-    :ivar problems: why the archive could not be read, with an empty ``path``
+    :ivar info: elements of bag-info.txt; empty without one
+    :ivar problems: the reasons why the archive could not be read, each with an empty ``path``
     :ivar refused: the error of the operating system, if that is the reason; the archive's content is unknown then
     """
 

@@ -1,4 +1,4 @@
-"""Changes of a folder of bags: bags stored, adopted, replaced and removed."""
+"""Changes to a folder of bags: put, adopt, replace and remove bags."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class BagFolder(BagFolderReader):
     ) -> BagFolder:
         """Create an empty folder in a directory that is empty or does not exist, and open it.
 
-        :param layout: places the bags
-        :param options: as for opening
+        :param layout: maps identifiers to the paths of bags
+        :param options: arguments of the class
         :raises StoreError: the directory is not empty or cannot be written, or ``identifiers`` does not fit the layout
         """
         base = encode_path(path)
@@ -123,14 +123,13 @@ class BagFolder(BagFolderReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
-        """Store an existing bag, a directory or a serialised one, without changing it: copied, or with ``rename``
-        moved.
+        """Copy an existing bag, a directory or a serialized bag, into the folder, or move it with ``rename``.
 
-        :param bag: its base directory or file; or a mapping of all names in it to files
-        :param mode: as for :meth:`put`; or ``rename``: the bag is on the same file system
+        :param bag: base directory or file of the bag; or a mapping of all names in it to files
+        :param mode: as for :meth:`put`; or ``rename`` to move a bag on the same file system
         :param check: called with the path of the bag before it appears; an exception discards the bag
         :param on_event: called with the events of copying
-        :param algorithms: of the digests that ``on_file`` receives
+        :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with name and outcome of each copied file; an exception discards the bag
         :raises ObjectError: nothing was stored; of kind ``improper``: the bag has another identifier
         :raises IdentifierError: the identifier has no path in this folder
@@ -215,9 +214,9 @@ class BagFolder(BagFolderReader):
         raise IdentifierError(identifier, None, f"cannot be written as an {IDENTIFIER} on one line of text")
 
     def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None, replace: bool) -> None:
-        """Refuse what cannot be stored.
+        """Check that a bag can be stored at ``place``.
 
-        :raises ObjectError: with the reason
+        :raises ObjectError: the object cannot be stored
         """
         if old is not None:
             if not replace:
@@ -256,7 +255,6 @@ class BagFolder(BagFolderReader):
         links: str,
         on_event: Callable[[object], object] | None,
     ) -> None:
-        """Create the bag ``new``."""
         refused_for: set[str] = set()
 
         def note(event: object) -> None:
@@ -362,7 +360,7 @@ class BagFolder(BagFolderReader):
         Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
         unchecked, a warning.
 
-        :param digests: verify checksums; without, only completeness
+        :param digests: verify checksums; otherwise only completeness
         :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
         """
         from pressmark.stores.bags.check import check

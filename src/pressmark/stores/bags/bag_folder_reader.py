@@ -1,4 +1,4 @@
-"""A folder of bags: each bag, a directory or serialised, is an object.
+"""A folder of bags: each bag, a directory or a serialized bag, is an object.
 
 ::
 
@@ -100,7 +100,7 @@ class BagObject(StoredObject):
     def bag(self) -> Bag:
         """Open the bag.
 
-        :raises BagError: the bag is serialised, or cannot be opened
+        :raises BagError: the bag is serialized, or cannot be opened
         """
         return Bag.open(self.bag_path)
 
@@ -111,8 +111,8 @@ class BagFolderReader(Store):
     :param path: the directory that contains the bags
     :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
         ``layout`` with a layout and ``external`` without
-    :param layout: places the bags
-    :param algorithms: of new bags' manifests
+    :param layout: maps identifiers to the paths of bags
+    :param algorithms: algorithms of the manifests of new bags
     :param info: more elements for the bag-info.txt of new bags
     :param ignore: globs of names to ignore outside of bags
     :raises StoreError: not a folder of bags, or not readable
@@ -254,7 +254,7 @@ class BagFolderReader(Store):
         return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORK_DIRECTORY))
 
     def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
-        """Return what the walk finds in the place of an item now; nothing if it is gone."""
+        """Return the items that the walk finds in the place of an item now; empty if it is gone."""
         place = encode_fs(item.path)
         try:
             mode = os.lstat(os.path.join(self._base, place)).st_mode
@@ -302,7 +302,7 @@ class BagFolderReader(Store):
         yield from self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(ignore))
 
     def _ignored(self, ignore: Sequence[str]) -> Callable[[str], object]:
-        """Return a function that tells whether a name is ignored."""
+        """Return a function that returns whether a name is ignored."""
         globs = (*self._ignore, *ignore)
         return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
@@ -354,7 +354,7 @@ class BagFolderReader(Store):
     def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
         """Return a serialized bag.
 
-        :param name: of its file, without the ending
+        :param name: its file name without the ending
         """
         problems = [found._replace(path=place) for found in described.problems]
         if problems:
@@ -430,7 +430,7 @@ class BagFolderReader(Store):
         return ObjectError(self.root, identifier, "missing", "no bag with this identifier found")
 
     def _find(self, identifier: str, *, soon: bool = False) -> bytes | None:
-        """Return the path of the bag with an identifier; :data:`None` if there is none.
+        """Return the path of the bag with an identifier; :data:`None` if it does not exist.
 
         :param soon: bags that other programs have just added need not be found
         """
@@ -463,7 +463,7 @@ class BagFolderReader(Store):
 
     def _at(self, place: bytes, identifier: str) -> bytes | None:
         """Return the path of the bag that belongs at ``place``, if it has the identifier."""
-        # Twice, because the new bag may have been moved into place after the first look.
+        # Twice, because the new bag may have been moved into place after the first check.
         for candidate in (place, place + REPLACED, place):
             if self._is(candidate, identifier):
                 return candidate
@@ -478,7 +478,7 @@ class BagFolderReader(Store):
         """Return whether the bag at ``place`` has the identifier.
 
         :raises ObjectError: the bag cannot be read
-        :raises OSError: the operating system refuses to read it
+        :raises OSError: a file or directory of the bag cannot be read
         """
         path = os.path.join(self._base, place)
         if _is_plain_file(path):
@@ -542,7 +542,11 @@ def is_bag(entries: Sequence[DirectoryEntry]) -> bool:
 
 
 def check_identifiers(base: bytes, identifiers: str, layout: Layout | None) -> None:
-    """Refuse a source of identifiers that is unknown, or does not fit the layout."""
+    """Check the source of identifiers.
+
+    :raises StoreError: it requires a layout, or does not allow one
+    :raises ValueError: it is unknown
+    """
     if identifiers not in IDENTIFIERS:
         raise ValueError(f"identifiers={identifiers!r}: expected {', '.join(IDENTIFIERS)}")
     if (identifiers == "layout") != (layout is not None):

@@ -1,6 +1,6 @@
 """The paths of the bags in a folder by identifier: bags of other programs may be anywhere, with any name.
 
-A new look reads only new bags, so that filling a folder takes linear time.
+Each scan reads only new bags, so that filling a folder takes linear time.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pressmark.stores.store import StoreObject
 
 __all__ = ["BagIndex"]
 
-# A look stays recent for this multiple of its duration.
+# A scan stays recent for this multiple of its duration.
 _PATIENCE = 20
 # The coarsest resolution of file system timestamps; later changes may not show within it.
 _TICK = 2_000_000_000  # nanoseconds
 
 
 class BagIndex:
-    """The bags of a folder, as of the last look.
+    """The bags of a folder, as of the last scan.
 
     :param base: the folder
     :param read: yields the bags at and below some of its entries
@@ -39,15 +39,15 @@ class BagIndex:
         self._ended = 0.0
 
     def find(self, identifier: str) -> bytes | None:
-        """Return the path of the first bag with an identifier; :data:`None` if there was none."""
+        """Return the path of the first bag with an identifier; :data:`None` if the last scan found no such bag."""
         return self._places.get(identifier)
 
     def is_fresh(self) -> bool:
-        """Return whether the folder itself has not changed since the last look."""
+        """Return whether the folder itself has not changed since the last scan."""
         return self._stamp == self._time()
 
     def is_recent(self) -> bool:
-        """Return whether the last look was a moment ago, relative to its duration."""
+        """Return whether the last scan was recent, relative to its duration."""
         return monotonic() - self._ended < _PATIENCE * self._seconds
 
     def look(self, *, whole: bool = False) -> None:

@@ -46,7 +46,7 @@ def check(
     Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
     unchecked, a warning.
 
-    :param digests: verify checksums; without, only completeness
+    :param digests: verify checksums; otherwise only completeness
     :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
     """
     run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
@@ -67,7 +67,7 @@ def examined(
 ) -> list[Item]:
     """Validate the bag of a record of :meth:`BagFolderReader.objects`; again if another run has changed it.
 
-    :param report: whose counts of files and bytes are increased
+    :param report: the report to which the numbers of files and bytes are added
     :return: the record with all problems of the bag, or the items in its place; empty if it is gone
     """
     double = tuple(one for one in record.problems if one.kind == "duplicate-id")
@@ -114,7 +114,7 @@ def validated(
 ) -> Iterator[Problem]:
     """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is now, and yield its problems.
 
-    :param report: whose counts of files and bytes are increased
+    :param report: the report to which the numbers of files and bytes are added
     """
     place = encode_fs(record.path)
     path = os.path.join(bags._base, place)
@@ -154,10 +154,10 @@ def _validated_by(
 
 
 def _walked(record: StoreObject) -> tuple[Problem, ...]:
-    """Return the problems of the bag itself."""
+    """Return the problems of a bag, except a duplicate identifier."""
     return tuple(one for one in record.problems if one.kind != "duplicate-id")
 
 
 def _without_double(items: Sequence[Item]) -> list[object]:
-    """Return what two looks at an unchanged place have in common."""
+    """Return items in a form that is equal for two checks of an unchanged bag."""
     return [one if isinstance(one, Problem) else (one.id, one.path, _walked(one)) for one in items]

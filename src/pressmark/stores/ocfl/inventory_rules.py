@@ -40,7 +40,8 @@ __all__ = [
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:\S+")
+# RFC 3986, section 2: ASCII characters alone; others are percent-encoded.
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 # RFC 3339, section 5.6: date-time; the zone is required.
 _CREATED = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:\.[0-9]+)?"

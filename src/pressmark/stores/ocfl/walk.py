@@ -18,7 +18,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.generator_pool import GeneratorPool
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
@@ -27,6 +26,7 @@ from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
+from pressmark.threads import GeneratorPool
 
 __all__ = ["FoundObject", "Walk", "ignored", "walk_objects"]
 

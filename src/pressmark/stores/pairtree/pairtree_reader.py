@@ -38,7 +38,6 @@ from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, versi
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents, is_morty
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
-from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
 from pressmark.stores.stored_object import StoredObject
 
@@ -59,7 +58,7 @@ class PairtreeReader(Store):
     :param dialect: the dialect of a tree written by another program, see ``pairtree_dialects``; such a tree is
         read-only
     :param ignore: globs of names to ignore in the whole tree, such as ``.DS_Store``
-    :param durable: flush everything before a change is made; without, a crash of the system (not of the program) may
+    :param durable: flush everything before a change is made; otherwise a crash of the system (not of the program) may
         lose new objects
     :ivar prefix: the common prefix of all identifiers of the tree
     :raises StoreError: not a Pairtree, or not readable
@@ -149,7 +148,7 @@ class PairtreeReader(Store):
         )
 
     def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
-        """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
+        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object is gone."""
         try:
             found = self._contents(record.path.removeprefix(ROOT).lstrip("/"))
         except OSError as error:
@@ -226,6 +225,8 @@ class PairtreeReader(Store):
         Files in objects are only checked for being readable. A Pairtree contains no digests, so ``digests`` has no
         effect.
         """
+        from pressmark.stores.running_report import RunningReport  # only a check needs it
+
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(version_problems(self._base))
         for record in self._objects(self._walk(ignore, readable=True), threads, run.add_item):
@@ -263,7 +264,7 @@ class PairtreeReader(Store):
                 if found is None or REPLACED not in found.ours:
                     replaced = []
                     break
-                # The object may have been moved between the two looks.
+                # The object may have been moved between the two checks.
                 replaced = replaced_names(directory)
                 names = {entry.name for entry in found.members}
                 if (names or replaced) and names.isdisjoint(replaced):

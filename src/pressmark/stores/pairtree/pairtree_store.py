@@ -1,4 +1,4 @@
-"""Changes of a Pairtree: objects stored, adopted, replaced and removed."""
+"""Changes to a Pairtree: put, adopt, replace and remove objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PairtreeStore(PairtreeReader):
 
         :param layout: a :class:`pressmark.Pairtree` whose prefix and encapsulation are used
         :param prefix: the common prefix of all identifiers, omitted from paths (section 4)
-        :param options: as for opening
+        :param options: arguments of the class
         :raises StoreError: the directory is not empty, or cannot be written
         """
         if layout is not None:
@@ -92,7 +92,7 @@ class PairtreeStore(PairtreeReader):
 
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
         :param check: called with the path of the object before it appears; an exception discards the object
-        :param algorithms: of the digests that ``on_file`` receives
+        :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with name and outcome of each copied file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
         :raises ObjectError: nothing was stored; ``kind`` is the reason
@@ -202,7 +202,7 @@ class PairtreeStore(PairtreeReader):
         except BaseException as error:
             prune_empty_parents(self._tree, ppath, strict=False)
             if isinstance(error, NotADirectoryError):
-                reason = "a file is in the way of its ppath; repair the store first"
+                reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
         if self._durable:

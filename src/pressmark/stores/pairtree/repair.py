@@ -1,4 +1,4 @@
-"""Repairs of a Pairtree: objects encapsulated, interrupted changes completed, empty ppaths removed."""
+"""Repairs of a Pairtree: encapsulate objects, complete interrupted changes, remove empty ppaths."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Repair(contextlib.ExitStack):
         return bool(removed) or not exists(os.path.join(self._store._tree, encode_fs(place)))
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return what pruning would remove after everything pruned so far."""
+        """Return the directories that pruning would remove, given those pruned so far."""
         removed = []
         while place:
             directory = os.path.join(self._store._tree, place)
@@ -142,11 +142,11 @@ class Repair(contextlib.ExitStack):
         return True
 
     def _change(self, record: StoreObject, directory: bytes, found: Contents) -> RepairStep | None:
-        """Return the required change; :data:`None` if none is required or possible."""
+        """Return the required change; :data:`None` if no change is required or possible."""
         if not found.ours and (is_one_directory(found) or not found.members):
             return None  # already repaired
         if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
-            return None  # a foreign name is in the way
+            return None  # the name is in use by another program
         if unreached(found, record.path):
             return None  # they may lead to a branch of the tree
         broken = unmovable(directory, found.members)

@@ -15,7 +15,7 @@ __all__ = ["UNFINISHED", "encoded_prefix", "prefix_of", "version_problems", "wri
 PREFIX = b"pairtree_prefix"
 VERSION = b"pairtree_version0_1"
 _PART = b".new"
-#: What an interrupted creation may leave beside pairtree_root.
+#: The files that an interrupted creation may leave beside pairtree_root.
 UNFINISHED = frozenset({PREFIX, VERSION, PREFIX + _PART, VERSION + _PART})
 VERSION_TEXT = (
     "This directory conforms to Pairtree Version 0.1. Updated spec:\n"
@@ -83,7 +83,6 @@ def write_prefix(base: bytes, data: bytes) -> None:
 
 
 def write_version(base: bytes) -> None:
-    """Write the version file."""
     path = os.path.join(base, VERSION)
     replace_file(path, VERSION_TEXT.encode(), part=path + _PART)
 

@@ -22,15 +22,13 @@ from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
-from pressmark.generator_pool import GeneratorPool
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import find_unreadable
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
-from pressmark.threads import resolve_threads
+from pressmark.threads import GeneratorPool, resolve_threads
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
@@ -39,7 +37,7 @@ __all__ = [
 
 ROOT = "pairtree_root"
 RESERVED = b"pairtree"
-# Our own names; they are reserved, so that no other program takes their content for an object.
+# Names of Pressmark; they are reserved, so that no other program takes their content for an object.
 WORK_DIRECTORY = b"pairtree_pressmark"
 REPAIRING = b"pairtree_pressmark-obj"  # the temporary name of a repaired object's directory
 REPLACED = b"pairtree_pressmark-old"  # holds a replaced object where two names cannot be exchanged
@@ -73,7 +71,7 @@ class Contents(NamedTuple):
     :ivar members: names that do not extend the ppath: they belong to the object
     :ivar below: directories of one or two characters, which extend the ppath
     :ivar reserved: names that begin with ``pairtree``
-    :ivar ours: names of an interrupted change of ours
+    :ivar ours: names of an interrupted change by Pressmark
     :ivar ignored: ignored names
     :ivar links: symbolic links that are not followed and could extend the ppath, so that they belong to no object
     """
@@ -123,8 +121,8 @@ class Walk:
     """One walk of a tree.
 
     :param base: the directory that contains pairtree_root
-    :param layout: decodes the paths
-    :param dialect: of the tree; :data:`None` for the specification
+    :param layout: layout that decodes the paths
+    :param dialect: dialect of the tree; :data:`None` for the specification
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore
     :param readable: report unreadable files in objects
@@ -294,13 +292,15 @@ class Walk:
         return found
 
     def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
-        """Return what cannot be read of the object in a directory; nothing unless requested."""
+        """Return a problem for each unreadable file in the object of a directory; empty unless requested."""
         members = [decode_fs(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
         return self._unreadable_in(path, *members, *map(decode_fs, found.ours))
 
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
         if not self._readable:
             return ()
+        from pressmark.stores.readability import find_unreadable  # only a check needs it
+
         links = "follow" if self._follow else "refuse"
         places = (encode_fs(f"{path}/{name}") for name in names)
         return tuple(
@@ -331,7 +331,7 @@ class Walk:
     # --- identifiers ----------------------------------------------------------------------------------------------
 
     def identified(self, place: str) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of a ppath, and the problems of the two."""
+        """Return the identifier of a ppath, and the problems of both."""
         path = encode_fs(f"{ROOT}/{place}")
         if self._dialect is not None:
             try:
@@ -466,7 +466,7 @@ class Walk:
             return False
 
     def _beside(self) -> Iterator[Item]:
-        """Yield everything beside pairtree_root that is not Pairtree's."""
+        """Yield everything beside pairtree_root that does not belong to the Pairtree."""
         for entry in scan(self._base, follow=False):
             name = decode_fs(entry.name)
             if entry.name == WORK_DIRECTORY:

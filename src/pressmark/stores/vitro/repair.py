@@ -89,7 +89,7 @@ class Repair:
     def _mend(
         self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack, ignore: Sequence[str]
     ) -> bool:
-        """Repair one problem, or on a dry run find out whether this is possible."""
+        """Repair one problem, or on a dry run check whether this is possible."""
         with self._turn(stack):
             if item is None:
                 return self._prune(found.path)
@@ -118,7 +118,7 @@ class Repair:
         return True
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return what pruning would remove after all changes so far."""
+        """Return the directories that pruning would remove after all changes so far."""
         removed = []
         while place and place not in self._come:
             if not would_be_empty(os.path.join(self._store._tree, place), place, self._gone):

@@ -37,7 +37,6 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
-from pressmark.stores.running_report import RunningReport
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
@@ -60,7 +59,7 @@ class VitroObject(StoredObject):
     """An object of a Vitro store: one file.
 
     :ivar name: the file's decoded name
-    :ivar file: its path, absolute
+    :ivar file: absolute path of the file
     """
 
     def __init__(self, store: str, identifier: str, directory: bytes, stored: bytes, name: str) -> None:
@@ -92,7 +91,7 @@ class VitroObject(StoredObject):
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
             raise ObjectError(
-                self._store, self.id, "missing", f"file {name!r} not found in the object, only {self.name!r}"
+                self._store, self.id, "missing", f"file {name!r} not found in the object; its file is {self.name!r}"
             )
         return file
 
@@ -100,8 +99,8 @@ class VitroObject(StoredObject):
 class Renaming(NamedTuple):
     """A file that gets new content and a new name: first the content, in one step, then the name.
 
-    :ivar place: its directory, relative to file_storage_root
-    :ivar inode: of the new content
+    :ivar place: directory of the file, relative to file_storage_root
+    :ivar inode: inode of the new content
     """
 
     place: str
@@ -117,7 +116,7 @@ class VitroReader(Store):
     changes.
 
     :param path: the directory that contains file_storage_root
-    :param encoding: of the namespaces file
+    :param encoding: character encoding of the namespaces file
     :param ignore: globs of names to ignore in the whole store, such as ``.DS_Store``
     :param durable: flush everything before a change is made
     :ivar namespaces: the namespace of each prefix
@@ -260,7 +259,7 @@ class VitroReader(Store):
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
     def unreadable(self, record: StoreObject) -> list[Problem]:
-        """Return what cannot be read of the object of a record of :meth:`objects`; none if it is gone."""
+        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object is gone."""
         place = record.path.removeprefix(f"{ROOT}/")
         try:
             return self._unreadable_in(place, self._files(place))
@@ -274,7 +273,7 @@ class VitroReader(Store):
         ]
 
     def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
-        """Return the identifier of a place, and the problems of the two."""
+        """Return the identifier of a place, and the problems of both."""
         try:
             return self.layout.unmap_path(place), []
         except PathError as error:
@@ -309,7 +308,7 @@ class VitroReader(Store):
         return [problem("bad-file-name", where, f"Vitro expects the name {expected!r}", expected=expected)]
 
     def _beside(self, ignored: Any) -> Iterator[Problem]:
-        """Yield everything beside file_storage_root that is not Vitro's, and leftovers of interrupted runs."""
+        """Yield everything beside file_storage_root that is not part of Vitro, and leftovers of interrupted runs."""
         staging = self._work_directory()
         for left in abandoned(staging):
             yield problem(kind_of_leftover(left), os.path.relpath(left, self._base))
@@ -340,6 +339,8 @@ class VitroReader(Store):
 
         Files are only checked for being readable. A Vitro store contains no digests, so ``digests`` has no effect.
         """
+        from pressmark.stores.running_report import RunningReport  # only a check needs it
+
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(self.namespaces_problems)
         for record in self._objects(ignore, run.add_item, readable=True):
@@ -379,7 +380,7 @@ class VitroReader(Store):
     def _only_file(self, identifier: str | bytes, place: str) -> bytes:
         """Return the name of an object's one file.
 
-        :raises ObjectError: there is none, or there are several
+        :raises ObjectError: the object has no file, or several
         """
         files = self._files(place)
         if not files:
@@ -415,7 +416,7 @@ class VitroReader(Store):
                 return []
             raise
 
-    # --- a change of name that was interrupted ------------------------------------------------------------------------
+    # --- interrupted renamings ----------------------------------------------------------------------------------------
 
     def _renaming(self) -> Renaming | None:
         """Return the recorded renaming, if any.
@@ -452,7 +453,7 @@ class VitroReader(Store):
 
 
 def _matcher(globs: Sequence[str]) -> Any:
-    """Return a function that tells whether a name matches one of ``globs``."""
+    """Return a function that returns whether a name matches one of ``globs``."""
     return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
 

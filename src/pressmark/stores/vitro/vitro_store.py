@@ -1,4 +1,4 @@
-"""Changes of a Vitro store: objects stored, replaced and removed, namespaces declared."""
+"""Changes to a Vitro store: put, replace and remove objects, and declare namespaces."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class VitroStore(VitroReader):
 
         :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are used
         :param namespaces: more namespaces; each gets the first free letter (section "Namespaces")
-        :param options: as for opening
+        :param options: arguments of the class
         :raises StoreError: the directory is not empty or cannot be written, or a namespace is invalid
         """
         given: Mapping[str, str] = {}
@@ -101,7 +101,7 @@ class VitroStore(VitroReader):
         :param source: one file: its path, a directory with nothing else in it, or a mapping with its name in the
             object; names may contain any characters up to U+00FF
         :param replace: replace the existing file, whatever its name, in one step
-        :param algorithms: of the digests that ``on_file`` receives
+        :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with the stored name and the outcome of the file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
         :raises ObjectError: nothing was stored; ``kind`` is the reason
@@ -171,9 +171,9 @@ class VitroStore(VitroReader):
         raise ObjectError(self.root, identifier, "source", f"{what}, but a Vitro object is one file; specify that file")
 
     def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
-        """Refuse what cannot be stored, before anything is written.
+        """Check that a file can be stored, before anything is written.
 
-        :raises ObjectError: with the reason
+        :raises ObjectError: the object cannot be stored
         """
         at = self._tree
         for name in encode_fs(place).split(b"/"):

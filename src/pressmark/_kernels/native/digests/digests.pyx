@@ -7,8 +7,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from pressmark._kernels.tables import DIGESTS
-
 __all__ = [
     "Engine",
     "best_level",
@@ -106,6 +104,8 @@ def use_level(str name not None):
 
 def supported(algorithm):
     """Return whether ``algorithm`` is supported."""
+    from pressmark._kernels.tables import DIGESTS  # most commands need no table
+
     return algorithm in DIGESTS
 
 
@@ -220,7 +220,7 @@ cdef extern from "digests/worker.h":
 
     ctypedef int (*pm_extra_hashers)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
 
-    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int64_t *) noexcept nogil
+    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int, int64_t *) noexcept nogil
 
 
 def lane_count(str algorithm not None):
@@ -319,10 +319,10 @@ cdef class Engine:
                 free(queued[made].path)
             free(queued)
 
-    def work(self):
+    def work(self, bint wait=True):
         """Hash files in lanes until a file without a path is next, and return its ticket.
 
-        Return :data:`None` if the engine is closed.
+        Return :data:`None` if the engine is closed, and without ``wait`` if no file is left.
         """
         cdef int64_t ticket = -1
         cdef int status
@@ -333,7 +333,7 @@ cdef class Engine:
             extra.running = [None] * PM_MAXIMUM_LANES
             function = _run_extra_hashers
         with nogil:
-            status = pm_engine_work(&self.engine, function, <void *>extra, &ticket)
+            status = pm_engine_work(&self.engine, function, <void *>extra, wait, &ticket)
         if status == -2:
             raise self.failure or MemoryError()
         return ticket if status == 0 else None
@@ -560,7 +560,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
     :param device: the device of the files; any if negative
-    :param flags: for opening files
+    :param flags: flags for opening files
     :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
         latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
         SHA-512 in hex, and its size

@@ -70,7 +70,7 @@ typedef struct {
     unsigned active;  /* files in lanes */
     pm_file_result *first, *last;
     size_t results;
-    int elsewhere; /* results wait elsewhere */
+    int elsewhere; /* the caller has results of serial files */
     int closed;
     int64_t read_bytes; /* atomic */
     pm_lock reading; /* held while reading, if reading is sequential */
@@ -82,7 +82,7 @@ void pm_engine_free(pm_engine *engine);
 /* Takes ownership of the files and their paths. Returns how many were queued: fewer than `count` if memory runs out. */
 size_t pm_engine_submit(pm_engine *engine, const pm_file *files, size_t count);
 void pm_engine_close(pm_engine *engine);
-/* Signals that a result waits elsewhere. */
+/* Signals that the caller has the result of a serial file. */
 void pm_engine_wake(pm_engine *engine);
 /* Waits for results at most `seconds` and returns the list of results. */
 pm_file_result *pm_engine_collect(pm_engine *engine, double seconds);

@@ -39,7 +39,7 @@ int pm_small_read_at(int directory, const char *path, int flags, pm_small_status
 int pm_small_read(const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small);
 /* Writes a new file with the permission bits and times of another, if the file system supports them. */
 int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size);
-/* Writes a new file, or creates a directory if there is no data. Returns 0 or errno. */
+/* Writes a new file, or creates a directory if `data` is NULL. Returns 0 or errno. */
 int pm_small_new(const char *path, const uint8_t *data, int64_t size);
 
 #endif

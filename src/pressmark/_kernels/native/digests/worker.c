@@ -186,7 +186,7 @@ static int pm_worker_read(pm_worker *worker, unsigned index)
 }
 
 /* Assigns files to free lanes. Returns 1 if the worker has files in its lanes, 0 with the ticket of a serial file, or -1 if
- * the engine is closed. */
+ * the engine is closed or, for a worker that does not wait, empty. */
 static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
@@ -222,6 +222,10 @@ static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, i
             break;
         if (*claimed) {
             status = 0;
+            break;
+        }
+        if (!worker->waits) {
+            status = -1;
             break;
         }
         pm_condition_wait(&engine->queued, &engine->lock);
@@ -391,11 +395,12 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
     return 1;
 }
 
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket)
 {
     pm_worker worker;
     int status, claimed = 0;
     pm_worker_init(&worker, engine);
+    worker.waits = wait;
     pm_lock_acquire(&engine->lock);
     engine->workers++;
     pm_lock_release(&engine->lock);
@@ -411,16 +416,16 @@ int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int
 
 #else /* not PM_FILES_IN_LANES */
 
-/* Waits for a serial file (0 and its ticket), or until the engine is closed (-1). */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket)
+/* Returns 0 and the ticket of a serial file, or -1 if the engine is closed or, without `wait`, empty. */
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket)
 {
     int status = -1;
     (void)extra;
     (void)context;
     pm_lock_acquire(&engine->lock);
-    while (!engine->serial.count && !engine->closed)
+    while (wait && !engine->serial.count && !engine->closed)
         pm_condition_wait(&engine->queued, &engine->lock);
-    if (!engine->closed) {
+    if (engine->serial.count && !engine->closed) {
         *ticket = pm_queue_pop(&engine->serial).ticket;
         status = 0;
     }

@@ -21,6 +21,7 @@ typedef struct pm_worker {
     pm_engine *engine;
     pm_lane lane[PM_MAXIMUM_LANES];
     unsigned active;
+    int waits; /* for more files when the queue is empty */
     uint8_t *buffers;
     pm_bank *banks; /* of the first algorithm, then of the next */
     pm_file_result *first, *last; /* results to deliver */
@@ -46,8 +47,8 @@ typedef struct pm_worker {
  * Returns -1 to stop. */
 typedef int (*pm_extra_hashers)(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended);
 
-/* Hashes files until a serial file is next (returns 0 and its ticket) or the engine is closed (returns -1). Returns -2 if
- * memory runs out or `extra` fails. */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int64_t *ticket);
+/* Hashes files until a serial file is next (returns 0 and its ticket) or the engine is closed (returns -1), or without `wait`
+ * until no file is left (returns -1). Returns -2 if memory runs out or `extra` fails. */
+int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct {
     int64_t count;
     uint64_t *numbers; /* their first numbers */
     pm_bytes outer; /* the same for the last path that is not inside another */
-    int64_t outer_length; /* the length of its key; -1 if there is none yet */
+    int64_t outer_length; /* the length of its key; -1 before the first path */
     int pending; /* whether that path is not a result yet; it is the only one with its key so far */
     uint64_t pending_number;
     pm_bytes texts;

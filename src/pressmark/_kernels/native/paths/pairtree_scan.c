@@ -30,7 +30,7 @@
 /* The content of one directory. */
 typedef struct {
     uint8_t end[PM_LONGEST_NAME]; /* the only name of three characters or more */
-    int64_t end_length;           /* 0 if there is none */
+    int64_t end_length;           /* 0 without such a name */
     uint16_t *below;              /* names of one or two bytes: the first is the high byte, the second may be 0 */
     int64_t count, capacity;
 } pm_look;

@@ -10,8 +10,6 @@ from libc.string cimport memcmp, memcpy
 
 from pressmark._kernels.native._mapping cimport ByteColumn, pm_bytes, pm_column, pm_free_bytes, pm_is_ascii
 
-from pressmark._kernels.tables import LineStatus
-
 __all__ = [
     "ManifestIndex",
     "PathLengths",
@@ -381,8 +379,8 @@ def suspicious(
 
     :param classes: bits for each of the 256 bytes: 1 rejected, 2 not at the end of a segment, 4 discouraged at the
         start of a segment
-    :param longest_segment: in bytes
-    :param longest_path: in bytes
+    :param longest_segment: length in bytes above which a segment is too long
+    :param longest_path: length in bytes above which a path is too long
     :param devices: check for CON, PRN, AUX, NUL, COM and LPT, in either case
     """
     if len(classes) != 256:
@@ -508,7 +506,8 @@ cdef extern from "paths/manifest_index.h":
     int64_t pm_index_next(const pm_index *, int64_t, uint64_t, uint64_t) noexcept nogil
 
 
-cdef dict _STATUS = {int(status): status for status in LineStatus}
+# Filled by the first index: most commands need no table.
+cdef dict _STATUS = {}
 
 
 cdef class ManifestIndex:
@@ -534,6 +533,10 @@ cdef class ManifestIndex:
     def __init__(self, int64_t digits, bytes prefix not None, int64_t limit, bytes salt not None):
         if self.index.prefix != NULL or len(salt) > PM_SALT_MAXIMUM:
             raise ValueError("already initialized, or the salt is too long")
+        if not _STATUS:
+            from pressmark._kernels.tables import LineStatus
+
+            _STATUS.update({int(status): status for status in LineStatus})
         self.index.digits = digits
         self.index.limit = limit
         self.index.prefix_length = len(prefix)

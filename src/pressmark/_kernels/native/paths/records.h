@@ -53,7 +53,7 @@ static inline uint8_t *pm_write_path(const uint8_t *path, int64_t length, int fo
     return out;
 }
 
-/* Appends the path of a written one. Returns 0 or PM_NO_MEMORY. */
+/* Appends the path that pm_write_path wrote as `written`. Returns 0 or PM_NO_MEMORY. */
 static inline int pm_read_path(const uint8_t *written, int64_t length, pm_bytes *out)
 {
     if (pm_reserve(out, length) < 0)

@@ -1,4 +1,4 @@
-"""Arrow structures read and made by nanoarrow, for the pure implementation where there is no pyarrow."""
+"""Arrow structures read and created with nanoarrow, for installations without pyarrow."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ na: Any = importlib.import_module("nanoarrow")
 
 __all__ = ["FAILURES", "array", "items_of", "open_stream", "read_array", "read_schema", "schema", "stream"]
 
-# What nanoarrow raises of structures that do not hold together.
+# The exceptions of nanoarrow for invalid structures.
 FAILURES = (RuntimeError, ValueError, TypeError, OSError, IndexError)
 
 _TYPES = {"u": na.string(), "U": na.large_string(), "z": na.binary(), "Z": na.large_binary()}
-# A view holds a string of up to so many bytes itself, behind its length; of others length, prefix, block and offset.
+# A view contains a string of at most this many bytes after its length; otherwise length, prefix, block and offset.
 _INLINE = 12
 _VIEW = struct.Struct("=i4sii")
 

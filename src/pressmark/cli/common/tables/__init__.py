@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.file_formats import Files, Kind
-from pressmark.cli.common.files import Source, checked_list
-from pressmark.cli.common.line_progress import LineProgress
+from pressmark.cli.common.files import InputStream, checked_list
+from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import LineCounts
@@ -76,7 +76,7 @@ def pass_table(
     spec: ColumnSpec,
     mapper: Mapper,
     on_error: str,
-    source: Source,
+    source: InputStream,
     data: Any,
     sink: Any,
     reporter: LineProgress,
@@ -102,7 +102,7 @@ def pass_table(
     return counts
 
 
-def table_column(kind: Kind, spec: ColumnSpec, source: Source, data: Any) -> AbstractContextManager[Any]:
+def table_column(kind: Kind, spec: ColumnSpec, source: InputStream, data: Any) -> AbstractContextManager[Any]:
     """Open a column of the table ``source``: an Arrow stream, or an iterator of ``bytes``.
 
     :param data: the bytes of ``source``, decompressed
@@ -118,7 +118,7 @@ def _pass_block(
     writer: Writer,
     on_error: str,
     mapper: Mapper,
-    source: Source,
+    source: InputStream,
     reporter: LineProgress,
     counts: LineCounts,
 ) -> LineCounts:
@@ -144,7 +144,7 @@ def _pass_block(
     return counts
 
 
-def _opened(files: Files, spec: ColumnSpec, source: Source, data: Any, sink: Any) -> tuple[Reader, Writer]:
+def _opened(files: Files, spec: ColumnSpec, source: InputStream, data: Any, sink: Any) -> tuple[Reader, Writer]:
     # pyarrow may be absent, and takes long to import.
     if Kind.PARQUET in (files.source, files.sink):
         parquet = _parquet("reading" if files.source is Kind.PARQUET else "writing")

@@ -14,9 +14,9 @@ __all__ = ["ColumnSpec", "chosen_column", "index_of"]
 class ColumnSpec(NamedTuple):
     """The column to map, and the name of the column of the results.
 
-    :ivar column: its name, or its number from 1
+    :ivar column: name of the column, or its number from 1
     :ivar header: whether the first row of CSV and TSV has the column names; :data:`None` if unspecified
-    :ivar result: the name of the new column; empty if there is none
+    :ivar result: the name of the new column; empty without a new column
     :ivar delimiter: the separator of CSV; :data:`None` for a comma
     """
 

@@ -1,4 +1,4 @@
-"""JSON lines: all but the new key keeps its bytes."""
+"""JSON lines: existing keys keep their bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK_ROWS = 1 << 16
 
 
 class JsonBlock:
-    """Lines of JSON: see ``Block``.
+    """A ``Block`` of lines of JSON.
 
     :ivar items: the values of the key, empty for null and for malformed lines
     :ivar nulls: indices of lines in which the value is null

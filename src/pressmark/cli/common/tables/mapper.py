@@ -1,4 +1,4 @@
-"""Results of the items of a block, and reasons for those without result."""
+"""Results of the items of a block, and reasons for the failed ones."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
-from pressmark.cli.common.files import Source
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import ColumnError, quoted
@@ -98,7 +98,7 @@ class ArrowBlock:
 class ParquetReader:
     """A Parquet file whose schema has been read."""
 
-    def __init__(self, source: Source, spec: ColumnSpec) -> None:
+    def __init__(self, source: InputStream, spec: ColumnSpec) -> None:
         self.name = source.name
         self._row_bytes = 0.0
         if not source.file.seekable():
@@ -285,7 +285,7 @@ class ParquetWriter:
 class _Input:
     """A source as a file of pyarrow, which counts the bytes read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: InputStream) -> None:
         self._source = source
         self.closed = False
         self.seek = source.file.seek

@@ -1,4 +1,4 @@
-"""CSV and TSV: all but the new field keeps its bytes."""
+"""CSV and TSV: existing fields keep their bytes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TextBlock:
 class TextReader:
     """A CSV or TSV file, whose first row has been read.
 
-    :param source: its stream, without the byte-order mark, which is in ``source.bom``
+    :param source: the stream of the file, without the byte-order mark, which is in ``source.bom``
     :ivar width: the number of fields of every row
     :ivar index: the index of the chosen field
     :ivar head: the header row as written, and its end
@@ -175,7 +175,7 @@ class TextReader:
         self._first = (rows, quoted, open_end) if rows else None
 
     def header(self) -> list[bytes] | None:
-        """Return the column names, :data:`None` if there is no header row."""
+        """Return the column names; :data:`None` without a header row."""
         return None if self.names is None else [name.encode("utf-8", "surrogateescape") for name in self.names]
 
     def blocks(self) -> Iterator[TextBlock]:

@@ -103,7 +103,7 @@ void pm_bank_update(pm_bank *bank, const uint8_t *const data[], const size_t len
 /* Writes the digest of one lane's message, pm_digest_size bytes, and restarts the lane. Other lanes are not affected. */
 void pm_bank_finish(pm_bank *bank, unsigned lane, uint8_t *out);
 
-/* The same for each lane whose bit (1 << lane) is set, at the cost of one. out[lane] is used for these lanes only. */
+/* The same for each lane whose bit (1 << lane) is set, at the cost of a single call. out[lane] is used for these lanes only. */
 void pm_bank_finish_many(pm_bank *bank, uint32_t lanes, uint8_t *const out[]);
 
 #ifdef __cplusplus

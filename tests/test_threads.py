@@ -1,4 +1,4 @@
-"""Generators whose work is done by threads, closed wherever that may happen."""
+"""Generators with worker threads, closed at any moment and on any thread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 import pressmark
 from pressmark.fixity.copying import CopyTask, copy_files
-from pressmark.generator_pool import GeneratorPool
+from pressmark.threads import GeneratorPool
 
 
 def copies(folder: Path) -> Iterator[Any]:
-    """Return the outcomes of copies by threads."""
+    """Return the outcomes of copies made by threads."""
     (folder / "source").mkdir()
     (folder / "target").mkdir()
     jobs = []
@@ -29,7 +29,7 @@ def copies(folder: Path) -> Iterator[Any]:
 
 
 def objects(kind: str) -> Callable[[Path], Iterator[Any]]:
-    """Return what makes a store of a kind and gives its objects, found by threads."""
+    """Return a function that creates a store and yields its objects, found by threads."""
 
     def found(folder: Path) -> Iterator[Any]:
         layout = {"layout": "0003"} if kind == "ocfl" else {}
@@ -46,7 +46,7 @@ def objects(kind: str) -> Callable[[Path], Iterator[Any]]:
 def test_closing_joins_no_thread(
     make: Callable[[Path], Iterator[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The garbage collector may close it while this thread starts another one, where joining one never returns."""
+    """The garbage collector may close it while this thread starts another thread, when joining would never return."""
     generator = make(tmp_path)
     next(generator)
     joined: list[threading.Thread] = []
@@ -55,8 +55,8 @@ def test_closing_joins_no_thread(
     assert joined == []
 
 
-def test_calls_are_over() -> None:
-    """No call is running after the statement, and none begins."""
+def test_calls_have_ended() -> None:
+    """After the statement, no call is running or starts."""
     begun, go_on, ended = threading.Event(), threading.Event(), []
 
     def call() -> None:

@@ -1,0 +1,166 @@
+"""``pressmark store update``: make a new version of an OCFL object from a few changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import click
+
+from pressmark.cli.common.console import CallError, cause
+from pressmark.cli.store.options import (
+    IDENTIFIER,
+    JSON,
+    LINKS,
+    MODE,
+    STORE,
+    command_errors,
+    ocfl_root,
+    open_store,
+    store_options,
+)
+from pressmark.cli.store.provenance import Provenance, provenance_options
+from pressmark.cli.store.put import store_objects
+from pressmark.errors import quoted
+from pressmark.stores import OcflRoot, StoreObject
+
+__all__ = ["update_command"]
+
+Reading = TypeVar("Reading")
+Value = TypeVar("Value")
+
+HELP = """\
+Add, replace, remove and rename files of the OCFL object IDENTIFIER, in one new version. All other files stay.
+
+\b
+Examples:
+  pressmark store update root ark:/13030/xt12t3 --add page2.tif --add lily.jpg=images/cover.jpg
+  pressmark store update root ark:/13030/xt12t3 --remove mets.xml --rename page1.tif=images/1.tif
+  pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New metadata" --user "A Curator"
+"""
+
+EPILOG = """\
+Only added files are read. Content that the object has in any version is not stored again. If nothing changes, there is
+no new version. The version is stored completely or not at all. The output is that of "pressmark store put".
+
+FILE may be a directory, for all files in it. Names may contain "=": FILE exists, and OLD is a file of the object. All
+files are renamed at once, so that two can exchange their names.
+
+Exit status: 0 success, 1 the object was not changed (the reason is on standard error), 2 usage error, 130 interrupted.
+"""
+
+
+@click.command("update", help=HELP, epilog=EPILOG, short_help="Add, remove and rename files of an object.")
+@STORE
+@IDENTIFIER
+@click.option(
+    "--add",
+    "added",
+    metavar="FILE[=NAME]",
+    multiple=True,
+    help="Add FILE, or replace a file of the object, as NAME (default: its own name); repeatable.",
+)
+@click.option("--remove", "removed", metavar="NAME", multiple=True, help="Remove a file; repeatable.")
+@click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="Rename a file; repeatable.")
+@click.option("--no-dedup", is_flag=True, help="Store added content even if the object has it already.")
+@MODE
+@LINKS
+@provenance_options
+@JSON
+@store_options
+def update_command(
+    path: bytes,
+    kind: str | None,
+    layout: str | None,
+    identifiers: str | None,
+    ignore: tuple[str, ...],
+    progress: bool | None,
+    identifier: str,
+    added: tuple[str, ...],
+    removed: tuple[str, ...],
+    renamed: tuple[str, ...],
+    no_dedup: bool,
+    mode: str,
+    links: str,
+    message: str | None,
+    user: str | None,
+    user_address: str | None,
+    as_json: bool,
+) -> int:
+    """Add, remove and rename files of an object."""
+    if not (added or removed or renamed):
+        raise CallError("missing option; specify --add, --remove or --rename")
+    provenance = Provenance(message, user, user_address)
+    add = _unique("--add", map(_added, added))
+    with command_errors():
+        opened = open_store(
+            path, kind, layout, identifiers, more=lambda kind: provenance.options(kind) if kind == "ocfl" else {}
+        )
+        store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
+        rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
+
+        def update(one: str | bytes, _source: object) -> StoreObject:
+            return store.update(
+                one,
+                add=add,
+                remove=removed,
+                rename=rename,
+                dedup=not no_dedup,
+                mode=mode,  # type: ignore[arg-type]
+                links=links,  # type: ignore[arg-type]
+            )
+
+        return store_objects(path, store, [(identifier, {})], update, as_json=as_json, null=False, progress=progress)
+
+
+def _readings(text: str) -> list[tuple[str, str]]:
+    """Return all ways to split a text at an equals sign into two names."""
+    splits = ((text[:place], text[place + 1 :]) for place, character in enumerate(text) if character == "=")
+    return [(before, after) for before, after in splits if before and after]
+
+
+def _added(text: str) -> tuple[str, bytes]:
+    """Return name and path of a file to add."""
+    readings = [(name, os.fsencode(file)) for file, name in _readings(text)]
+    readings.append((os.path.basename(os.path.abspath(text)), os.fsencode(text)))
+    errors = []
+    found = []
+    for name, file in readings:
+        try:
+            os.stat(file)
+            found.append((name, file))
+        except OSError as error:
+            errors.append(cause(error))
+        except ValueError as error:  # a NUL in the name
+            errors.append(str(error))
+    if not found:
+        raise CallError(f"--add {quoted(text)}: {errors[0]}")
+    return _only("--add", text, found, [file for _name, file in found])
+
+
+def _renamed(store: OcflRoot, identifier: str, text: str) -> tuple[str, str]:
+    """Return old and new name of a file to rename."""
+    readings = _readings(text)
+    if not readings:
+        raise CallError(f"--rename {quoted(text)}: expected OLD=NEW")
+    if len(readings) > 1:
+        names = store.get(identifier).digests
+        readings = [(old, new) for old, new in readings if old in names] or readings[:1]
+    return _only("--rename", text, readings, [old for old, _new in readings])
+
+
+def _only(option: str, text: str, readings: list[Reading], files: Sequence[str | bytes]) -> Reading:
+    if len(readings) > 1:
+        what = f"{' and '.join(map(quoted, files))} exist; rename one of them"
+        raise CallError(f"{option} {quoted(text)}: ambiguous, because {what}")
+    return readings[0]
+
+
+def _unique(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in pairs:
+        if name in found:
+            raise CallError(f"{option}: {quoted(name)} is specified twice")
+        found[name] = value
+    return found

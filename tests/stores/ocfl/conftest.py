@@ -1,0 +1,48 @@
+"""The peers: each in one process for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from .peers import NAMES, Missing, Peer, open_peer
+
+#: Returns a peer by its name, or skips the test.
+PeerNamed = Callable[[str], Peer]
+
+# Only the programs in Python are installed with the package under test.
+EVERY = [pytest.param(name, marks=[] if name == "ocfl-py" else pytest.mark.repository) for name in NAMES]
+
+
+@pytest.fixture(scope="session")
+def peer_named(request: pytest.FixtureRequest) -> Iterator[PeerNamed]:
+    """Return peers by their names; a missing one is made or fails with ``--require-all-peers``, and skips without."""
+    is_required = request.config.getoption("--require-all-peers")
+    opened: dict[str, Peer] = {}
+
+    def named(name: str) -> Peer:
+        try:
+            if name not in opened:
+                opened[name] = open_peer(name, make=is_required)
+        except Missing as missing:
+            if is_required or (name == "ocfl-py" and request.config.getoption("--require-peers")):
+                pytest.fail(str(missing))
+            pytest.skip(str(missing))
+        return opened[name]
+
+    yield named
+    for one in opened.values():
+        one.close()
+
+
+@pytest.fixture(params=EVERY)
+def peer(request: pytest.FixtureRequest, peer_named: PeerNamed) -> Peer:
+    """A peer that validates."""
+    return peer_named(request.param)
+
+
+@pytest.fixture(params=EVERY)
+def maker(request: pytest.FixtureRequest, peer_named: PeerNamed) -> Peer:
+    """A peer that makes storage roots."""
+    return peer_named(request.param)
