@@ -89,3 +89,10 @@ def objects(tmp: Path) -> None:
         assert_type(record.id, str | None)
     options: dict[str, Any] = store.layout.config() if store.layout is not None else {}
     assert_type(pressmark.layout_from_config(options), pressmark.Layout)
+    root = stores.OcflRoot(tmp)
+    for version in root.versions("a:1"):
+        assert_type(version, stores.VersionInfo)
+        assert_type(version.bytes, int | None)
+    assert_type(root.diff("a:1", "v1", 2), stores.Changes)
+    assert_type(root.get("a:1", version="v2").digests, dict[str, str])
+    assert_type(root.update("a:1", add={"new": tmp / "new"}, rename={"old": "new name"}), stores.StoreObject)

@@ -316,8 +316,13 @@ def test_two_runs_update_one_object(root: OcflRoot, tmp_path: Path, monkeypatch:
     assert contents(root) == {**expected, "a/theirs": b"one", "ours": b"new"}
     changes.append(lambda: other.update("x", remove=["b"]))
     assert refused_after(lambda: root.update("x", rename={"b": "c"})).kind == "missing"
+    # Another object with the same identifier and version.
+    changes.append(lambda: (other.delete("x"), other.put("x", tmp_path / "in/more")))
+    assert root.update("x", add={"mine": tmp_path / "in/new"}).version == "v2"
+    assert contents(root) == {"x": b"x", "y/z": b"new", "mine": b"new"}
+    assert kinds(root.check(digests=True)) == []
     changes.append(lambda: other.delete("x"))
-    assert refused_after(lambda: root.update("x", rename={"ours": "c"})).kind == "missing"
+    assert refused_after(lambda: root.update("x", rename={"mine": "c"})).kind == "missing"
 
 
 def refused_after(change: Callable[[], object]) -> ObjectError:

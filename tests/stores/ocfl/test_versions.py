@@ -254,6 +254,30 @@ def test_an_unfinished_version_is_finished(root: OcflRoot, tmp_path: Path, how: 
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("how", FINISHERS)
+def test_two_runs_finish_one_version(
+    root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, is_listed: bool
+) -> None:
+    """A version that another run has finished meanwhile, and followed by another one, is not published again."""
+    new = interrupted(root, tmp_path, is_listed=is_listed)
+    real = version_writer.check_content
+
+    def overtaken(*given: Any) -> None:
+        monkeypatch.undo()
+        real(*given)
+        OcflRoot(root.root, user=root.user).update("x", add={"theirs": tmp_path / "in/one"})
+
+    monkeypatch.setattr(version_writer, "check_content", overtaken)
+    FINISHERS[how](root, tmp_path / "in")
+    expected: dict[str, tuple[str, dict[str, bytes]]] = {
+        "put": ("v5", {"new": b"new"}),
+        "update": ("v5", {**new, "theirs": b"one", "more": b"one"}),
+    }
+    assert (root.get("x").inventory["head"], contents(root)) == expected.get(how, ("v4", {**new, "theirs": b"one"}))
+    assert kinds(root.check(digests=True)) == []
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
 def test_an_unfinished_version_is_removed_with_its_object(root: OcflRoot, tmp_path: Path, is_listed: bool) -> None:
     interrupted(root, tmp_path, is_listed=is_listed)
     root.delete("x")
@@ -313,6 +337,11 @@ def dropped_content(document: dict[str, Any]) -> None:
     del document["manifest"][digest]
 
 
+def more_content(document: dict[str, Any]) -> None:
+    """List content in an earlier version that the earlier inventory does not list."""
+    next(iter(document["manifest"].values())).append("v1/content/more")
+
+
 JUNK: dict[str, Callable[[Path], object]] = {
     "no inventory": lambda place: (place / "v3/inventory.json").unlink(),
     "no sidecar": lambda place: (place / "v3/inventory.json.sha512").unlink(),
@@ -323,6 +352,7 @@ JUNK: dict[str, Callable[[Path], object]] = {
     "another type": edit(lambda document: document.update(type="https://ocfl.io/1.0/spec/#inventory")),
     "another history": edit(removed_state),
     "another manifest": edit(dropped_content),
+    "more content in an earlier version": edit(more_content),
     "unknown key": edit(lambda document: document.update(more=1)),
     "content missing": lambda place: (place / "v3/content/new").unlink(),
     "content unlisted": lambda place: (place / "v3/content/other").write_bytes(b"x"),
@@ -346,6 +376,19 @@ def test_what_is_not_a_whole_version(root: OcflRoot, tmp_path: Path, damage: Cal
     assert "version-extra" in kinds(root.repair())
     assert tree(Path(root.root)) == before
     assert contents(root) == FILES
+
+
+def test_a_version_that_forgets_content(root: OcflRoot, tmp_path: Path) -> None:
+    """A version that lists one of two content files with a digest is not the next one."""
+    root.update("x", add={"again": tmp_path / "in/one"}, dedup=False)
+    interrupt(folder(root), lambda: root.update("x", add={"new": tmp_path / "in/new"}), is_listed=False)
+    assert kinds(root.check()) == ["version-unfinished"]
+    document = json.loads((folder(root) / "v4/inventory.json").read_bytes())
+    for paths in document["manifest"].values():
+        del paths[1:]
+    save(folder(root) / "v4", document, head=None)
+    assert "version-extra" in kinds(root.check())
+    assert "version-extra" in kinds(root.repair())
 
 
 def test_a_version_with_an_empty_directory(root: OcflRoot, tmp_path: Path) -> None:

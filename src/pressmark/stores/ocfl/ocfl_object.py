@@ -46,7 +46,7 @@ class OcflObject(StoredObject):
     :param version: name or number of the version; :data:`None` for the newest
     :ivar inventory: the inventory's JSON object
     :ivar version: the name of the version in the inventory
-    :ivar digests: the digest of each logical path, as the inventory spells it
+    :ivar digests: the digest of each logical path, in lower case
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class OcflObject(StoredObject):
             name = None if version is None else find_version(inventory, version)
             for logical, content, digest in logical_files(inventory, name):
                 self._contents[logical] = content
-                self.digests[logical] = digest
+                self.digests[logical] = digest.lower()
         self.version = str(inventory["head"]) if name is None else name
 
     def files(self) -> Iterator[tuple[str, bytes]]:
