@@ -24,6 +24,7 @@ CALLS = (
     "growth --gib 0.01 0.02 --only xxh128",
     "small_files --count 50",
     "bags --scale 0.0005 --runs 1 --only pressmark",
+    "bags --small --scale 0.01 --runs 1 --only pressmark",
     "migration --count 20 --runs 1",
     "compare --count 500",
     "jobs --count 4 --identifiers 100 --files 10",

@@ -55,7 +55,7 @@ def _with_python(interpreter: str | Path, tool: Tool) -> Command:
 
     def command(call: Call) -> Sequence[str]:
         destination = [] if call.destination is None else [str(call.destination)]
-        operation = call.operation.partition(" ")[0]
+        operation = call.operation.removesuffix(" elsewhere")
         return (str(interpreter), str(RUNNER), name, operation, str(call.bag), call.algorithm, workers, *destination)
 
     return command

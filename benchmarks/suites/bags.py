@@ -6,15 +6,19 @@ process. bagr reports the process only. Memory is the largest sum of the residen
 Other tools open long manifests once.
 
 A run counts only if its answer is right: the bag is valid or complete and has the right number of files, and a new bag
-lists the digests that hashlib computed. --lines measures the targets only, and reports which are met. The bags stay in
-the folder (build/bags): 3 GB of disk, 600,000 inodes. Pressmark flushes a new bag to the disk, other tools do not.
+lists the digests that hashlib computed. --lines measures the targets only, and reports which are met. --small measures
+many bags of two small files, each tool in one process; "command" is one pressmark bag validate of all of them. The bags
+stay in the folder (build/bags): 3 GB of disk, 600,000 inodes. Pressmark flushes a new bag to the disk, other tools do
+not.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +34,9 @@ RUNS = 5
 OPERATIONS = ("create", "create elsewhere", "validate", "open", "complete")
 ALGORITHMS = ("sha512", "sha256")
 LONG = ("open", "complete")
+# Bags of two files, by name and size.
+SMALL_BAGS, SMALL_FILES = 2000, {"one.txt": 1 << 10, "two.bin": 10 << 10}
+SMALL_OTHER = "bagit, 1"
 USUAL = ("small", "modest", "medium", "large")
 
 
@@ -54,6 +61,7 @@ LINES = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="measure the targets only")
+    parser.add_argument("--small", action="store_true", help="measure many small bags only")
     parser.add_argument("--operation", action="append", choices=OPERATIONS)
     parser.add_argument("--shape", action="append", choices=[*USUAL, *LISTS])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="tools to run, besides Pressmark")
@@ -68,10 +76,13 @@ def run(options: argparse.Namespace, report: Report) -> dict[str, Any]:
     if options.lines:
         needed = {OURS.label, *(line.other for line in LINES)}
         tools = [tool for tool in tools if tool.label in needed]
+    if options.small:
+        tools = [tool for tool in tools if tool.label in (OURS.label, SMALL_OTHER)]
     bench = Bench(folder, tools, options.runs, options.patience)
     names = {f"{tool.name} {tool.version}": None for tool in bench.tools}
     report.print(f"{', '.join(names)}. After the comma: threads of Pressmark, processes of others.", "")
-    cells = list((measure_targets if options.lines else measure_all)(report, bench, options))
+    measure = measure_small if options.small else measure_targets if options.lines else measure_all
+    cells = list(measure(report, bench, options))
     for name, reason in bench.missing.items():
         report.print(f"- {name} is not available: {reason}")
     for cell in cells:
@@ -167,6 +178,45 @@ class Bench:
         os.sync()
         return _cost(tool, measured.cost, measured.json() if tool.workers else {})
 
+    def measure_small(self, count: int) -> Iterator[Cell]:
+        """Create and validate ``count`` bags of two files in one process, and validate them by one command."""
+        shape = Shape("small bags", 2 * count, -1)
+        tops = {tool.label: self._folder / "each" / tool.name for tool in self.tools}
+
+        def run(tool: Tool, command: Command, operation: str) -> Cost:
+            top = tops[tool.label]
+            if operation == "create each":
+                shutil.rmtree(top, ignore_errors=True)
+                for number in range(count):
+                    (top / f"{number:06}").mkdir(parents=True)
+                    for name, size in SMALL_FILES.items():
+                        (top / f"{number:06}" / name).write_bytes(random.Random(number).randbytes(size))
+            answer = processes.run(command(Call(operation, top, ALGORITHMS[0])), environment_of(tool))
+            found = answer.json()
+            if operation == "validate each" and found["files"] != shape.count:
+                raise Failed(f"{found['files']} files instead of {shape.count}")
+            return _cost(tool, answer.cost, found)
+
+        def subjects(operation: str) -> dict[str, Callable[[], Cost]]:
+            return {
+                tool.label: lambda tool=tool, command=command: run(tool, command, operation)  # type: ignore[misc]
+                for tool, command in self.tools.items()
+            }
+
+        for operation in ("create each", "validate each"):
+            yield Cell(operation, shape, ALGORITHMS[0], take_turns(subjects(operation), self._runs))
+        bags = sorted(map(str, tops[OURS.label].iterdir()))
+        others = {label: run for label, run in subjects("validate each").items() if label != OURS.label}
+        for workers in ("1", "2"):
+            line = (sys.executable, "-m", "pressmark", "bag", "validate", "--workers", workers, *bags)
+
+            def command(line: tuple[str, ...] = line) -> Cost:
+                cost = processes.run(line, environment_of(OURS)).cost
+                return cost._replace(seconds=cost.whole)
+
+            times = take_turns({OURS.label: command, **others}, self._runs)
+            yield Cell(f"command, {workers} workers", shape, ALGORITHMS[0], times)
+
 
 def _cost(tool: Tool, cost: Cost, answer: dict[str, Any]) -> Cost:
     if answer and answer["version"] != tool.version:
@@ -191,6 +241,20 @@ def measure_all(report: Report, bench: Bench, options: argparse.Namespace) -> It
                 print_rows(report, cell)
                 yield cell
         report.print("")
+
+
+def measure_small(report: Report, bench: Bench, options: argparse.Namespace) -> Iterator[Cell]:
+    """Measure many small bags."""
+    report.heads("operation", "bags", " tool", "bags/s", "/ ours")
+    for cell in bench.measure_small(max(20, int(SMALL_BAGS * options.scale))):
+        bags = cell.shape.count // 2
+        for tool in cell.times.runs:
+            ratio = f"{cell.times.ratio(tool, OURS.label):.2f}" if OURS.label in cell.times.runs else ""
+            report.row(cell.operation, f"{bags:,}", tool, f"{bags / cell.times.best(tool).seconds:,.0f}", ratio)
+        for tool, reason in cell.times.failures.items():
+            report.row(cell.operation, f"{bags:,}", tool, reason, "")
+        yield cell
+    report.print("")
 
 
 def print_rows(report: Report, cell: Cell) -> None:

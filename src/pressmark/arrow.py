@@ -39,8 +39,8 @@ PARTS_PER_THREAD = 4
 # Parts in flight for each thread: one being mapped, one waiting.
 WINDOW = 2
 # The least size of a concatenation in bytes for several threads.
-MANY_OCTETS = 1 << 24
-NARROW_OCTETS = (1 << 31) - 1
+MANY_BYTES = 1 << 24
+NARROW_BYTES = (1 << 31) - 1
 
 
 # --- the protocols, by their names in the Arrow document --------------------------------------------------------
@@ -139,8 +139,8 @@ class _Selection(NamedTuple):
 
     children: int
     child: int
-    entry_octets: int
-    index_octets: int
+    entry_bytes: int
+    index_bytes: int
 
 
 # The result of describe_schema of the kernels.
@@ -394,7 +394,7 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
     if len(chunks) == 1:
         return chunks[0]
     whole = kernels.Concatenation(chunks)
-    if threads > 1 and sum(chunk.size for chunk in chunks) >= MANY_OCTETS:
+    if threads > 1 and sum(chunk.size for chunk in chunks) >= MANY_BYTES:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads) as executor:
@@ -413,7 +413,7 @@ def _natural_format(chunks: Sequence[Any]) -> str:
 
 def _granted(natural: str, requested: str | None, largest: int) -> str:
     """Return the format for a consumer that requested ``requested``, for arrays of at most ``largest`` bytes."""
-    if requested in ("u", "z") and largest > NARROW_OCTETS:
+    if requested in ("u", "z") and largest > NARROW_BYTES:
         return natural
     if requested in ("z", "Z") or (requested == "u" and natural == "U"):
         return requested
@@ -494,16 +494,16 @@ class StringColumn:
                 item = chunk.item(index)
                 yield None if item is None else item.decode("utf-8", "surrogateescape")
 
-    def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
+    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
         """Yield batches for ``kernels``, each with the indices of its nulls, which are empty items.
 
         :param items: the largest number of items in a batch
-        :param octets: the largest size of a batch in bytes; a single item may be larger
+        :param nbytes: the largest size of a batch in bytes; a single item may be larger
         """
         for chunk in self._chunks:
             start = 0
             while start < len(chunk):
-                piece, nulls = chunk.byte_column(start, items, octets)
+                piece, nulls = chunk.byte_column(start, items, nbytes)
                 start += len(piece)
                 yield (piece if kernels is self._kernels else kernels.ByteColumn.from_buffers(*piece.buffers())), nulls
 
@@ -572,7 +572,7 @@ class PackedColumn:
         item: bytes = self.batch[index]
         return item
 
-    def packed(self, kernels: ModuleType, items: int, octets: int) -> Iterator[tuple[Any, list[int]]]:
+    def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
         """Yield the whole block, whatever its size: see :meth:`StringColumn.packed`."""
         if len(self):
             piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())
@@ -580,12 +580,12 @@ class PackedColumn:
 
 
 def packed_columns(
-    kernels: ModuleType, column: Any, field: str | None, items: int, octets: int
+    kernels: ModuleType, column: Any, field: str | None, items: int, nbytes: int
 ) -> Iterator[PackedColumn]:
     """Yield the items of an Arrow column in blocks; a stream is read lazily.
 
     :param items: the largest number of items in a block
-    :param octets: the largest size of a block in bytes; a single item may be larger
+    :param nbytes: the largest size of a block in bytes; a single item may be larger
     :raises ColumnError: the column is malformed, is not text, or lacks the field
     :raises TypeError: ``column`` has neither ``__arrow_c_array__`` nor ``__arrow_c_stream__``
     """
@@ -594,7 +594,7 @@ def packed_columns(
     for source in _sources(kernels, column, field):
         for start in range(0, len(source), items):
             _, kept, _ = kernels.map_part(kernel, source, start, min(start + items, len(source)), True, True)
-            for piece, nulls in StringColumn(kernels, (kept,)).packed(kernels, items, octets):
+            for piece, nulls in StringColumn(kernels, (kept,)).packed(kernels, items, nbytes):
                 yield PackedColumn(kernels, piece, nulls)
 
 

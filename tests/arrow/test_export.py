@@ -129,7 +129,7 @@ def test_requests() -> None:
 
 def test_narrow_offsets_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """utf8 cannot hold 2 GiB: beyond that the request is ignored, by the largest array of a stream."""
-    monkeypatch.setattr(columns, "NARROW_OCTETS", 40)
+    monkeypatch.setattr(columns, "NARROW_BYTES", 40)
     capsule, _held = foreign.requested_schema("u")
     assert [part.format for part in foreign.read_stream(column(2), capsule)] == ["u"] * 2
     assert foreign.read_array(column(2), capsule).format == "U"

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("_under")
 def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make parts short, so that short columns have many."""
     monkeypatch.setattr(columns, "PART_ITEMS", 10)
-    monkeypatch.setattr(columns, "MANY_OCTETS", 100)
+    monkeypatch.setattr(columns, "MANY_BYTES", 100)
 
 
 def items(count: int, seed: int = 1) -> list[bytes | None]:

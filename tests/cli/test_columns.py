@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from pressmark.cli.common import gzipped
 from pressmark.cli.common.tables import text
+from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import FlatDirect, Pairtree
 from pressmark.tabular import delimited
 
@@ -240,6 +241,38 @@ def test_csv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
         read = list(csv.reader(io.StringIO(result.stdout_bytes.decode("latin-1"), newline="")))
         means = [[*map(meaning, row), path] for row, path in zip(rows, paths, strict=True)]
         assert [[field.encode("latin-1") for field in row] for row in read] == means
+
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        [b"abc", b"a.b", b"", b"\xff", b"\0", b",", b",", b"\t", b"\n", b"\n", b"\r\n", b"\r", b'"', b'""']
+    ),
+    max_size=24,
+).map(b"".join)
+
+
+@given(
+    HOSTILE,
+    SMALL_BLOCKS,
+    st.sampled_from(["csv", "tsv"]),
+    st.sampled_from(["stop", "skip", "empty"]),
+    st.integers(1, 2),
+)
+@example(b"abc,x\r\n,y\nd,e", 4, "csv", "skip", 1)
+@example(b"abc\ta\rb", 4, "tsv", "empty", 2)
+def test_whole_blocks_and_single_rows_agree(
+    call: Call, table: bytes, block: int, kind: str, on_error: str, column: int
+) -> None:
+    """Rows that the kernels cut and join have the output, errors and exit status of rows that Python splits."""
+    if is_bom(table):
+        return
+    for layout in ("pairtree", "0002"):
+        options = ["--format", kind, "--column", str(column), "--no-header", "--on-error", on_error]
+        options += ["--delimiter", "," if kind == "csv" else r"\t"]
+        with blocks_of(block), pytest.MonkeyPatch.context() as patch:
+            whole = outcome(call("map", layout, *options, stdin=table))
+            patch.setattr(Mapper, "fields", lambda *_: None)
+            assert outcome(call("map", layout, *options, stdin=table)) == whole
 
 
 @given(tables(csv_fields().filter(lambda field: not any(byte in field for byte in b"\t\n\r"))))

@@ -200,7 +200,7 @@ def test_block_boundaries(implementation: Implementation, tmp_path: Path, monkey
     expected = record(ids)
     monkeypatch.setattr(blocks, "ITEMS", 1)
     assert record(ids) == expected
-    monkeypatch.setattr(blocks, "OCTETS", 1)
+    monkeypatch.setattr(blocks, "BYTES", 1)
     assert record(iter(ids)) == expected
     monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
     assert record(file) == expected

@@ -371,3 +371,26 @@ def test_names_are_bytes(implementation: Implementation, tmp_path: Path) -> None
         file.write(b"abc")
     paths = [name, os.fsdecode(name)] * 10
     assert [(o.path, o.ok) for o in hash_files(paths, ["md5"], threads=2)] == [(path, True) for path in paths]
+
+
+@pytest.mark.parametrize("read", ["parallel", "sequential"])
+@pytest.mark.parametrize("names", [["sha512"], ["blake3", "sha3-256"]])
+def test_few_small_files_start_no_thread(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], read: str
+) -> None:
+    """A few small files are hashed by the iterating thread; more files, or larger ones, by others."""
+    started: list[object] = []
+    start = pool_module._Run._start
+    monkeypatch.setattr(pool_module._Run, "_start", lambda run: started.append(run) or start(run))
+    paths = [str(tmp_path / name) for name in ("small", "empty", "none", "again")]
+    for path, size in ((paths[0], 10_000), (paths[1], 0), (paths[3], 70_000)):
+        Path(path).write_bytes(content(1, size))
+    outcomes = list(hash_files(paths, names, threads=2, read=read))
+    assert [outcome.digests for outcome in outcomes[:2]] == [
+        {name: expected(content(1, size), name) for name in names} for size in (10_000, 0)
+    ]
+    assert outcomes[2].kind == "missing"
+    assert outcomes[3].ok
+    assert not started
+    assert all(outcome.ok for outcome in hash_files(paths[:1] * 20, names, threads=2, read=read))
+    assert started

@@ -358,6 +358,17 @@ def test_bags(tmp_path: Path) -> None:
         bagit.ValidateBags("best")
 
 
+def test_chunks_of_bags_with_directories(tmp_path: Path) -> None:
+    """A directory in a payload counts as a twentieth of a chunk, because its size is unknown."""
+    for number in range(50):
+        (tmp_path / "flat" / str(number) / "data").mkdir(parents=True)
+        (tmp_path / "deep" / str(number) / "data" / "sub").mkdir(parents=True)
+    (tmp_path / "work").mkdir()
+    for kind, wanted in (("flat", 1), ("deep", 2)):
+        bags = sorted((tmp_path / kind).iterdir())
+        assert len(list(bagit.ValidateBags().plan(tmp_path / "work", bags))) == wanted
+
+
 # --- stores -------------------------------------------------------------------------------------------------------
 
 

@@ -67,6 +67,38 @@ def test_lines_are_cut_and_joined(implementation: Implementation, delimiter: byt
         assert unended.to_lines(delimiter) == block + b"z" + delimiter
 
 
+@given(
+    st.lists(st.lists(st.sampled_from([b"", b"a", b'"', b"\r", b"bc", b"\0\xff"]), min_size=1, max_size=4), max_size=5),
+    st.lists(st.sampled_from([b"", b"x", b'y"z', b",", b"\n", b"\r", b";", b'"']), max_size=6),
+    st.sampled_from([b",", b"\t"]),
+    st.booleans(),
+)
+def test_fields_are_cut_and_added(
+    implementation: Implementation, table: list[list[bytes]], new: list[bytes], separator: bytes, quotes: bool
+) -> None:
+    """A field of each row is cut if all rows have as many fields; a new field goes before the end of the row."""
+    packed_type = implementation.kernels.ByteColumn
+    rows = b"".join(separator.join(row) + b"\n" for row in table)
+    contents = [row.removesuffix(b"\r") for row in rows.split(b"\n")[:-1]]
+    width = len(table[0]) if table else 1
+    for index in range(width):
+        found = packed_type.from_fields(rows, separator, index, width)
+        if {len(content.split(separator)) for content in contents} <= {width}:
+            assert list(found) == [content.split(separator)[index] for content in contents]
+        else:
+            assert found is None
+    new = (new + [b""] * len(table))[: len(table)]
+    special = (separator, b'"', b"\n", b"\r")
+    fields = [
+        b'"%b"' % field.replace(b'"', b'""') if quotes and any(byte in field for byte in special) else field
+        for field in new
+    ]
+    ends = [row[len(content) :] for row, content in zip(rows.split(b"\n"), contents, strict=False)]
+    assert packed_of(implementation, new).to_rows(rows, separator, quotes) == b"".join(
+        content + separator + field + end + b"\n" for content, field, end in zip(contents, fields, ends, strict=True)
+    )
+
+
 def test_lines_may_be_left_out_and_paired(implementation: Implementation) -> None:
     """Skipped indices are left out; with another column, each line has two items with a TAB between them."""
     one = packed_of(implementation, [b"a", b"", b"c"])

@@ -219,3 +219,18 @@ def test_no_inverse_is_alike(name: str, pair: tuple[Implementation, Implementati
     for implementation in pair:
         with use(implementation):
             assert not layout.reversible
+
+
+@pytest.mark.parametrize("name", ["0003", "0004", "0012"])
+@pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha256", "blake2b-384", "sha512"])
+def test_digests_of_many_identifiers(name: str, algorithm: str) -> None:
+    """Identifiers of all lengths, with delimiters at all places, among some that fail, have the same paths."""
+    parts = ["a:b", "é", "::", "x", ":", "\U0001f350", "%", "ab::c"]
+    ids: list[Any] = [(parts[index % 8] + parts[index % 5] * (index % 120))[: index % 300] for index in range(1500)]
+    ids[700:710] = [b"\xff", b"", b"a:\xc3", b":", b"::", b"a::", b"::a", b"x" * 70_000, b"\0", "é:é".encode()]
+    settings_ = [{"tuple_size": 3, "number_of_tuples": 3}, {"tuple_size": 17, "number_of_tuples": 1}, {}]
+    for given_ in settings_:
+        more = {"delimiters": [":", "::", "é"]} if name == "0012" else {}
+        layout = pressmark.layout(name, digest_algorithm=algorithm, **given_, **more)
+        for items in (ids, ids[:1], ids[:511], ids[:513]):
+            common_outcome(partial(layout.map_ids, items, on_error="none"))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from pressmark.tabular.identifiers import ListError, read_identifiers
+from pressmark.tabular.delimited import CSV, TSV, Dialect
+from pressmark.tabular.detection import ListStream
+from pressmark.tabular.identifiers import ListError, read_identifiers, table_rows
 
 
 def written(path: Path, content: bytes) -> Path:
@@ -35,6 +40,26 @@ def written(path: Path, content: bytes) -> Path:
 def test_files_of_identifiers(tmp_path: Path, name: str, content: bytes, expected: list[str]) -> None:
     assert list(read_identifiers(written(tmp_path / name, content))) == expected
     assert list(read_identifiers(os.fspath(tmp_path / name))) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"a", b",", b"\t", b"\n", b"\r\n", b"\r", b"\xc3", b"\xa9", b"\xe2\x82", b"\0", b"\xe2\x80\xa8"]
+        )
+    ).map(b"".join),
+    st.sampled_from([CSV, TSV]),
+)
+@example(b"\xe2\x82\na,\xc3", CSV)
+def test_whole_blocks_and_single_rows_agree(table: bytes, dialect: Dialect) -> None:
+    """Rows of a block that is decoded at once are those that are decoded one by one, with the same line numbers."""
+    expected = []
+    for number, row in enumerate(table.split(b"\n"), 1):
+        content = row.removesuffix(b"\r")
+        if content:
+            fields = content.split(dialect.separator)
+            expected.append((number, [field.decode("utf-8", "surrogateescape") for field in fields]))
+    assert list(table_rows("t", ListStream(io.BytesIO(table)), dialect)) == expected
 
 
 def test_line_ends_of_windows(tmp_path: Path) -> None:

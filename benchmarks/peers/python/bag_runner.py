@@ -2,6 +2,8 @@
 
     python bag_runner.py TOOL OPERATION BAG ALGORITHM WORKERS [DESTINATION]
 
+With the operation "create each" or "validate each", BAG is a folder of bags, one after another.
+
 Prints JSON: the seconds, the number of payload files that the tool reports, and the tool's version. A bag that the tool
 does not call valid or complete raises an exception.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import shutil
 import sys
 import time
@@ -76,10 +79,13 @@ def bdbag(operation: str, path: str, algorithm: str, _processes: int, _destinati
 def main() -> None:
     tool, operation, bag, algorithm, workers, *destination = sys.argv[1:]
     tools = {"pressmark": pressmark, "bagit": bagit, "bdbag": bdbag}
-    action = tools[tool](operation, bag, algorithm, int(workers), destination[0] if destination else None)
+    bags = sorted(entry.path for entry in os.scandir(bag)) if operation.endswith(" each") else [bag]
+    operation = operation.removesuffix(" each")
+    actions = [tools[tool](operation, one, algorithm, int(workers), *(destination or [None])) for one in bags]
     begin = time.perf_counter()
-    files = action()
+    counts = [action() for action in actions]
     seconds = time.perf_counter() - begin
+    files = None if None in counts else sum(filter(None, counts))
     version = sys.modules[tool].__version__ if tool == "pressmark" else importlib.metadata.version(tool)
     print(json.dumps({"seconds": seconds, "files": files, "version": version}))
 

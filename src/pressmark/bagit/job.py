@@ -21,7 +21,10 @@ from pressmark.jobs.workdir import WorkFolder, job_key
 __all__ = ["ValidateBags"]
 
 LISTING = "bags.jsonl"
-BAGS = 20
+# A chunk of small bags takes much longer than its receipt.
+BAGS = 100
+# A directory in the payload counts as this many bytes: its content is not known.
+UNKNOWN = BYTES // 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class ValidateBags:
         :param folder: the work folder, which receives the listing
         :param bags: directories of the bags
         :param count: maximum number of bags in a chunk
-        :param nbytes: maximum number of bytes of files directly in the payload directories of a chunk
+        :param nbytes: maximum number of bytes in a chunk; a directory in a payload directory counts as 205 MiB
         """
         return write_listing(folder, LISTING, "bags", _listed(bags), count, nbytes)
 
@@ -119,9 +122,12 @@ def _listed(bags: Iterable[Any]) -> Iterator[ListingLine]:
 
 
 def _size(path: str) -> int:
-    """Return the size of the files directly in the payload directory: a full walk can take as long as a validation."""
+    """Return the estimated size of the payload: a full walk can take as long as a validation."""
     try:
         with os.scandir(os.path.join(path, "data")) as entries:
-            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+            return sum(
+                UNKNOWN if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
     except OSError:
         return 0

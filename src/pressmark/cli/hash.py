@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import BufferedLines, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
     open_ledger,

@@ -33,8 +33,9 @@ __all__ = ["hash_files"]
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
 BATCH = 512  # files examined and queued together
-# Up to this amount of work, no thread is started: in bytes, where opening a file takes as long as this many.
-LITTLE, OPENING = 1 << 18, 1 << 12
+# Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
+# on a network.
+LITTLE, OPENING = 1 << 18, 1 << 14
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 

@@ -36,7 +36,7 @@ __all__ = [
 # Per block: few enough for identifiers and paths to stay in the processor's cache, many enough to spread the cost of a
 # call.
 ITEMS = 1 << 16
-OCTETS = 8 << 20
+BYTES = 8 << 20
 
 
 class Block(NamedTuple):
@@ -95,9 +95,9 @@ def failure_reason(layout: Layout, block: Block, failure: tuple[int, int, int]) 
     return error.reason if isinstance(error, IdentifierError) else str(error)
 
 
-def starting_with(column: PackedColumn, octets: bytes) -> list[int]:
-    """Return the ascending indices of the items that start with ``octets``."""
-    found: list[int] = column.kernels.starts_with(column.batch, octets)
+def starting_with(column: PackedColumn, prefix: bytes) -> list[int]:
+    """Return the ascending indices of the items that start with ``prefix``."""
+    found: list[int] = column.kernels.starts_with(column.batch, prefix)
     return found
 
 
@@ -135,10 +135,10 @@ def identifier_blocks(
     elif hasattr(ids, "read"):
         yield from _of_lines(ids, delimiter)
     elif isinstance(ids, StringColumn):
-        for piece, nulls in ids.packed(kernels, ITEMS, OCTETS):
+        for piece, nulls in ids.packed(kernels, ITEMS, BYTES):
             yield Block(PackedColumn(kernels, piece, nulls), {})
     elif isinstance(ids, (ArrowStreamExportable, ArrowArrayExportable)):
-        for column in packed_columns(kernels, ids, field, ITEMS, OCTETS):
+        for column in packed_columns(kernels, ids, field, ITEMS, BYTES):
             yield Block(column, {})
     elif isinstance(ids, Iterable):
         yield from _of_texts(ids)
@@ -170,14 +170,14 @@ def _of_texts(texts: Iterable[Any]) -> Iterator[Block]:
 
 
 def _gathered(iterator: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield lists of at most :data:`ITEMS` items, or about :data:`OCTETS` bytes."""
+    """Yield lists of at most :data:`ITEMS` items, or about :data:`BYTES` bytes."""
     held: list[Any] = []
     size = 0
     # Few items at a time, so that long ones do not fill the memory.
     while items := list(islice(iterator, 1 << 10)):
         held += items
         size += sum(len(item) for item in items if isinstance(item, (str, bytes)))
-        if len(held) >= ITEMS or size >= OCTETS:
+        if len(held) >= ITEMS or size >= BYTES:
             yield held
             held, size = [], 0
     if held:

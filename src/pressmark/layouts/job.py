@@ -257,7 +257,7 @@ class _Lines:
 
     def take_column(self, column: Any) -> None:
         """Map an Arrow column."""
-        self.take(None if item is None else _octets(item) for item in column.to_pylist())
+        self.take(None if item is None else _as_bytes(item) for item in column.to_pylist())
 
     def finish(self) -> None:
         """Do nothing: all lines are written."""
@@ -293,7 +293,7 @@ class _Table:
             for number, (item, known, result) in enumerate(zip(items, *map(_list, columns), strict=True)):
                 if item is None or number in reasons:
                     continue
-                if not _is_utf8(_octets(item)):
+                if not _is_utf8(_as_bytes(item)):
                     reasons[number] = "not UTF-8, which Parquet requires"
                 elif known is None or result is None:
                     reasons[number] = self._reason(item)
@@ -350,7 +350,7 @@ def _list(column: Any) -> list[Any]:
     return items
 
 
-def _octets(item: bytes | str) -> bytes:
+def _as_bytes(item: bytes | str) -> bytes:
     return item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
 
 
@@ -358,9 +358,9 @@ def _shown(item: bytes | str) -> str:
     return item.decode("utf-8", "surrogateescape") if isinstance(item, bytes) else item
 
 
-def _is_utf8(octets: bytes) -> bool:
+def _is_utf8(data: bytes) -> bool:
     try:
-        octets.decode()
+        data.decode()
     except UnicodeDecodeError:
         return False
     return True

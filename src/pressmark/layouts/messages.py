@@ -36,59 +36,59 @@ def reason(code: int, position: int, item: str | bytes, layout: Any) -> str:
     """Return the message for the error code of ``item`` under ``layout``, in one line."""
     if code == ErrorCode.SURROGATE and isinstance(item, str):
         return f"unpaired surrogate U+{ord(item[position]):04X} at index {position}"
-    octets = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
+    data = item.encode("utf-8", "surrogateescape") if isinstance(item, str) else item
     if code in _AT_POSITION:
         return _AT_POSITION[code].format(position)
     if code in _WORDED:
-        return _WORDED[code](position, octets, layout)
-    if code == ErrorCode.EMPTY and octets:
+        return _WORDED[code](position, data, layout)
+    if code == ErrorCode.EMPTY and data:
         return "nothing remains after the prefix"
     return _FIXED[code]
 
 
-def _not_utf8(position: int, octets: bytes, _layout: Any) -> str:
-    return f"byte 0x{octets[position]:02x} at offset {position} is not UTF-8; this layout requires UTF-8"
+def _not_utf8(position: int, data: bytes, _layout: Any) -> str:
+    return f"byte 0x{data[position]:02x} at offset {position} is not UTF-8; this layout requires UTF-8"
 
 
-def _not_ascii(position: int, octets: bytes, _layout: Any) -> str:
+def _not_ascii(position: int, data: bytes, _layout: Any) -> str:
     return (
-        f"byte 0x{octets[position]:02x} at offset {position} is outside "
+        f"byte 0x{data[position]:02x} at offset {position} is outside "
         f"0x{ASCII_FIRST:02x} to 0x{ASCII_LAST:02x}, the range of this layout"
     )
 
 
-def _prefix_missing(_position: int, _octets: bytes, layout: Any) -> str:
+def _prefix_missing(_position: int, _data: bytes, layout: Any) -> str:
     return f"identifier does not start with the prefix {quoted(layout.prefix)}"
 
 
-def _beyond_latin1(position: int, octets: bytes, _layout: Any) -> str:
-    before, at = octets[:position].decode(), octets[position:].decode()[0]
+def _beyond_latin1(position: int, data: bytes, _layout: Any) -> str:
+    before, at = data[:position].decode(), data[position:].decode()[0]
     return f"character U+{ord(at):04X} at index {len(before)} is above U+00FF, the limit of Vitro"
 
 
-def _delimiter_at_end(_position: int, _octets: bytes, layout: Any) -> str:
+def _delimiter_at_end(_position: int, _data: bytes, layout: Any) -> str:
     return f"identifier ends with the delimiter {quoted(layout.delimiter)}; no name remains"
 
 
-def _wrong_length(position: int, _octets: bytes, layout: Any) -> str:
+def _wrong_length(position: int, _data: bytes, layout: Any) -> str:
     return f"{position} characters follow the prefix; tupleSegmentSizes add up to {sum(layout.tuple_segment_sizes)}"
 
 
-def _fallback_too_long(position: int, _octets: bytes, layout: Any) -> str:
+def _fallback_too_long(position: int, _data: bytes, layout: Any) -> str:
     return f"fallback path has {position} bytes; maxPathnameLen allows {layout.max_pathname_len}"
 
 
-def _bad_character(position: int, octets: bytes, _layout: Any) -> str:
-    return f"byte {quoted(octets[position : position + 1])} at offset {position} is not allowed in a cleaned path"
+def _bad_character(position: int, data: bytes, _layout: Any) -> str:
+    return f"byte {quoted(data[position : position + 1])} at offset {position} is not allowed in a cleaned path"
 
 
-def _bad_escape(position: int, _octets: bytes, layout: Any) -> str:
+def _bad_escape(position: int, _data: bytes, layout: Any) -> str:
     return f"'{layout.escape_mark}' at offset {position} is not followed by two hex digits"
 
 
-def _unknown_prefix(_position: int, octets: bytes, layout: Any) -> str:
+def _unknown_prefix(_position: int, data: bytes, layout: Any) -> str:
     known = ", ".join(prefix for prefix, _ in layout.namespaces) or "none"
-    return f"unknown namespace prefix {quoted(octets[:1])}; known prefixes: {known}"
+    return f"unknown namespace prefix {quoted(data[:1])}; known prefixes: {known}"
 
 
 _WORDED: dict[int, Callable[[int, bytes, Any], str]] = {

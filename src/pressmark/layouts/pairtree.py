@@ -147,12 +147,12 @@ class Pairtree(Layout):
             raise TypeError(f"path: expected str or bytes, not {type(path).__name__}")
         bound = _unclean_kernel()
         try:
-            octets = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
+            data = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
         except UnicodeEncodeError as error:
             from pressmark._kernels.tables import ErrorCode
 
             raise bound.error_of(path, None, ErrorCode.SURROGATE, error.start) from None
-        components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", octets)]
+        components = [(match[0], match.start()) for match in re.finditer(rb"[^/]+", data)]
         roots = [number for number, (component, _) in enumerate(components) if component == b"pairtree_root"]
         if roots:
             components = components[roots[-1] + 1 :]

@@ -61,14 +61,14 @@ class Vitro(Layout):
         _Namespaces(), "the namespace of each one-character prefix (section Namespaces)", ()
     )
 
-    def _namespace_octets(self) -> dict[bytes, bytes]:
+    def _namespace_bytes(self) -> dict[bytes, bytes]:
         return {prefix.encode(): namespace.encode() for prefix, namespace in dict(self.namespaces).items()}
 
     def _map_kernel(self, kernels: ModuleType) -> Any:
-        return kernels.VitroMap(self._namespace_octets())
+        return kernels.VitroMap(self._namespace_bytes())
 
     def _unmap_kernel(self, kernels: ModuleType) -> Any:
-        return kernels.VitroUnmap(self._namespace_octets())
+        return kernels.VitroUnmap(self._namespace_bytes())
 
     def encode_filename(self, name: str | bytes) -> str:
         """Return the stored name of a file (section Filename encoding).

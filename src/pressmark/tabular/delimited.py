@@ -118,7 +118,7 @@ class Dialect(NamedTuple):
             return values
         together = b"\0".join(values)
         separator = self.separator
-        if not any(octet in together for octet in (separator, b'"', b"\n", b"\r")):
+        if not any(one in together for one in (separator, b'"', b"\n", b"\r")):
             return values
         return [
             b'"%b"' % value.replace(b'"', b'""')
@@ -187,14 +187,24 @@ def refuse_doubtful(
 class Rows(NamedTuple):
     """Consecutive rows.
 
-    :ivar rows: the rows, without line feeds
-    :ivar quoted: whether they contain quotes
-    :ivar open_end: whether the last one has no line feed
+    :ivar text: rows without quotes, each with its line feed
+    :ivar split: rows with quotes, without line feeds; :data:`None` for rows without quotes
+    :ivar open_end: whether the last one has no line feed in the file; in ``text`` it has one
     """
 
-    rows: list[bytes]
-    quoted: bool
+    text: bytes
+    split: list[bytes] | None
     open_end: bool
+
+    @property
+    def quoted(self) -> bool:
+        """Whether the rows may contain quotes."""
+        return self.split is not None
+
+    @property
+    def rows(self) -> list[bytes]:
+        """The rows, without line feeds."""
+        return self.text.split(b"\n")[:-1] if self.split is None else self.split
 
 
 def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterator[Rows]:
@@ -210,20 +220,21 @@ def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterato
         # The last row may have no line feed.
         text = held + (data or b"\n")
         quoted = dialect.quotes and b'"' in text
-        found, held = _quoted_rows(text, dialect) if quoted else _plain_rows(text)
-        if found:
-            yield Rows(found, quoted, not data)
+        if quoted:
+            found, held = _quoted_rows(text, dialect)
+            if found:
+                yield Rows(b"", found, not data)
+        else:
+            end = text.rfind(b"\n") + 1
+            held = text[end:]
+            if end:
+                yield Rows(text[:end], None, not data)
         if held and not data:
             raise UnclosedError("quote is never closed")
         if len(held) > ROW_BYTES:
             raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
         # Double the text, so that a long row is not scanned again for each block.
         data = data and read(max(BLOCK_BYTES, len(held)))
-
-
-def _plain_rows(text: bytes) -> tuple[list[bytes], bytes]:
-    found = text.split(b"\n")
-    return found, found.pop()
 
 
 def _quoted_rows(text: bytes, dialect: Dialect) -> tuple[list[bytes], bytes]:

@@ -162,15 +162,23 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
     separator = dialect.separator.decode()
     try:
         for block in delimited.rows(listed.read, dialect, listed.read(_BLOCK)):
-            for row in block.rows:
+            if block.split is None:
+                # A block without quotes is decoded at once.
+                lines = _decode(block.text).split("\n")
+                for number, text in enumerate(lines[:-1], line):
+                    content = text.removesuffix("\r")
+                    if content:
+                        yield number, content.split(separator)
+                line += len(lines) - 1
+                continue
+            for row in block.split:
                 written = row.removesuffix(b"\r")
-                if block.quoted and b'"' in written:
+                if b'"' in written:
                     fields = [dialect.value(field) for field in dialect.split(written)]
                     if None in fields:
                         raise ListError(f"{path}:{line}: text after the closing quote of a field")
                     yield line, [_decode(field) for field in fields if field is not None]
                 elif written:
-                    # Most rows have no quotes and are decoded at once.
                     yield line, _decode(written).split(separator)
                 line += 1 + row.count(b"\n")
     except RowsError as error:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from fixity.conftest import environment
-from pressmark.bagit.bag import create
+from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
@@ -886,3 +886,23 @@ def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: 
     create(b"../s", "../t", nested=True)
     assert flaws(tmp_path / "s2") == []
     assert flaws(tmp_path / "t") == []
+
+
+@pytest.mark.parametrize("few", [1, 1000])
+def test_new_bag_equals_opened_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """The bag that is returned is what opening it returns, however many of its files were kept in memory."""
+    monkeypatch.setattr("pressmark.bagit.creation.preflight.FEW", few)
+    info = [("External-Description", "long " * 60), ("Contact-Name", "A"), ("Contact-Name", "B\nC")]
+    made = create(make(tmp_path / "b"), algorithms=["sha512", "md5"], info=info)
+    found = Bag.open(tmp_path / "b")
+    assert made.path == found.path
+    assert (made.version, made.encoding) == (found.version, found.encoding)
+    assert (made.info.elements, made.info.to_bytes()) == (found.info.elements, found.info.to_bytes())
+    assert (made.info_name, made.manifests, made.tag_manifests) == (
+        found.info_name,
+        found.manifests,
+        found.tag_manifests,
+    )
+    assert validate(made.path).ok
+    with made.payload as listing:
+        assert len(listing) == 4

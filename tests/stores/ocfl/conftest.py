@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .peers import NAMES, Missing, Peer, open_peer
+from .peers import NAMES, Missing, Peer, marks, open_peer
 
 #: Returns a peer by its name, or skips the test.
 PeerNamed = Callable[[str], Peer]
 
-# Only the programs in Python are installed with the package under test.
-EVERY = [pytest.param(name, marks=[] if name == "ocfl-py" else pytest.mark.repository) for name in NAMES]
+EVERY = [pytest.param(name, marks=marks(name)) for name in NAMES]
 
 
 @pytest.fixture(scope="session")
@@ -39,10 +38,4 @@ def peer_named(request: pytest.FixtureRequest) -> Iterator[PeerNamed]:
 @pytest.fixture(params=EVERY)
 def peer(request: pytest.FixtureRequest, peer_named: PeerNamed) -> Peer:
     """A peer that validates."""
-    return peer_named(request.param)
-
-
-@pytest.fixture(params=EVERY)
-def maker(request: pytest.FixtureRequest, peer_named: PeerNamed) -> Peer:
-    """A peer that makes storage roots."""
     return peer_named(request.param)

@@ -14,11 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from pressmark.layouts import Layout
 
 from .samples import USER
 
-__all__ = ["NAMES", "REPOSITORY", "Missing", "Peer", "PeerError", "Verdict", "open_peer"]
+__all__ = ["NAMES", "REPOSITORY", "Missing", "Peer", "PeerError", "Verdict", "marks", "open_peer"]
 
 REPOSITORY = Path(__file__).parents[3]
 _OCFL_PY = Path(__file__).parents[1] / "ocfl_validate.py"
@@ -30,6 +32,11 @@ NAMES = {
     "ocfl-java": ("0002", "0003", "0004", "0006", "0007"),
     "ocfl-go": ("0002", "0003", "0004", "0006", "0007"),
 }
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a test with a peer: only ocfl-py is installed where the source tree is not."""
+    return [] if name == "ocfl-py" else [pytest.mark.repository]
 
 
 class Missing(Exception):

@@ -19,7 +19,7 @@ from support.trees import write
 
 from .conftest import PeerNamed
 from .peer_disagreements import Subject, unexplained
-from .peers import Peer, PeerError
+from .peers import Peer, PeerError, marks
 from .samples import LAYOUTS, USER, kinds
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow_under_sanitizers]
@@ -86,7 +86,7 @@ CASES = (
 
 
 def _param(case: Case) -> Any:
-    return pytest.param(case, id=str(case), marks=[] if case.maker == "ocfl-py" else pytest.mark.repository)
+    return pytest.param(case, id=str(case), marks=marks(case.maker))
 
 
 @pytest.fixture(scope="module", params=[_param(case) for case in CASES])
@@ -234,7 +234,9 @@ def test_paths_of_ocfl_java_above_two_bytes(
     assert kinds(root.check(digests=True)) == ["path-ocfl-java"]
     for identifier in identifiers:
         assert contents(root, identifier, 1) == HISTORY[0]
-        place = root.put(identifier, given[2], replace=True, message="why").path
+        place = root.put(identifier, given[0], replace=True, message="why").path
+        assert root.update(identifier, rename={"a": "b"}, message="why").path == place
+        assert root.put(identifier, given[2], replace=True, message="why").path == place
         assert contents(root, identifier) == HISTORY[2]
         [by_path] = java.validate(tmp_path / "root", paths=[place]).values()
         [by_id] = java.validate(tmp_path / "root", ids=[identifier]).values()
@@ -244,6 +246,10 @@ def test_paths_of_ocfl_java_above_two_bytes(
     assert {row.status for row in rows.values()} <= GOOD
     assert held(store) == dict.fromkeys(identifiers, HISTORY[2])
     assert kinds(store.check(digests=True)) == []
+    for identifier in identifiers:
+        root.delete(identifier)
+    assert list(root.objects()) == []
+    assert kinds(root.check()) == []
     record_property("ocfl peer", json.dumps(["ocfl-java", "theirs", len(identifiers), []]))
 
 
@@ -260,9 +266,13 @@ def test_a_mutable_head_of_ocfl_java(java: Peer, tmp_path: Path) -> None:
     assert (kinds(report), kinds(report, "warning")) == ([], ["unversioned"])
     assert [problem.path.rpartition(b"/")[2] for problem in report.problems] == [b"0005-mutable-head"]
     assert contents(root, "info:x") == HISTORY[0]
-    with pytest.raises(ObjectError, match="commit it with ocfl-java") as caught:
-        root.put("info:x", given[2], replace=True, message="why")
-    assert caught.value.kind == "mutable-head"
+    for change in (
+        lambda: root.put("info:x", given[2], replace=True, message="why"),
+        lambda: root.update("info:x", remove=["a"], message="why"),
+    ):
+        with pytest.raises(ObjectError, match="commit it with ocfl-java") as caught:
+            change()
+        assert caught.value.kind == "mutable-head"
     rows, store = migrate(root, "pairtree", tmp_path / "pairtree", verify="reread")
     assert "commit it with ocfl-java" in str(rows["info:x"].error)
     assert held(store) == {"info:x": HISTORY[0]}

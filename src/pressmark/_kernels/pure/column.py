@@ -72,6 +72,18 @@ class ByteColumn:
         return cls(items)
 
     @classmethod
+    def from_fields(cls, rows: bytes, separator: bytes, index: int, width: int) -> ByteColumn | None:
+        """Return field ``index`` of each row, or None if a row does not have ``width`` fields.
+
+        :param rows: each ends with a line feed; a carriage return before it belongs to the end of the row
+        :param separator: a single byte
+        """
+        fields = [row.removesuffix(b"\r").split(separator) for row in rows.split(b"\n")[:-1]]
+        if any(len(found) != width for found in fields):
+            return None
+        return cls([found[index] for found in fields])
+
+    @classmethod
     def from_buffers(cls, data: bytes, offsets: array[int]) -> ByteColumn:
         """Return the column of ``data`` and an ``array('q')`` of n + 1 ascending offsets into it."""
         return cls([bytes(data[start:end]) for start, end in pairwise(offsets)])
@@ -97,6 +109,21 @@ class ByteColumn:
         if dropped:
             lines = [line for index, line in enumerate(lines) if index not in dropped]
         return delimiter.join([*lines, b""])
+
+    def to_rows(self, rows: bytes, separator: bytes, quotes: bool) -> bytes:
+        """Return each of ``rows`` with an item as a new last field.
+
+        :param rows: as many as items, each with a line feed; a carriage return before it belongs to the end of the row
+        :param separator: a single byte
+        :param quotes: quote fields as CSV requires
+        """
+        written = []
+        for row, item in zip(rows.split(b"\n"), self.items, strict=False):
+            start = row.removesuffix(b"\r")
+            if quotes and any(byte in item for byte in (separator, b'"', b"\n", b"\r")):
+                item = b'"%b"' % item.replace(b'"', b'""')
+            written += [start, separator, item, row[len(start) :], b"\n"]
+        return b"".join(written)
 
     def blanked(self, indices: Iterable[int]) -> ByteColumn:
         """Return a copy in which the items at ``indices`` are empty."""

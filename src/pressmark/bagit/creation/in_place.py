@@ -30,7 +30,6 @@ from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.pool import hash_files
-from pressmark.fs.disk_queue import DiskQueue
 from pressmark.fs.names import is_inside
 
 __all__ = ["create_in_place"]
@@ -68,10 +67,10 @@ def create_in_place(
                 refuse_bag(path, nested)
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
-            with refusing(path, "nothing was changed"), DiskQueue[tuple[bytes, bytes]]() as files:
-                preflight.check_directory(base, files=files)
+            with refusing(path, "nothing was changed"):
+                preflight.check_directory(base)
                 preflight.raise_if_refused(path)
-                names, info = _stage(base, transaction.new, options, ledger, preflight, files, on_event)
+                names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
 
@@ -100,7 +99,6 @@ def _stage(
     options: CreateOptions,
     ledger: Ledger | None,
     preflight: Preflight,
-    given: DiskQueue[tuple[bytes, bytes]],
     on_event: Listener,
 ) -> tuple[list[bytes], BagInfo]:
     """Write all tag files for the files in ``base`` to ``new``; return their names and the content of bag-info.txt."""
@@ -110,9 +108,9 @@ def _stage(
     paths: deque[bytes] = deque()  # of the files being hashed
 
     def to_hash() -> Iterator[bytes]:
-        for path, real in given:
-            paths.append(path)
-            yield real
+        for found in preflight.payload(base):
+            paths.append(found.path)
+            yield real_path(found)
 
     outcomes = hash_files(
         to_hash(),

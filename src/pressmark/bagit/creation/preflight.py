@@ -14,7 +14,6 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.disk_queue import DiskQueue
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
@@ -35,6 +34,8 @@ Listener = Callable[[Event], object]
 
 # Number of problems quoted in the error itself; each one is also an event.
 NAMED = 3
+# Number of files that are kept between check and hashing.
+FEW = 1000
 CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
 
 
@@ -53,6 +54,7 @@ class Preflight:
         self._links = links
         self._on_event = on_event
         self._reasons: list[str] = []
+        self._few: list[BagEntry] = []
 
     def refuse(self, found: Problem) -> None:
         """Add a problem that prevents the creation."""
@@ -74,12 +76,9 @@ class Preflight:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def check_directory(
-        self, base: BagDirectory, into: bytes | None = None, files: DiskQueue[tuple[bytes, bytes]] | None = None
-    ) -> None:
+    def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Check all files and directories in ``base``.
 
-        :param files: receives the path of each file, and its path without links
         :param into: real path of the future bag; :data:`None` if it is created in place
         :raises BagError: a followed link leads to a directory that contains the future bag
         """
@@ -96,14 +95,20 @@ class Preflight:
                 if found.kind == "file":
                     self.files += 1
                     self.bytes += found.size
-                    if files is not None:
-                        files.add((found.path, real_path(found)))
+                    if in_place and len(self._few) < FEW:
+                        self._few.append(found)
                 elif found.kind == "directory":
                     folder = found.path
                     if into is not None and found.fault is not None:
                         _refuse_around(into, os.path.join(base.path, found.path))
         if folder is not None:
             self.warn(problem("directory-empty", folder))
+
+    def payload(self, base: BagDirectory) -> Iterator[BagEntry]:
+        """Yield the files that were found in place; many of them by another walk, to bound memory."""
+        if len(self._few) == self.files:
+            return iter(self._few)
+        return payload_files(base, self.links_to_follow(in_place=True))
 
     def links_to_follow(self, in_place: bool) -> str:
         """Return which links a walk follows: links that lead outside can only be copied."""

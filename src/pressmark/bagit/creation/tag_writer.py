@@ -25,7 +25,7 @@ __all__ = [
     "write_tag_manifests",
 ]
 
-BUFFER = 1 << 20  # 1 MiB
+BUFFER = 1 << 16  # 64 KiB
 AGENT = f"Pressmark {__version__}"
 UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 

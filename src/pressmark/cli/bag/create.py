@@ -162,8 +162,8 @@ def create_command(
 
 
 def _report(bag: Bag, mode: str, seconds: float) -> str:
-    octets, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    pieces = [format_count(files, "file"), format_bytes(octets), *format_rate(octets, seconds)]
+    size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
+    pieces = [format_count(files, "file"), format_bytes(size), *format_rate(size, seconds)]
     if mode in COPIES:
         pieces.append(COPIES[mode])
     return f"{os.fsdecode(bag.path)}: bag created: {', '.join(pieces)}; {', '.join(bag.algorithms)}"

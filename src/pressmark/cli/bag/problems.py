@@ -8,8 +8,7 @@ from typing import Any
 
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import problem_text
-from pressmark.cli.common.buffered_lines import BufferedLines
-from pressmark.cli.common.files import OutputStream
+from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.reports import Problem, Report
 
 __all__ = ["Problems"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from pressmark.bagit.job import ValidateBags
+from pressmark.bagit.job import BAGS, ValidateBags
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.file_progress import FileProgress
@@ -19,6 +19,8 @@ from pressmark.jobs import Receipt
 from pressmark.reports import Problem
 
 __all__ = ["validate_by_workers"]
+
+CHUNKS, LEAST = 16, 20  # of bags, and bags in one
 
 
 def validate_by_workers(
@@ -38,7 +40,9 @@ def validate_by_workers(
         reporter.on_event(done)
 
     paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]
-    work = workers.run(job, lambda folder: job.plan(folder, bags), paths, None, count)
+    # Enough chunks to keep the workers busy until the end.
+    size = min(BAGS, max(LEAST, len(bags) // CHUNKS))
+    work = workers.run(job, lambda folder: job.plan(folder, bags, size), paths, None, count)
     waiting = zip(bags, paths, strict=True)
     for receipt in work.receipts():
         unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]

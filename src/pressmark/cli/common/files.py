@@ -12,21 +12,24 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, cause
+from pressmark.cli.common.program import discard_stdout
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf, ListStream
 
 __all__ = [
     "CRLF_OPTION",
+    "BufferedLines",
     "InputStream",
     "OutputStream",
     "checked_list",
-    "open_lines",
     "open_sink",
     "open_source",
     "packed",
     "unpacked",
 ]
+
+WRITE_SIZE = 1 << 16  # 64 KiB
 
 CRLF_OPTION = click.option(
     "--crlf",
@@ -100,6 +103,42 @@ class OutputStream:
             raise Failure(f"{self.name}: {cause(error)}") from None
 
 
+class BufferedLines:
+    """Lines that are written in blocks, or at once on a terminal.
+
+    :param go_on: ignore a broken pipe, and discard all further lines
+    """
+
+    def __init__(self, sink: OutputStream, *, go_on: bool = False) -> None:
+        self._sink: OutputStream | None = sink
+        self._go_on = go_on
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def add(self, line: bytes) -> None:
+        """Write a line, which includes the line feed, soon.
+
+        :raises BrokenPipeError: the reader has closed the pipe, and ``go_on`` is false
+        """
+        self._held.append(line)
+        self._size += len(line)
+        if self._size >= WRITE_SIZE or (self._sink is not None and self._sink.terminal):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the buffered lines; raises the errors of :meth:`add`."""
+        data, self._held, self._size = b"".join(self._held), [], 0
+        if data and self._sink is not None:
+            try:
+                self._sink.write(data)
+                self._sink.flush()
+            except BrokenPipeError:
+                if not self._go_on:
+                    raise
+                discard_stdout()
+                self._sink = None
+
+
 @contextlib.contextmanager
 def open_source(path: str | None) -> Iterator[InputStream]:
     """Open the file ``path``, or standard input for None or ``-``."""
@@ -135,64 +174,12 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
         _refuse_same(_status(file), source, "<stdout>")
         yield OutputStream(file, "<stdout>")
         return
-    if not path:  # it would mean the working directory below
-        raise CallError("output file name is empty; use - for standard output")
-    try:
-        status = os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        status = None  # opening it decides
-    except (OSError, ValueError) as error:
-        raise CallError(f"{path}: {cause(error) if isinstance(error, OSError) else error}") from None
+    from pressmark.cli.common.output_file import opened_output, output_status
+
+    status = output_status(path)
     _refuse_same(status, source, path)
-    if status is not None and not stat.S_ISREG(status.st_mode):
-        # A device or a named pipe is written to, not replaced by a file; a directory fails.
-        with _written(path) as file:
-            yield OutputStream(file, path)
-    else:
-        with _replaced(path, status) as file:
-            yield OutputStream(file, path)
-
-
-@contextlib.contextmanager
-def _written(path: str) -> Iterator[BinaryIO]:
-    try:
-        file = open(path, "wb")  # noqa: SIM115 - closing may fail a second time, which "with" would raise
-    except OSError as error:
-        raise CallError(f"{path}: {cause(error)}") from None
-    try:
-        yield file
-    finally:
-        # Everything was flushed, or an error is being raised already.
-        with contextlib.suppress(OSError):
-            file.close()
-
-
-@contextlib.contextmanager
-def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces ``path``, which has ``status``, unless the block raises."""
-    from pressmark.fs.atomic import Replacement
-    from pressmark.fs.owners import resolved
-
-    # The target of a symbolic link is replaced, not the link.
-    try:
-        target = resolved(path)
-    except OSError as error:
-        raise CallError(f"{path}: {cause(error)}") from None
-    if status is not None and not os.access(target, os.W_OK):
-        raise CallError(f"{path}: write-protected")
-    new = Replacement(target)
-    try:
-        try:
-            file = new.open()
-        except OSError as error:
-            raise CallError(f"{path}: {cause(error)}") from None
-        yield file
-        try:
-            new.commit(None if status is None else status.st_mode)
-        except OSError as error:
-            raise Failure(f"{path}: {cause(error)}") from None
-    finally:
-        new.abandon()
+    with opened_output(path, status) as opened:
+        yield OutputStream(opened, path)
 
 
 def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:
@@ -246,18 +233,3 @@ def checked_list(data: Any, format: str, null: bool, crlf: Crlf | None, json_lin
         return open_list(data, format, delimiter=b"\0" if null else b"\n", crlf=crlf, json_lines=json_lines)
     except FormatError as error:
         raise CallError(f"{data.name}: {error}") from None
-
-
-@contextlib.contextmanager
-def open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream]:
-    """Open a list of lines, which may be gzipped."""
-    from pressmark.tabular.detection import FormatError, format_of, is_gzip
-
-    try:
-        format = format_of(path)
-    except FormatError as error:
-        raise CallError(f"{path}: {error}") from None
-    if format not in (None, "lines", "tsv"):
-        raise CallError(f"{path}: not a list of lines; save it as lines with a TAB in each")
-    with open_source(path) as source:
-        yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)

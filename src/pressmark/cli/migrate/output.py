@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import one_line
-from pressmark.cli.common.files import OutputStream
+from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.errors import quoted
 from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pressmark.cli.common.buffered_lines import BufferedLines
 from pressmark.cli.common.console import say
 from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import OutputStream
+from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.errors import quoted
 from pressmark.stores import StoreObject
 

@@ -49,14 +49,14 @@ _CALTECH = {character: f"^{ord(character):02x}" for character in _VISIBLE + " "}
 
 
 def _clean_unpadded(identifier: str) -> str:
-    def escaped(octet: int) -> str:
-        character = chr(octet)
-        if 0x21 <= octet <= 0x7E and character not in _VISIBLE:
+    def escaped(byte: int) -> str:
+        character = chr(byte)
+        if 0x21 <= byte <= 0x7E and character not in _VISIBLE:
             return character
-        return f"^{octet:x}"
+        return f"^{byte:x}"
 
-    octets = identifier.encode("utf-8", "surrogateescape")
-    return "".join(map(escaped, octets)).translate(_COMMON)
+    data = identifier.encode("utf-8", "surrogateescape")
+    return "".join(map(escaped, data)).translate(_COMMON)
 
 
 def _decoded(cleaned: str, escapes: dict[str, str]) -> str:
@@ -77,12 +77,12 @@ def _decoded(cleaned: str, escapes: dict[str, str]) -> str:
 
 
 def _read_unpadded(cleaned: str) -> str:
-    octets = bytearray()
+    data = bytearray()
     at = 0
     while at < len(cleaned):
         character = cleaned[at]
         if character != "^":
-            octets += character.translate(_COMMON_BACK).encode("utf-8", "surrogateescape")
+            data += character.translate(_COMMON_BACK).encode("utf-8", "surrogateescape")
             at += 1
             continue
         digits = re.match(r"\^([0-9a-f]{1,2})", cleaned[at:])
@@ -98,8 +98,8 @@ def _read_unpadded(cleaned: str) -> str:
             at += 2
         else:
             at += 2
-        octets.append(value)
-    return octets.decode("utf-8", "surrogateescape")
+        data.append(value)
+    return data.decode("utf-8", "surrogateescape")
 
 
 _CLEAN: dict[str, Callable[[str], str]] = {

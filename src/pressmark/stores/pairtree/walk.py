@@ -373,8 +373,8 @@ class Walk:
 
     def _looked_at(self, place: str) -> tuple[list[Item], Work]:
         """Return the content of one directory: the object, problems, and the directories below."""
-        place_octets = encode_fs(place)
-        directory = os.path.join(self._root, place_octets)
+        place_bytes = encode_fs(place)
+        directory = os.path.join(self._root, place_bytes)
         path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
         try:
             found = contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
@@ -390,7 +390,7 @@ class Walk:
         items += [problem("link", path + b"/" + entry.name) for entry in found.links]
         below = []
         for entry in found.below:
-            if entry.is_link and self._leads_up(place_octets, entry.name):
+            if entry.is_link and self._leads_up(place_bytes, entry.name):
                 items.append(problem("link-loop", path + b"/" + entry.name))
             else:
                 below.append(f"{place}/{decode_fs(entry.name)}" if place else decode_fs(entry.name))

@@ -91,6 +91,8 @@ cdef extern from "mapping/lines.h":
     int pm_cut_lines(const uint8_t *, int64_t, uint8_t, pm_column *) noexcept nogil
     int pm_join_lines(const pm_column *, const pm_column *, uint8_t, const int64_t *, int64_t,
                       pm_bytes *) noexcept nogil
+    int pm_cut_fields(const uint8_t *, int64_t, uint8_t, int64_t, int64_t, pm_column *) noexcept nogil
+    int pm_join_rows(const uint8_t *, int64_t, const pm_column *, uint8_t, bint, pm_bytes *) noexcept nogil
 
 
 # --- columns ------------------------------------------------------------------------------------------------
@@ -159,6 +161,24 @@ cdef class ByteColumn:
         return packed
 
     @classmethod
+    def from_fields(cls, bytes rows not None, bytes separator not None, int64_t index, int64_t width):
+        """Return field ``index`` of each row, or None if a row does not have ``width`` fields.
+
+        :param rows: each ends with a line feed; a carriage return before it belongs to the end of the row
+        :param separator: a single byte
+        """
+        cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
+        cdef const uint8_t *data = rows
+        cdef int64_t size = len(rows)
+        cdef uint8_t byte = separator[0]
+        cdef int status
+        with nogil:
+            status = pm_cut_fields(data, size, byte, index, width, &packed.column)
+        if status < 0:
+            raise MemoryError
+        return packed if status else None
+
+    @classmethod
     def from_buffers(cls, bytes data not None, const int64_t[::1] offsets not None):
         """Return the column of ``data`` and an ``array('q')`` of n + 1 ascending offsets into it."""
         cdef ByteColumn packed = ByteColumn.__new__(ByteColumn)
@@ -225,6 +245,29 @@ cdef class ByteColumn:
         cdef int status
         with nogil:
             status = pm_join_lines(first, &self.column, byte, &skipped[0], skip_count, &out)
+        try:
+            if status < 0:
+                raise MemoryError
+            return PyBytes_FromStringAndSize(<char *>out.data, out.size)
+        finally:
+            free(out.data)
+
+    def to_rows(self, bytes rows not None, bytes separator not None, bint quotes):
+        """Return each of ``rows`` with an item as a new last field.
+
+        :param rows: as many as items, each with a line feed; a carriage return before it belongs to the end of the row
+        :param separator: a single byte
+        :param quotes: quote fields as CSV requires
+        """
+        cdef pm_bytes out
+        out.data = NULL
+        out.size = out.capacity = 0
+        cdef const uint8_t *data = rows
+        cdef int64_t size = len(rows)
+        cdef uint8_t byte = separator[0]
+        cdef int status
+        with nogil:
+            status = pm_join_rows(data, size, &self.column, byte, quotes, &out)
         try:
             if status < 0:
                 raise MemoryError

@@ -104,12 +104,13 @@ class JsonReader:
         read = self._source.read1
         try:
             for found in delimited.rows(read, TSV, read(delimited.BLOCK_BYTES)):
-                for start in range(0, len(found.rows), BLOCK_ROWS):
-                    some = found.rows[start : start + BLOCK_ROWS]
+                lines = found.rows
+                for start in range(0, len(lines), BLOCK_ROWS):
+                    some = lines[start : start + BLOCK_ROWS]
                     numbers = [at for at, row in enumerate(some, number + 1) if row.strip()]
                     rows = [some[at - number - 1] for at in numbers]
                     number += len(some)
-                    open_end = found.open_end and start + len(some) == len(found.rows) and bool(some[-1].strip())
+                    open_end = found.open_end and start + len(some) == len(lines) and bool(some[-1].strip())
                     yield JsonBlock(self._spec, rows, numbers, open_end)
         except RowsError as error:
             raise Failure(f"{self.name}:{number + 1}: {error}") from None

@@ -19,6 +19,7 @@ class Mapper:
         self._arrow: Any = layout.unmap_arrow if unmap else layout.map_arrow
         self._one: Any = layout.unmap_path if unmap else layout.map_id
         self._error: Any = PathError if unmap else IdentifierError
+        self._bound: Any = layout._unmapping() if unmap else layout._mapping()
         self._threads = threads
         self.result = "identifier" if unmap else "path"
 
@@ -26,6 +27,15 @@ class Mapper:
         """Return the error of an item in the row ``number``, from 1."""
         error: IdentifierError | PathError = self._error(item, number - 1, reason)
         return error
+
+    def fields(self, rows: bytes, separator: bytes, index: int, width: int) -> Any:
+        """Return field ``index`` of ``rows`` as a ``ByteColumn``, or None if a row does not have ``width`` fields."""
+        return self._bound.packed.from_fields(rows, separator, index, width)
+
+    def column(self, items: Any) -> tuple[Any, dict[int, str]]:
+        """Return the ``ByteColumn`` of results, empty for failed items, and their reasons by index."""
+        results, failures = self._bound.kernel(items)
+        return results, {index: self.reason(items[index]) for index, _, _ in failures}
 
     def texts(self, items: list[bytes]) -> tuple[list[bytes], dict[int, str]]:
         """Return the result of every item, empty for failed items, and their reasons by index."""

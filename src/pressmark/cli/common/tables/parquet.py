@@ -371,9 +371,9 @@ def _texts(array: Any) -> list[bytes]:
     return [b"" if item is None else item for item in pc.cast(array, pa.large_binary()).to_pylist()]
 
 
-def _is_utf8(octets: bytes) -> bool:
+def _is_utf8(data: bytes) -> bool:
     try:
-        octets.decode()
+        data.decode()
     except UnicodeDecodeError:
         return False
     return True

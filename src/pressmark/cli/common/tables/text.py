@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import accumulate
 from operator import methodcaller
 from typing import Any
@@ -12,7 +13,7 @@ from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import quoted
 from pressmark.tabular import delimited
-from pressmark.tabular.delimited import Dialect, RowsError, refuse_doubtful
+from pressmark.tabular.delimited import Dialect, Rows, RowsError, refuse_doubtful
 
 __all__ = ["SameTextWriter", "TextBlock", "TextReader", "TextWriter"]
 
@@ -24,33 +25,59 @@ NO_FIELD = "{} contains a TAB or a line break, which TSV does not allow"
 class TextBlock:
     """Rows of CSV or TSV: see ``Block``.
 
-    :ivar items: the values of the chosen field
     :ivar group: the same for all: text has no row groups
     """
 
     group = 0
 
-    def __init__(self, reader: TextReader, rows: list[bytes], first_line: int, quoted: bool, open_end: bool) -> None:
+    def __init__(self, reader: TextReader, rows: Rows, first_line: int) -> None:
         self.faults: dict[int, str] = {}
         self.unwritable: set[int] = set()
-        self.results: list[bytes] = []
         self._dialect = reader.dialect
+        self._index = reader.index
         self._width = reader.width
-        self._quoted = quoted
         self._first_line = first_line
-        self._lines: list[int] | None = None
-        self._open_end = open_end
-        # Usually no row ends with a carriage return, and the ends need not be kept.
-        self._ends: list[bytes] | None = None
-        if any(map(methodcaller("endswith", b"\r"), rows)):
-            self._ends = [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
-            rows = [row[:-1] if row.endswith(b"\r") else row for row in rows]
-        self._rows = rows
-        self.items = self._cut(reader.index)
-        self._malformed = set(self.faults)
+        self._read = rows
+        self._quoted = rows.quoted
+        self._line_numbers: list[int] | None = None
+        # Columns of the kernels, if all rows have as many fields as the first, and none is quoted.
+        self._fields: Any = None
+        self._mapped: Any = None
+        self._malformed: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) if self._fields is None else len(self._fields)
+
+    @cached_property
+    def _rows(self) -> list[bytes]:
+        """The rows without their ends."""
+        rows = self._read.rows
+        # Usually no row ends with a carriage return.
+        if any(map(methodcaller("endswith", b"\r"), rows)):
+            rows = [row[:-1] if row.endswith(b"\r") else row for row in rows]
+        return rows
+
+    @cached_property
+    def _ends(self) -> list[bytes] | None:
+        """The ends of the rows; :data:`None` if all are line feeds."""
+        rows = self._read.rows
+        if any(map(methodcaller("endswith", b"\r"), rows)):
+            return [b"\r\n" if row.endswith(b"\r") else b"\n" for row in rows]
+        return None
+
+    @cached_property
+    def items(self) -> list[bytes]:
+        """The values of the chosen field; malformed rows are added to ``faults``."""
+        if self._fields is not None:
+            return list(self._fields)
+        items = self._cut(self._index)
+        self._malformed = set(self.faults)
+        return items
+
+    @cached_property
+    def results(self) -> list[bytes]:
+        """The results, empty for failed rows."""
+        return list(self._mapped)
 
     def _cut(self, index: int) -> list[bytes]:
         separator, width = self._dialect.separator, self._width
@@ -70,6 +97,11 @@ class TextBlock:
 
     def map(self, mapper: Mapper) -> None:
         """Map the fields."""
+        if not self._quoted:
+            self._fields = mapper.fields(self._read.text, self._dialect.separator, self._index, self._width)
+        if self._fields is not None:
+            self._mapped, self.faults = mapper.column(self._fields)
+            return
         self.results, faults = mapper.texts(self.items)
         self.faults = {**faults, **self.faults}
         for index in self.faults:
@@ -79,10 +111,10 @@ class TextBlock:
         """Return the number of the line in which a row starts."""
         if not self._quoted:
             return self._first_line + index
-        if self._lines is None:
+        if self._line_numbers is None:
             feeds = (row.count(b"\n") + 1 for row in self._rows)
-            self._lines = list(accumulate(feeds, initial=self._first_line))
-        return self._lines[index]
+            self._line_numbers = list(accumulate(feeds, initial=self._first_line))
+        return self._line_numbers[index]
 
     def item(self, index: int) -> bytes:
         """Return the field, or a malformed row."""
@@ -90,15 +122,23 @@ class TextBlock:
 
     def refuse_results(self) -> None:
         """Fail the rows whose result is not allowed in a field of this format."""
-        if self._dialect.quotes or self._dialect.allows(b"\0".join(self.results)):
+        if self._mapped is None:
+            allowed = self._dialect.quotes or self._dialect.allows(b"\0".join(self.results))
+        else:
+            allowed = self._dialect.quotes or not any(map(self._mapped.indices_containing, (b"\t", b"\n", b"\r")))
+        if allowed:
             return
         for index, result in enumerate(self.results):
             if not self._dialect.allows(result):
                 self.results[index] = b""
                 self.faults[index] = NO_FIELD.format("result")
+                self._mapped = None
 
     def written(self, kept: list[int] | None) -> bytes:
         """Return the rows ``kept``, or all, each with its result as the last field."""
+        if kept is None and self._mapped is not None:
+            text: bytes = self._mapped.to_rows(self._read.text, self._dialect.separator, self._dialect.quotes)
+            return text[:-1] if self._read.open_end else text
         join = self._dialect.separator.join
         rows, results, ends = self._rows, self._dialect.written(self.results), self._ends
         last_kept = kept is None or (bool(kept) and kept[-1] == len(rows) - 1)
@@ -112,7 +152,7 @@ class TextBlock:
             text = b"\n".join([*map(join, zip(rows, results, strict=True)), b""])
         else:
             text = b"".join([join(row) + end for *row, end in zip(rows, results, ends, strict=True)])
-        return text[:-1] if self._open_end and last_kept else text
+        return text[:-1] if self._read.open_end and last_kept else text
 
     def values(self) -> list[list[bytes]]:
         """Return the values of every row and its result; malformed fields unchanged."""
@@ -143,16 +183,17 @@ class TextReader:
         self._chunks = self._read_chunks()
         self.bom: bytes = getattr(source, "bom", b"")
         self.head: tuple[bytes, bytes] | None = None
+        self._first: Rows | None = None
         first = next(self._chunks, None)
         if first is None:
             if spec.header:
                 raise CallError(f"{self.name}: empty file; no header row")
             self.names: list[str] | None = None
             self.width, self.index = 0, 0
-            self._first = None
             return
-        rows, quoted, open_end = first
-        row = rows[0].removesuffix(b"\r")
+        # A row of CSV may contain line feeds.
+        written, rest = _first_row(first)
+        row = written.removesuffix(b"\r")
         fields = dialect.split(row)
         self.width = len(fields)
         self.names = None
@@ -163,16 +204,16 @@ class TextReader:
         if spec.header:
             self.names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
             self.index = index_of(spec, self.names, self.name)
-            end = b"" if open_end and len(rows) == 1 else b"\n"
-            self.head = row, (b"\r" if rows[0].endswith(b"\r") else b"") + end
-            self._line += 1 + rows[0].count(b"\n")
-            rows = rows[1:]
+            end = b"" if first.open_end and rest is None else b"\n"
+            self.head = row, (b"\r" if written.endswith(b"\r") else b"") + end
+            self._line += 1 + written.count(b"\n")
+            self._first = rest
         else:
             assert isinstance(spec.column, int)
             self.index = spec.column - 1
             if self.index >= self.width:
                 raise CallError(f"{self.name}: column {spec.column} not found; the first row has {self.width}")
-        self._first = (rows, quoted, open_end) if rows else None
+            self._first = first
 
     def header(self) -> list[bytes] | None:
         """Return the column names; :data:`None` without a header row."""
@@ -182,9 +223,9 @@ class TextReader:
         """Yield the rows after the header."""
         if self._first is not None:
             first, self._first = self._first, None
-            yield self._block(*first)
+            yield self._block(first)
         for chunk in self._chunks:
-            yield self._block(*chunk)
+            yield self._block(chunk)
 
     def items(self) -> Iterator[bytes]:
         """Yield the field of every row.
@@ -192,27 +233,45 @@ class TextReader:
         :raises Failure: a row is malformed
         """
         for block in self.blocks():
+            items = block.items
             for index, reason in sorted(block.faults.items())[:1]:
                 raise Failure(f"{self.name}:{block.number(index)}: {quoted(block.item(index))}: {reason}")
-            yield from block.items
+            yield from items
 
-    def _block(self, rows: list[bytes], quoted: bool, open_end: bool) -> TextBlock:
-        block = TextBlock(self, rows, self._line, quoted, open_end)
-        self._line += len(rows)
-        if quoted:
-            self._line += sum(map(methodcaller("count", b"\n"), rows))
+    def _block(self, rows: Rows) -> TextBlock:
+        block = TextBlock(self, rows, self._line)
+        if rows.split is None:
+            self._line += rows.text.count(b"\n")
+        else:
+            self._line += len(rows.split) + sum(map(methodcaller("count", b"\n"), rows.split))
         return block
 
-    def _read_chunks(self) -> Iterator[tuple[list[bytes], bool, bool]]:
-        """Yield rows without line feeds, whether they contain quotes, and whether the last had no line feed."""
+    def _read_chunks(self) -> Iterator[Rows]:
+        """Yield at most :data:`BLOCK_ROWS` rows at a time."""
         try:
             read = self._source.read1
-            for rows, quoted, open_end in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
-                for start in range(0, len(rows), BLOCK_ROWS):
-                    some = rows[start : start + BLOCK_ROWS]
-                    yield some, quoted, open_end and start + len(some) == len(rows)
+            for rows in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
+                if rows.split is None and rows.text.count(b"\n") <= BLOCK_ROWS:
+                    yield rows
+                    continue
+                found = rows.rows
+                for start in range(0, len(found), BLOCK_ROWS):
+                    some = found[start : start + BLOCK_ROWS]
+                    open_end = rows.open_end and start + len(some) == len(found)
+                    if rows.split is None:
+                        yield Rows(b"\n".join([*some, b""]), None, open_end)
+                    else:
+                        yield Rows(b"", some, open_end)
         except RowsError as error:
             raise Failure(f"{self.name}:{self._line}: {error}") from None
+
+
+def _first_row(rows: Rows) -> tuple[bytes, Rows | None]:
+    """Return the first row without its line feed, and the others, if any."""
+    if rows.split is None:
+        row, _, text = rows.text.partition(b"\n")
+        return row, rows._replace(text=text) if text else None
+    return rows.split[0], rows._replace(split=rows.split[1:]) if len(rows.split) > 1 else None
 
 
 class SameTextWriter:
