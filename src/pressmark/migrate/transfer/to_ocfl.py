@@ -17,7 +17,6 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.target import locate_target
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.changes import compare_states
@@ -140,6 +139,8 @@ class ToOcfl(BulkDirection):
 
     def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
         """Write the files that differ as a new version of the object at the path."""
+        from pressmark.migrate.transfer.target import locate_target  # only for existing objects
+
         found = cast("OcflObject", locate_target(self.destination, item.entry))
         algorithm = str(found.inventory["digestAlgorithm"])
         if algorithm != ALGORITHM:
