@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from types import TracebackType
+from typing import Any
 
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.workdir import SCRATCH
@@ -24,6 +27,8 @@ class IdentifierIndex:
 
     Identifiers may contain any bytes. The index needs one bit of memory for each.
 
+    Every method raises :class:`OSError` if the file cannot be read or written.
+
     :param folder: the directory of the file
     :raises OSError: the file cannot be created
     """
@@ -33,10 +38,14 @@ class IdentifierIndex:
         os.close(descriptor)
         # One process uses the file: no locks, which some network file systems lack, and no recovery.
         self._base = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size={_CACHE}"):
-            self._base.execute(f"PRAGMA {setting}").fetchall()
-        self._base.execute("CREATE TABLE items (number INTEGER PRIMARY KEY, identifier BLOB, value BLOB)")
-        self._base.execute("BEGIN")
+        try:
+            for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", f"cache_size={_CACHE}"):
+                list(self._execute(f"PRAGMA {setting}"))
+            list(self._execute("CREATE TABLE items (number INTEGER PRIMARY KEY, identifier BLOB, value BLOB)"))
+            list(self._execute("BEGIN"))
+        except OSError:
+            self.__exit__(None, None, None)
+            raise
         self._count = 0
         self._used = bytearray()
 
@@ -56,11 +65,12 @@ class IdentifierIndex:
         """Add all identifiers and values, in their order; to be called once."""
         rows = ((encode_fs(identifier), encode_fs(value)) for identifier, value in items)
         while block := list(islice(rows, 10_000)):
-            self._base.executemany("INSERT INTO items (identifier, value) VALUES (?, ?)", block)
+            with self._disk_errors():
+                self._base.executemany("INSERT INTO items (identifier, value) VALUES (?, ?)", block)
             self._count += len(block)
         # Sorted at once: inserting into an index would write all over the file.
-        self._base.execute("CREATE INDEX by_identifier ON items (identifier)")
-        self._base.execute("COMMIT")
+        list(self._execute("CREATE INDEX by_identifier ON items (identifier)"))
+        list(self._execute("COMMIT"))
         self._used = bytearray(self._count // 8 + 1)
 
     def repeated(self) -> Iterator[tuple[str, int, int, bool]]:
@@ -69,7 +79,7 @@ class IdentifierIndex:
         Numbers count from 0, in the order of :meth:`fill`.
         """
         before: tuple[bytes, int, bytes] | None = None
-        for identifier, number, value in self._base.execute(
+        for identifier, number, value in self._execute(
             "SELECT identifier, number, value FROM items ORDER BY identifier, number"
         ):
             if before is not None and before[0] == identifier:
@@ -85,10 +95,23 @@ class IdentifierIndex:
             some = asked[start : start + _AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT identifier, number, value FROM items WHERE identifier IN ({marks}) ORDER BY number"
-            for identifier, number, value in self._base.execute(query, some):
+            for identifier, number, value in self._execute(query, some):
                 self._mark(number - 1)
                 found.setdefault(identifier, (number, value))
         return [decode_fs(found[one][1]) if one in found else None for one in asked]
+
+    def _execute(self, query: str, values: Sequence[bytes] = ()) -> Iterator[Any]:
+        """Execute a statement, and yield its rows."""
+        with self._disk_errors():
+            yield from self._base.execute(query, values)
+
+    @contextmanager
+    def _disk_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            number = errno.ENOSPC if error.sqlite_errorcode == sqlite3.SQLITE_FULL else errno.EIO
+            raise OSError(number, str(error), self._path) from error
 
     def _mark(self, number: int) -> None:
         self._used[number >> 3] |= 1 << (number & 7)
@@ -105,6 +128,6 @@ class IdentifierIndex:
         """Yield the items whose bit is not set, repeated identifiers once."""
         for _identifier, _first, number, _same in self.repeated():
             left_out[number >> 3] |= 1 << (number & 7)
-        for number, identifier, value in self._base.execute("SELECT number, identifier, value FROM items"):
+        for number, identifier, value in self._execute("SELECT number, identifier, value FROM items"):
             if not left_out[number - 1 >> 3] >> (number - 1 & 7) & 1:
                 yield decode_fs(identifier), decode_fs(value)

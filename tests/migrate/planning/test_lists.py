@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pressmark import migrate, stores
-from pressmark.errors import MigrationError
+from pressmark.errors import JobError, MigrationError
 from pressmark.migrate.id_index import IdentifierIndex
 
 from ..stores_to_migrate import known_rows, layout_or_none, made, refused, targets, warnings
@@ -218,3 +220,32 @@ def test_bytes_survive_in_entries(source: Path, tmp_path: Path) -> None:
     plan = migrate.plan(source, tmp_path / "root", to="pairtree")
     assert {entry.id for entry in plan.entries()} == {"\udcff", "a\x01b"}
     json.loads((Path(plan.work) / "plan.json").read_text())
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_an_index_on_a_full_disk(folder: str, monkeypatch: pytest.MonkeyPatch, pages: int) -> None:
+    """A full disk is an error of the file, at any statement, and the file is removed."""
+    connect = sqlite3.connect
+
+    def small(*arguments: Any, **how: Any) -> sqlite3.Connection:
+        base = connect(*arguments, **how)
+        base.execute(f"PRAGMA max_page_count={pages}")
+        return base
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    with pytest.raises(OSError, match="full") as caught, IdentifierIndex(folder) as index:
+        index.fill((str(number), "value" * 100) for number in range(1000))
+    assert (caught.value.errno, os.path.dirname(str(caught.value.filename))) == (errno.ENOSPC, folder)
+
+
+def test_a_catch_up_that_cannot_write(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the work folder of the run before is full, the error names it."""
+    made(source, IDS[:1])
+    first = migrate.run(migrate.plan(source, tmp_path / "new", to="pairtree"), threads=True)
+
+    def full(*_arguments: Any, **_how: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), first.work + "/identifiers-x.tmp")
+
+    monkeypatch.setattr("pressmark.migrate.id_index.tempfile.mkstemp", full)
+    with pytest.raises(JobError, match=r"new\.migration"):
+        migrate.catch_up(first.work)

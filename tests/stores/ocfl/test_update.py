@@ -358,6 +358,19 @@ def updated(
     return after
 
 
+def test_changes_that_are_meant_for_another_version(tmp_path: Path) -> None:
+    """With ``base``, an object that has another newest version stays as it is."""
+    root = create(tmp_path / "root", "0002")
+    (tmp_path / "f").write_bytes(b"1")
+    root.put("x", {"one": tmp_path / "f"})
+    assert root.update("x", add={"two": tmp_path / "f"}, base="v1").version == "v2"
+    for base in ("v1", "v3", "v0002", ""):
+        with pytest.raises(ObjectError, match="is not the newest version") as caught:
+            root.update("x", remove=["one"], base=base)
+        assert caught.value.kind == "changed"
+    assert root.update("x", remove=["one"], base="v2").version == "v3"
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     steps=st.lists(

@@ -71,7 +71,7 @@ def catch_up(
         if name in how:
             how[name] = {**of_before[name], **(how[name] or {})}
     options = make_options(**{**of_before, "replace": True, **how})
-    with work_errors(folder), IdentifierIndex(first.work) as index:
+    with work_errors(first.work), work_errors(folder), IdentifierIndex(first.work) as index:
         return make_plan(
             options,
             folder,

@@ -70,6 +70,17 @@ class Direction(ABC):
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
+    def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+        """Store an object in place of the different one at its path, and record its copy mode in ``item``.
+
+        :param content: of the object
+        :param ours: its digests, by :meth:`read_source`
+        :param _theirs: those of the other, by :meth:`read_target`
+        :return: as for :meth:`begin`
+        :raises ObjectError: it is not stored
+        """
+        return self.begin(item, replace=True)
+
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
         """Store all waiting objects, and yield each with its error."""
         return iter(())

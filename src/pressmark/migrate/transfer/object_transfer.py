@@ -227,16 +227,16 @@ class Transfer:
         item.digest, item.mode = direction.digest_of(entry, ours), None
         item.files = len(ours.digests)
         try:
-            same = any(found.whole == ours.whole for found in direction.read_target(entry))
+            theirs = direction.read_target(entry)
         except SourceError as error:
             what = f"the object in the destination is damaged: {error.reason}; remove it"
             raise TransferError("digest_mismatch", "damaged", what) from None
-        if same:
+        if any(found.whole == ours.whole for found in theirs):
             item.status, item.verify = "exists_same", "reread"
             item.failure = None
             item.note = content.left_out(self._options.to)
         elif self._options.replace:
-            if direction.begin(item, replace=True):
+            if direction.replace(item, content, ours, theirs):
                 self._arrived(item)
         else:
             what = f"the object at {entry.target!r} has other files; replace it, or omit this object"

@@ -1,5 +1,6 @@
 """Objects of an OCFL storage root into another one with all their versions: moved or copied.
 
+An object that the destination has with fewer versions gets the others, one after another, as they are in the source.
 A moved object is in one of the two roots at every moment. Before the next object is moved, directories above the moved
 one that became empty are removed: an OCFL storage root must not contain any (E073).
 """
@@ -14,10 +15,19 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 from pressmark.errors import ObjectError
+from pressmark.fixity import Outcome
+from pressmark.fixity.copying import Copying
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
+from pressmark.migrate.object_digest import (
+    ALGORITHM,
+    FileDigests,
+    mismatch,
+    object_digest,
+    read_files,
+    with_known,
+)
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, all_files
@@ -29,6 +39,7 @@ from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
@@ -41,6 +52,7 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.object_check import check_object
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
+from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import Staged
 
 __all__ = ["OcflToOcfl"]
@@ -76,11 +88,6 @@ class OcflToOcfl(BulkDirection):
         if entry.id != entry.source_id:
             what = f"its inventories contain the identifier {entry.source_id!r}, which cannot be changed"
             raise TransferError("refused_name", "id-in-inventory", f"{what}; omit it from the map")
-        if replace:
-            what = (
-                f"another object is at {entry.target!r}, and objects with versions cannot be replaced; remove it first"
-            )
-            raise TransferError("exists_different", "exists", what)
         self.check_place_free(entry)
         if self.target_names is not None:
             self.check_names(entry, all_files(self.source, entry.source_id, entry.source))
@@ -94,6 +101,64 @@ class OcflToOcfl(BulkDirection):
             self._copy(item, path)
         self.items.append(item)
         return False
+
+    def replace(self, item: InFlight, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
+        """Copy the versions that the object at the path does not have yet, one by one."""
+        entry, path = item.entry, self.source_path(item.entry)
+        _checked(entry, path, self.destination.version)
+        target = os.path.join(self._base, encode_fs(entry.target))
+        for name in _later_versions(entry, path, target, ours, theirs[0]):
+            self._copy_version(item, self._next_version(entry, name, _read(target + b"/" + _INVENTORY)), ours)
+        if _read(target + b"/" + _INVENTORY) != _read(path + b"/" + _INVENTORY):
+            raise ObjectError(self.destination.root, entry.id, "changed", "changed by another run; migrate it again")
+        return True
+
+    def _next_version(self, entry: PlanEntry, name: str, data: bytes) -> UnfinishedVersion:
+        """Return a version in the source that can be added to the object of an inventory.
+
+        :raises TransferError: it cannot be added
+        """
+        try:
+            found = find_unlisted(self.source.storage, encode_fs(entry.source), read_inventory(data), data)
+        except FileNotFoundError:
+            found = None
+        if found is None or found.name != name:
+            what = f"{name} cannot be added to the object at {entry.target!r}, because it has no inventory or changes"
+            what += " more than files; remove the object there, and migrate this one again"
+            raise TransferError("exists_different", "version", what)
+        return found
+
+    def _copy_version(self, item: InFlight, version: UnfinishedVersion, ours: FileDigests) -> None:
+        """Copy a version aside, compare it with its inventory and what was read before, and add it to the object.
+
+        :raises SourceError: of kind ``mismatch``
+        """
+        entry, room = item.entry, self.bulk_writer.new_path()
+        name, algorithm = version.name, version.document["digestAlgorithm"]
+        recorded = {decode_fs(path): {algorithm: digest} for path, digest in content_of(version.document, name).items()}
+
+        def compare(file: bytes, outcome: Outcome) -> None:
+            path, found = f"{name}/{decode_fs(file)}", outcome.digests or {}
+            for expected in (ours.digests.get(path, {ALGORITHM: ""}), recorded.get(path, {})):
+                for key, digest in expected.items():
+                    if found.get(key) != digest.lower():
+                        raise mismatch(path, key, found.get(key), digest)
+
+        def note(event: object) -> None:
+            if isinstance(event, Copying):
+                item.mode = event.mode
+
+        source, staged = (os.path.join(top, encode_fs(name)) for top in (self.source_path(entry), room))
+        algorithms = with_known({algorithm: {}})
+        try:
+            with object_errors(self.destination.root, entry.id):
+                os.mkdir(room)
+                copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare, on_event=note)
+                self.destination.refuse_too_long(entry.id, encode_fs(entry.target), room)
+                self.bulk_writer.adopt_version(staged, encode_fs(entry.target))
+        finally:
+            with suppress(OSError):  # the rest is removed with the directory of the run
+                remove_tree(room)
 
     def _is_sound(self, entry: PlanEntry, path: bytes) -> bool:
         """Return whether an object is valid by a quick check; otherwise the full check decides.
@@ -178,6 +243,7 @@ class OcflToOcfl(BulkDirection):
         return ObjectError(self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}")
 
     def read_target(self, entry: PlanEntry) -> list[FileDigests]:
+        self.finish_target(entry)
         files = all_files(self.destination, entry.id, entry.target)
         return [read_files((decode_fs(name), path) for name, path in files)]
 
@@ -226,6 +292,26 @@ class OcflToOcfl(BulkDirection):
                 # The objects were moved: an empty directory that must stay is no error.
                 with suppress(OSError):
                     prune_empty_parents(self._from, above)
+
+
+def _later_versions(
+    entry: PlanEntry, source: bytes, target: bytes, ours: FileDigests, theirs: FileDigests
+) -> list[str]:
+    """Return the versions that an object of the destination does not have yet.
+
+    :param ours: the digests of all files of the object in the source
+    :param theirs: those of the object in the destination
+    :raises TransferError: the object in the destination is not an earlier state of the other
+    """
+    newest, before = (read_inventory(_read(path + b"/" + _INVENTORY)) for path in (source, target))
+    later = [name for name in version_names(newest) if name not in before["versions"]]
+    replaced = {INVENTORY, sidecar_name(newest["digestAlgorithm"])}
+    for name in sorted({*ours.digests, *theirs.digests}):
+        is_new = name not in theirs.digests and name.partition("/")[0] in later
+        if ours.digests.get(name) != theirs.digests.get(name) and not is_new and not (later and name in replaced):
+            what = f"the object at {entry.target!r} is not an earlier state of this one: {name!r} differs"
+            raise TransferError("exists_different", "exists", f"{what}; compare both, and remove the wrong one")
+    return later
 
 
 def _checked(entry: PlanEntry, directory: bytes, root_version: str) -> Any:

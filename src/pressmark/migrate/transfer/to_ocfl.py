@@ -1,21 +1,26 @@
-"""Objects of any store into an OCFL storage root, each as version 1 of a new object."""
+"""Objects of any store into an OCFL storage root, each as version 1 of a new object, or as the next version of one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from pressmark.errors import ObjectError
+from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.durable import can_flush_filesystem
-from pressmark.fs.names import encode_fs
-from pressmark.migrate.object_digest import ALGORITHM, object_digest
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import Direction
+from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.changes import compare_states
+from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing.bulk_writer import WrittenSmall
 from pressmark.stores.ocfl.writing.object_writer import Written
@@ -55,6 +60,11 @@ class BulkDirection(Direction):
         if os.path.lexists(os.path.join(self._base, target)):
             self.destination.check_place_free(entry.id, target)
 
+    def finish_target(self, entry: PlanEntry) -> None:
+        """Finish a version of the object at the path of the new one that a killed run left unfinished."""
+        with object_errors(self.destination.root, entry.id):
+            self.bulk_writer.finish_version(encode_fs(entry.target))
+
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
         items, self.items = self.items, []
         for item, (_staged, error) in zip(items, self.bulk_writer.commit(), strict=True):
@@ -65,7 +75,7 @@ class BulkDirection(Direction):
 
 
 class ToOcfl(BulkDirection):
-    """Writes objects as version 1."""
+    """Writes objects as version 1, or changed objects as the next version."""
 
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
@@ -73,14 +83,10 @@ class ToOcfl(BulkDirection):
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
-        if not replace and self._begin_small(item):
+        if self._begin_small(item):
             return False
         content = self.content(entry)
         self.record_changed(item, content)
-        known = {algorithm: block for algorithm, block in content.known.items() if block}
-        if replace:
-            self._replace(item, content, known)
-            return True
         self.check_place_free(entry)
         staged = self.bulk_writer.stage(
             entry.id,
@@ -88,7 +94,7 @@ class ToOcfl(BulkDirection):
             place=self.places.get(entry.id),
             mode=self.mode,
             links=self.options.links,
-            fixity=known,
+            fixity={algorithm: block for algorithm, block in content.known.items() if block},
             also=self._also,
             check=lambda _new: check_unchanged(content),
         )
@@ -127,18 +133,41 @@ class ToOcfl(BulkDirection):
         self.items.append(item)
         return True
 
-    def _replace(self, item: InFlight, content: Content, known: dict[str, dict[str, str]]) -> None:
-        """Write the object as a new version of the one at its path."""
-        read = self.read_source(content)
-        item.files = len(read.digests)
-        item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
-        self.destination.put(
+    def read_target(self, entry: PlanEntry) -> list[FileDigests]:
+        self.finish_target(entry)
+        return super().read_target(entry)
+
+    def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
+        """Write the files that differ as a new version of the object at the path."""
+        from pressmark.migrate.transfer.target import locate_target  # only for existing objects
+
+        found = cast("OcflObject", locate_target(self.destination, item.entry))
+        algorithm = str(found.inventory["digestAlgorithm"])
+        if algorithm != ALGORITHM:
+            ours = read_files(((decode_fs(name), path) for name, path in content.files), (ALGORITHM, algorithm))
+            if ours.whole != item.digest:
+                raise TransferError("source_invalid", CHANGED, "changed while it was read; migrate it again")
+        self.check_names(item.entry, content.files)
+        # The files that do not change were read above: others may have replaced the object meanwhile.
+        check_unchanged(content)
+        changes = compare_states(found.digests, {name: one[algorithm] for name, one in ours.digests.items()})
+        new = {*changes.added, *changes.changed}
+        known = {**content.known, ALGORITHM: {name: one[ALGORITHM] for name, one in ours.digests.items()}}
+        self.destination.update(
             item.entry.id,
-            content.by_name(),
-            replace=True,
+            add={name: path for name, path in content.by_name().items() if name in new},
+            remove=changes.removed,
+            rename=dict(changes.renamed),
             mode=self.mode,
             links="follow",  # the reader has refused links
-            fixity={**known, ALGORITHM: {name: one[ALGORITHM] for name, one in read.digests.items()}},
+            fixity={name: digests for name, block in known.items() if (digests := _only(new, block))},
+            base=found.version,
         )
-        item.digest, item.mode = read.whole, "copy"
+        item.mode = "copy" if new else None
         self.record_copied(item, content)
+        return True
+
+
+def _only(names: Container[str], digests: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of some files."""
+    return {name: digest for name, digest in digests.items() if name in names}

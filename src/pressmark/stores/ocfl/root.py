@@ -96,6 +96,7 @@ class OcflRoot(StorageRoot):
         add: Mapping[str, Path] | None = None,
         remove: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
+        base: str | None = None,
         dedup: bool = True,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
@@ -114,6 +115,7 @@ class OcflRoot(StorageRoot):
         :param remove: logical paths of files to remove
         :param rename: new logical paths of files, by old ones; all files are renamed at once, so that two can be
             exchanged
+        :param base: the version that the changes are meant for: refused if the object has another newest version
         :param dedup: do not store content that is in the object already, in any version
         :param created: as for :meth:`put`, like the parameters after it
         :param fixity: known digests of files in ``add``, as for :meth:`put`
@@ -133,6 +135,9 @@ class OcflRoot(StorageRoot):
         def attempt(found: FoundInventory | None) -> StoreObject:
             if found is None:
                 raise self._missing(name, place)
+            if base not in (None, found.document.get("head")):
+                what = f"{base} is not the newest version; look at the object, and change it again"
+                raise ObjectError(self.root, name, "changed", what)
             return self._add_version(name, found, how, **edit)
 
         return self._attempted(name, place, attempt)

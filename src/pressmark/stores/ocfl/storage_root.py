@@ -347,6 +347,9 @@ class StorageRoot(Store):
             raise self._missing(name, place)
         return self._object(name, found, version)
 
+    def _missing(self, identifier: str, place: bytes) -> ObjectError:
+        return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
+
     def versions(self, identifier: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
         return self.get(identifier).versions()
@@ -357,9 +360,6 @@ class StorageRoot(Store):
         Raises the errors of :meth:`get`.
         """
         return self.get(identifier).diff(before, after)
-
-    def _missing(self, identifier: str, place: bytes) -> ObjectError:
-        return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
 
     def locate(self, record: StoreObject, version: str | int | None = None) -> OcflObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.

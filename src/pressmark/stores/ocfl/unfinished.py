@@ -31,7 +31,7 @@ from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem
 
-__all__ = ["UnfinishedVersion", "content_of", "find_unfinished", "matches_sidecar"]
+__all__ = ["UnfinishedVersion", "content_of", "find_unfinished", "find_unlisted", "matches_sidecar"]
 
 _INVENTORY = encode_fs(INVENTORY)
 
@@ -75,7 +75,7 @@ def find_unfinished(
         return None
     try:
         if matches_sidecar(storage, place, document, data):
-            return _unlisted(storage, place, document, data)
+            return find_unlisted(storage, place, document, data)
         return _listed(storage, place, document, data)
     except OSError:
         return None
@@ -100,11 +100,14 @@ def content_of(document: Mapping[str, Any], name: str) -> dict[bytes, str]:
     }
 
 
-def _unlisted(
+def find_unlisted(
     storage: Storage, place: bytes, before: Mapping[str, Any], data_before: bytes
 ) -> UnfinishedVersion | None:
-    """Return the version after the newest that the object's inventory lists.
+    """Return the version after the newest that an inventory of an object lists.
 
+    :param before: the inventory, already checked
+    :param data_before: its bytes
+    :return: :data:`None` if the next version is not complete
     :raises OSError: there is no such version, or it cannot be read
     """
     name = next_version(before["head"])

@@ -211,6 +211,29 @@ class BulkWriter:
         """Return a path for an object that the caller copies whole, and then adopts."""
         return self._staging / self._root.new_name()
 
+    def finish_version(self, place: bytes) -> bool:
+        """Finish a version of the object at ``place`` whose publishing was interrupted; return whether there was one.
+
+        :raises SourceError: of kind ``improper``: the content of the version does not match its inventory
+        :raises OSError: the version cannot be read, or the object cannot be written
+        """
+        from pressmark.stores.ocfl.writing.version_writer import finish_version  # only for existing objects
+
+        return finish_version(self._root, self._staging, place)
+
+    def adopt_version(self, directory: bytes, place: bytes) -> None:
+        """Publish a complete next version of the object at ``place``, unless another run does.
+
+        :param directory: in a directory of :meth:`new_path`, with the name of the version
+        :raises SourceError: as for :meth:`finish_version`
+        :raises OSError: as for :meth:`finish_version`
+        """
+        if self._root.durable:
+            flush_tree(directory)
+        with suppress(FileExistsError), self._staging.lock():
+            self._root.storage.add(directory, place + b"/" + os.path.basename(directory))
+        self.finish_version(place)
+
     def commit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
         """Publish all waiting objects, and yield each with its error, if any.
 
