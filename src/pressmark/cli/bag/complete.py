@@ -9,7 +9,7 @@ import time
 import click
 
 from pressmark.bagit import complete
-from pressmark.cli.bag.changes import Listener
+from pressmark.cli.bag.change_progress import Listener
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted

@@ -10,7 +10,7 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.cli.bag.changes import Listener, interruption_message
+from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import bag_errors, info_options, parse_elements, refuse_inside, refuse_missing
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate

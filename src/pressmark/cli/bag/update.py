@@ -11,7 +11,7 @@ import click
 from pressmark.bagit import Bag, update
 from pressmark.bagit.updating.options import ACCEPTED
 from pressmark.bagit.updating.update import algorithms_to_read
-from pressmark.cli.bag.changes import Listener, interruption_message
+from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
