@@ -229,6 +229,26 @@ def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
         assert [found.kind for found in report.problems] == ["content-extra", "content-mismatch"]
 
 
+def test_an_object_removed_while_it_is_checked(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two checks that agree only because each met a removal are not believed."""
+    place = next(os.fsencode(record.path) for record in root.objects())
+    folder = Path(root.root) / os.fsdecode(place)
+    aside = Path(root.root).parent / "aside"
+    scan, removals = LocalStorage.scan, iter(range(4))
+
+    def removing(storage: LocalStorage, directory: bytes) -> Any:
+        if aside.exists():  # another run stores the object again
+            aside.rename(folder)
+        entries = scan(storage, directory)
+        if directory == place and next(removals, None) is not None:
+            folder.rename(aside)
+        return entries
+
+    monkeypatch.setattr(LocalStorage, "scan", removing)
+    assert kinds(root.check(threads=1)) == []
+    assert next(removals, None) is None
+
+
 @pytest.mark.parametrize("digests", [False, True])
 def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
     """A check is clean while other runs put, replace and remove objects."""

@@ -233,12 +233,20 @@ class Check:
         def is_fine(checked: Checked | None) -> bool:
             return checked is None or all(one.severity != "error" for one in checked.problems)
 
-        def is_same(one: Checked | None, other: Checked | None) -> bool:
-            return one is not None and other is not None and set(one.problems) == set(other.problems)
+        is_whole = False
 
-        checked, is_settled = agreed(
-            look(entries), lambda: look(self._scan(place)), is_fine, self._work_directory, is_same=is_same
-        )
+        def again() -> Checked | None:
+            nonlocal is_whole
+            before = status_or_none(self._storage, place)
+            checked = look(self._scan(place))
+            # False if the object was removed or replaced during the check.
+            is_whole = before is not None and is_same_version(status_or_none(self._storage, place), before)
+            return checked
+
+        def is_same(one: Checked | None, other: Checked | None) -> bool:
+            return is_whole and one is not None and other is not None and set(one.problems) == set(other.problems)
+
+        checked, is_settled = agreed(look(entries), again, is_fine, self._work_directory, is_same=is_same)
         if checked is None or is_settled:
             return checked
         return checked._replace(problems=[problem("object-changing", place)], files=[])
