@@ -70,7 +70,7 @@ class Program(Commands):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line and exit with its status; without ``standalone_mode`` return the status."""
-        with signals_as_ctrl_c() as ending:
+        with signals_as_ctrl_c(exits=standalone_mode) as ending:
             try:
                 # The same name for "python -m pressmark".
                 extra.update(prog_name=PROGRAM, standalone_mode=False)
@@ -106,8 +106,11 @@ class Ending:
 
 
 @contextlib.contextmanager
-def signals_as_ctrl_c() -> Iterator[Ending]:
-    """Convert these signals to :class:`KeyboardInterrupt` until the block ends."""
+def signals_as_ctrl_c(exits: bool = False) -> Iterator[Ending]:
+    """Convert these signals to :class:`KeyboardInterrupt` until the block ends.
+
+    :param exits: the process exits after the block: a repeated signal must not change its exit status
+    """
     ending = Ending()
     before = {}
     # ValueError: only the main thread can set handlers. A signal that is ignored ("nohup") stays ignored.
@@ -120,7 +123,7 @@ def signals_as_ctrl_c() -> Iterator[Ending]:
         yield ending
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if exits and ending.status is not None else handler)
 
 
 @contextlib.contextmanager

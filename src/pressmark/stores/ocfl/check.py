@@ -237,10 +237,10 @@ class Check:
 
         def again() -> Checked | None:
             nonlocal is_whole
-            before = status_or_none(self._storage, place)
-            checked = look(self._scan(place))
+            entries = self._scan(place)
+            checked = look(entries)
             # False if the object was removed or replaced during the check.
-            is_whole = before is not None and is_same_version(status_or_none(self._storage, place), before)
+            is_whole = checked is not None and self._scan(place) == entries and self._is_as_seen(place, checked)
             return checked
 
         def is_same(one: Checked | None, other: Checked | None) -> bool:
@@ -269,7 +269,11 @@ class Check:
     def _is_changed(self, one: _Open) -> bool:
         """Return whether the inventory was replaced since the object was checked."""
         assert one.checked is not None
-        return not is_same_version(status_or_none(self._storage, os.path.join(one.place, _INVENTORY)), one.checked.seen)
+        return not self._is_as_seen(one.place, one.checked)
+
+    def _is_as_seen(self, place: bytes, checked: Checked) -> bool:
+        """Return whether the inventory is still the one that was checked."""
+        return is_same_version(status_or_none(self._storage, os.path.join(place, _INVENTORY)), checked.seen)
 
     # --- the walk -------------------------------------------------------------------------------------------------
 
