@@ -76,8 +76,8 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate()
         report = root.check(digests=True)
-        assert set(kinds(report)) <= {"directory-empty", "hard-link"}, report.problems
-        # A repair removes leftovers, their hard links, and empty directories.
+        assert set(kinds(report)) <= {"directory-empty", "version-unfinished"}, report.problems
+        # A repair removes leftovers and empty directories, and finishes a version.
         assert kinds(root.repair()) == []
         assert kinds(root.check(digests=True)) == []
         for record in root.objects():

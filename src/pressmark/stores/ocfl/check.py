@@ -7,6 +7,7 @@ keep the order of the walk. Memory holds only the objects whose files are being 
 from __future__ import annotations
 
 import os
+import stat
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -273,7 +274,10 @@ class Check:
 
     def _is_as_seen(self, place: bytes, checked: Checked) -> bool:
         """Return whether the inventory is still the one that was checked."""
-        return is_same_version(status_or_none(self._storage, os.path.join(place, _INVENTORY)), checked.seen)
+        status = status_or_none(self._storage, os.path.join(place, _INVENTORY))
+        if checked.seen is None:
+            return status is None or not stat.S_ISREG(status.st_mode)
+        return is_same_version(status, checked.seen)
 
     # --- the walk -------------------------------------------------------------------------------------------------
 
