@@ -38,7 +38,7 @@ BROKEN: dict[str, dict[str | bytes, bytes | None]] = {
 }
 WHOSE = {"pairtree": ("zzzy", "bare"), "vitro": ("zzzy", "b c")}
 # Leftovers of a killed run, which a repair removes.
-LEFT = {"leftover", "empty", "unfinished", "directory-empty", "hard-link", "bare-file", "bad-file-name"}
+LEFT = {"leftover", "empty", "unfinished", "directory-empty", "version-unfinished", "bare-file", "bad-file-name"}
 
 
 def given_files(folder: Path) -> dict[str, dict[str, bytes]]:
