@@ -134,7 +134,9 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int) -> None:
+def copy_small_tree(
+    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
+) -> None:
     """Return :data:`None`: the shared code copies the directory."""
 
 

@@ -550,20 +550,23 @@ cdef extern from "digests/small_trees.h":
     int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
 
 
-def copy_small_tree(bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags):
+def copy_small_tree(
+    bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags, bint hashed=True
+):
     """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
 
-    Nothing is copied if the directory contains anything but small regular files and directories of them, if a file name
-    is not printable ASCII, or if two files have the same content.
+    Nothing is copied if the directory contains anything but small regular files and directories of them. With digests,
+    nothing is copied either if a file name is not printable ASCII, or if two files have the same content.
 
-    :param above: the parent directory, which contains nothing else
+    :param above: the parent directory, which contains nothing else; empty if ``name`` is the directory's path
     :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
     :param device: the device of the files; any if negative
     :param flags: flags for opening files
+    :param hashed: compute the digests
     :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
         latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
-        SHA-512 in hex, and its size
+        SHA-512 in hex (empty without digests), and its size
     """
     cdef const char *created[8]
     cdef const char *here = above
@@ -577,7 +580,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     for one in (above, name, *folders):
         if b"\0" in one:
             return None
-    if b"/" in name:
+    if above and b"/" in name:
         return None
     for i in range(count):
         one = folders[i]
@@ -588,7 +591,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     try:
         with nogil:
             done = pm_small_tree_read(tree, here, directory, device, flags)
-            if done:
+            if done and hashed:
                 digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
                 done = pm_small_tree_is_plain(tree)
             for i in range(count):
@@ -597,7 +600,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
         if not done:
             return None
         return tree.changed, [
-            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64), tree.offsets[i + 1] - tree.offsets[i])
+            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64 if hashed else 0), tree.offsets[i + 1] - tree.offsets[i])
             for i in range(tree.count)
         ]
     finally:
