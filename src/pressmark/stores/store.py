@@ -12,6 +12,7 @@ from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
+    from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter
     from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
@@ -190,6 +191,56 @@ class Store(ABC):
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
+
+    def ingest(
+        self,
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+        on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
+        max_objects: int = 1_000,
+        max_seconds: float = 1.0,
+    ) -> Ingest[ObjectSource, StoreObject]:
+        """Return a context manager that stores many objects, each completely or not at all.
+
+        ::
+
+            with store.ingest() as batch:
+                for identifier, source in items:
+                    batch.put(identifier, source)
+
+        Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
+        ``on_result``, the end of the ``with`` block raises an error if objects were not stored.
+
+        :param replace: as for :meth:`put`, like the parameters after it
+        :param on_result: called with the result of each object, in the order in which they were put
+        :param max_objects: the number of objects in a batch
+        :param max_seconds: a batch that has waited for this long is published with the next object
+        :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
+        :raises StoreError: the store cannot be written to
+        """
+        from pressmark.stores.ingest import Ingest  # not needed for one object
+
+        def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
+            return self.put(identifier, source, replace=replace, mode=mode, links=links)
+
+        writer = self._ingest_writer(mode, links)
+        return Ingest(
+            self.root,
+            put,
+            writer,
+            replace=replace,
+            on_result=on_result,
+            max_objects=max_objects,
+            max_seconds=max_seconds,
+        )
+
+    def _ingest_writer(
+        self, _mode: CopyMode, _links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject] | None:
+        """Return a writer of many objects; :data:`None` if they are stored one by one."""
+        return None
 
     @abstractmethod
     def delete(self, identifier: str | bytes) -> None:
