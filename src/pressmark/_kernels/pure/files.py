@@ -49,6 +49,7 @@ class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
+    :param copying: files are copied; unused here
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Engine:
         flags: int,
         sequential: bool,
         beneath: int | None = None,
+        copying: bool = False,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)
@@ -68,10 +70,12 @@ class Engine:
         self._closed = False
         self._reading = threading.Lock() if sequential else None
 
-    def submit(self, files: list[tuple[int, int, bytes | None]]) -> None:
+    def submit(
+        self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
+    ) -> None:
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
         with self._queued:
-            for ticket, priority, _path in files:
+            for ticket, priority, *_paths in files:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
