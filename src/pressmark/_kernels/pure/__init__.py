@@ -21,6 +21,7 @@ from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.directory_scan import scan_pairtree, tree_sizes
 from pressmark._kernels.pure.files import (
     Engine,
+    check_small_bags,
     copy_small,
     copy_small_tree,
     lane_count,
@@ -72,6 +73,7 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "describe_schema",
