@@ -4,6 +4,7 @@ from typing import Any
 __all__ = [
     "Engine",
     "best_level",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "hexdigest_function",
@@ -57,3 +58,4 @@ def copy_small_tree(
     above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int
 ) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...
+def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]: ...

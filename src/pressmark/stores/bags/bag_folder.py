@@ -177,6 +177,7 @@ class BagFolder(BagFolderReader):
         """Stage a bag, and publish it."""
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
+            self._index.open()
             old = self._find(name, soon=True)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
@@ -201,6 +202,7 @@ class BagFolder(BagFolderReader):
                     if self.layout is None:
                         # Before the next run takes the lock, and may remove it.
                         self._index.note(name, place)
+                self._index.save()
         identifier_, problems = self._described(place, place)
         return record_of(identifier_, place, problems)
 
@@ -333,18 +335,21 @@ class BagFolder(BagFolderReader):
         """
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
+            self._index.open()
             if self._find(name) is None:
                 raise self._missing(identifier)
-            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging, staging.lock():
-                place = self._find(name)
-                if place is None:
-                    raise self._missing(identifier)
-                # First, because otherwise the old bag would be found when the new one is gone.
-                self._sweep(staging, place)
-                os.rename(os.path.join(self._base, place), staging / b"object")
-                self._index.forget(name, place)
-                flush_directory(os.path.dirname(os.path.join(self._base, place)))
-                prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
+                with staging.lock():
+                    place = self._find(name)
+                    if place is None:
+                        raise self._missing(identifier)
+                    # First, because otherwise the old bag would be found when the new one is gone.
+                    self._sweep(staging, place)
+                    os.rename(os.path.join(self._base, place), staging / b"object")
+                    self._index.forget(place)
+                    flush_directory(os.path.dirname(os.path.join(self._base, place)))
+                    prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+                self._index.save()
 
     def check(
         self,
@@ -373,7 +378,7 @@ class BagFolder(BagFolderReader):
         =========== ==========================================================================================
         ``finish``  an interrupted replacement is completed
         ``prune``   empty directories are removed
-        ``remove``  temporary directories of killed runs are removed
+        ``remove``  temporary directories of killed runs, and an outdated index, are removed
         =========== ==========================================================================================
         """
         return repair(self, dry_run=dry_run, on_event=on_event, ignore=ignore)

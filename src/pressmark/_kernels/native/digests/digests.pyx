@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 __all__ = [
     "Engine",
     "best_level",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "hexdigest_function",
@@ -650,3 +651,9 @@ def move_object(bytes old not None, bytes base not None, bytes place not None, t
     with nogil:
         done = pm_move_new(here, above, there, names, count)
     return done
+
+
+# --- small bags ---------------------------------------------------------------------------------------------
+
+
+include "small_bags.pxi"
