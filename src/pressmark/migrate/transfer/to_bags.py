@@ -27,6 +27,7 @@ class ToBags(Direction):
     """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
+    concurrent = True
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         content = self.content(item.entry)

@@ -19,7 +19,7 @@ from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import Copying, CopyTask, copy_files
+from pressmark.fixity.copying import Copying, CopyTask, copy_files, is_little
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -128,7 +128,7 @@ class CopyOptions:
         device = os.stat(first[0].source).st_dev if mode == "auto" else -1
         if device in self.copied:
             mode = "copy"
-        if mode == "copy" and len(first) < FEW:
+        if mode == "copy" and len(first) < FEW and is_little(first):
             self.used = mode
             yield from copy_in_order(first, algorithms, self.links)
             return
