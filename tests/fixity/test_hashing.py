@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import socket
@@ -86,6 +87,24 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
             check(list(hash_files(tree, [name, "blake2s"], threads=2)), tree, [name, "blake2s"])
     finally:
         digests.use_level(before)
+
+
+@pytest.mark.parametrize("name", ["blake3", "xxh32", "xxh64", "xxh3-64", "xxh128"])
+def test_small_files_need_no_hasher(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native build hashes small files with fast libraries in one call each, and larger ones in parts."""
+    if native_is_missing():
+        pytest.skip("needs a native build")
+    algorithm = ALGORITHMS[name]
+    made: list[int] = []
+    counting = dataclasses.replace(algorithm, make=lambda threads: made.append(threads) or algorithm.make(threads))
+    monkeypatch.setitem(ALGORITHMS, name, counting)
+    sizes = (0, 1, 4096, 16_384, 16_385, 65_536, 65_537)
+    paths = make(tmp_path / "t", sizes * 20)
+    with use(NATIVE):
+        outcomes = list(hash_files(paths, [name], threads=2))
+    assert len(made) == 1 + 3 * 20  # the first one is made to find out whether the algorithm is available
+    wanted = [{name: expected(content(number, size), name)} for number, size in enumerate(sizes * 20)]
+    assert [outcome.digests for outcome in outcomes] == wanted
 
 
 def test_random_trees_are_the_same(pair: tuple[Implementation, ...], tmp_path: Path) -> None:

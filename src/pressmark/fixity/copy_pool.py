@@ -95,7 +95,7 @@ class CopyPool:
         self._plan = Plan(names, threads)
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
         self._engine = _kernels.active.Engine(
-            self._names, self._plan.lanes, serials, options.flags, False, None, copying=True
+            self._names, self._plan.lanes, serials, (), options.flags, False, None, copying=True
         )
         self._opener = options.opener()
         self._lock = threading.Lock()  # for the threads and the counts

@@ -46,6 +46,8 @@ class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes; unused here
     :param serials: name and constructor of each other algorithm, for files in lanes
+    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
+        is read; unused here
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
@@ -58,6 +60,7 @@ class Engine:
         names: Sequence[str],
         lanes: Sequence[str],
         serials: Sequence[Any],
+        direct: Sequence[Any],
         flags: int,
         sequential: bool,
         beneath: int | None = None,
@@ -70,6 +73,10 @@ class Engine:
         self._done: deque[tuple[Any, ...]] = deque()
         self._closed = False
         self._reading = threading.Lock() if sequential else None
+
+    def file_sizes(self, paths: list[bytes]) -> list[int]:
+        """Return the sizes of regular files; -1 for any other path, to be examined by the caller: here for all."""
+        return [-1] * len(paths)
 
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
