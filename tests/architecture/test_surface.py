@@ -32,6 +32,7 @@ SAID_DIFFERENTLY = {
     "copy_small_tree",
     "lane_count",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "write_small",

@@ -37,8 +37,7 @@ class Bag(BagTags):
             tuple(sorted(ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms))
             for tag in (False, True)
         )
-        read, _problems = info.parse(info.to_bytes())
-        return cls(path, Declaration(), read, manifests, tag_manifests)
+        return cls(path, Declaration(), info, manifests, tag_manifests)
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Validate the bag; options as in :func:`pressmark.bagit.validate`."""

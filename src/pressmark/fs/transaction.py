@@ -32,7 +32,7 @@ from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 
@@ -130,6 +130,7 @@ class Transaction:
         self._old = self._path(b"old")
         self._nested = self._path(b"data")
         self.recovered: dict[str, Any] | None = None
+        self._is_complete = False
         try:
             with _refusing(base):
                 if os.listdir(self.staging) != [LOCK]:
@@ -145,11 +146,15 @@ class Transaction:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        if self._may_be_decided():
+        if not self._is_complete and self._may_be_decided():
             self._entered.abandon()
             return
         with contextlib.suppress(OSError):  # the next run removes the rest
-            self._clean()
+            if self._is_complete:
+                remove_tree(self.new)
+                remove_tree(self._old)
+            else:
+                self._clean()
         self._entered.leave()
 
     def _may_be_decided(self) -> bool:
@@ -166,6 +171,7 @@ class Transaction:
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
@@ -176,6 +182,7 @@ class Transaction:
         :param moves_out: names in the base directory
         :param moves_in: names in :attr:`new`
         :param nested: move everything that is moved out in again, as one directory
+        :param flushed: the files in :attr:`new` are on disk, and it has no directories
         :param between: called after the moves out; an exception reverses the change
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
@@ -190,14 +197,17 @@ class Transaction:
                 shutil.copymode(self._base, self._nested)
             else:
                 os.mkdir(self._old)
-            flush_tree(self.new)
+            if flushed:
+                flush_directory(self.new)
+            else:
+                flush_tree(self.new)
             self._decide(request, moves)
         try:
             with _refusing(self._base, "nothing was changed"):
                 self._move_out(moves)
                 if between is not None:
                     between()
-                self._move_in(moves)
+                self._move_in(moves, first=True)
         except BaseException:
             with _refusing(self._base, RUN_AGAIN):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
@@ -207,6 +217,7 @@ class Transaction:
         # The change is complete from here on, whatever fails later.
         with _refusing(self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
+        self._is_complete = True
 
     def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
         journal = {
@@ -216,10 +227,7 @@ class Transaction:
             "in": list(map(os.fsdecode, moves.into)),
             "payload": moves.nested,  # the key is part of the format
         }
-        with open(self._path(PART), "xb") as file:
-            file.write(json.dumps(journal).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        write_flushed(self._path(PART), json.dumps(journal).encode())
         os.rename(self._path(PART), self._path(JOURNAL))
         try:
             flush_directory(self.staging)
@@ -249,12 +257,12 @@ class Transaction:
         flush_directory(self._nested if moves.nested else self._old)
         flush_directory(self._base)
 
-    def _move_in(self, moves: _Moves) -> None:
+    def _move_in(self, moves: _Moves, *, first: bool = False) -> None:
         *others, last = self._moves_in(moves)
         for source, target in (*others, last):
             if (source, target) == last:
                 flush_directory(self._base)
-            if self._exists(source):
+            if first or self._exists(source):
                 self._move_to_free(source, target)
         flush_directory(self._base)
 

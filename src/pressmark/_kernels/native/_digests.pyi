@@ -13,6 +13,7 @@ __all__ = [
     "level",
     "levels",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
@@ -61,3 +62,6 @@ def copy_small_tree(
 ) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...
 def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]: ...
+def read_small_folder(
+    directory: int, skip: bytes, algorithms: tuple[str, ...], reads: bool = True
+) -> list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None: ...

@@ -27,6 +27,7 @@ from pressmark._kernels.pure.files import (
     lane_count,
     lane_level,
     move_object,
+    read_small_folder,
     sha_extensions,
     write_small,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
+    "read_small_folder",
     "scan_pairtree",
     "sha_extensions",
     "starts_with",

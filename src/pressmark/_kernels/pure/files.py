@@ -20,6 +20,7 @@ __all__ = [
     "lane_count",
     "lane_level",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "write_small",
 ]
@@ -160,3 +161,7 @@ def copy_small_tree(
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
     """Return :data:`False`: the shared code moves the object."""
     return False
+
+
+def read_small_folder(directory: int, skip: bytes, algorithms: tuple[str, ...], reads: bool = True) -> None:
+    """Return :data:`None`: the shared code reads the files."""

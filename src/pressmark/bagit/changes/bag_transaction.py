@@ -47,10 +47,11 @@ class BagTransaction(Transaction):
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
         with _as_bag_error():
-            super().commit(request, moves_out, moves_in, nested=nested, between=between)
+            super().commit(request, moves_out, moves_in, nested=nested, flushed=flushed, between=between)
 
 
 def is_decided(base: bytes) -> bool:

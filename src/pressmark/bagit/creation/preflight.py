@@ -76,22 +76,25 @@ class Preflight:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
+    def check_directory(
+        self, base: BagDirectory, into: bytes | None = None, small: Iterable[BagEntry] | None = None
+    ) -> None:
         """Check all files and directories in ``base``.
 
         :param into: real path of the future bag; :data:`None` if it is created in place
+        :param small: all files and directories, if the files were read already
         :raises BagError: a followed link leads to a directory that contains the future bag
         """
         in_place = into is None
         device = base.status(b"").st_dev
         folder: bytes | None = None
-        for found in walk(base, links=self.links_to_follow(in_place)):
+        for found in walk(base, links=self.links_to_follow(in_place)) if small is None else small:
             if found.path == STAGING and in_place:
                 continue
             if folder is not None and not found.path.startswith(folder + b"/"):
                 self.warn(problem("directory-empty", folder))
             folder = None
-            if self._passes(base, found, in_place, device):
+            if (small is not None and found.kind == "file") or self._passes(base, found, in_place, device):
                 if found.kind == "file":
                     self.files += 1
                     self.bytes += found.size

@@ -19,6 +19,7 @@ __all__ = [
     "level",
     "levels",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
