@@ -25,6 +25,7 @@ from pressmark._kernels.pure.files import (
     lane_count,
     lane_level,
     move_object,
+    scan_ocfl,
     sha_extensions,
     write_small,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
+    "scan_ocfl",
     "scan_pairtree",
     "sha_extensions",
     "starts_with",

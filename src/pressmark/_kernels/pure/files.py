@@ -19,6 +19,7 @@ __all__ = [
     "lane_count",
     "lane_level",
     "move_object",
+    "scan_ocfl",
     "sha_extensions",
     "write_small",
 ]
@@ -141,3 +142,13 @@ def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], devic
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
     """Return :data:`False`: the shared code moves the object."""
     return False
+
+
+def scan_ocfl(
+    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+) -> tuple[int, list[tuple[bytes, Any]]]:
+    """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
+
+    Nothing is read here: the shared code does that.
+    """
+    return budget, [(place + b"/" + name if place else name, None) for name in names]
