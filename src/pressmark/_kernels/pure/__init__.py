@@ -28,6 +28,7 @@ from pressmark._kernels.pure.files import (
     lane_level,
     move_object,
     read_small_folder,
+    scan_ocfl,
     sha_extensions,
     write_small,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "map_part",
     "move_object",
     "read_small_folder",
+    "scan_ocfl",
     "scan_pairtree",
     "sha_extensions",
     "starts_with",

@@ -21,6 +21,7 @@ __all__ = [
     "lane_level",
     "move_object",
     "read_small_folder",
+    "scan_ocfl",
     "sha_extensions",
     "write_small",
 ]
@@ -165,3 +166,13 @@ def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...])
 
 def read_small_folder(directory: int, skip: bytes, algorithms: tuple[str, ...], reads: bool = True) -> None:
     """Return :data:`None`: the shared code reads the files."""
+
+
+def scan_ocfl(
+    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+) -> tuple[int, list[tuple[bytes, Any]]]:
+    """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
+
+    Nothing is read here: the shared code does that.
+    """
+    return budget, [(place + b"/" + name if place else name, None) for name in names]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -34,11 +35,15 @@ __all__ = [
     "is_uri",
     "order_finding",
     "path_conflicts",
+    "plain_inventory",
     "unset_finding",
 ]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
+# The keys of inventories that need no full examination, and their digests.
+_PLAIN_KEYS = {"id", "type", "digestAlgorithm", "head", "manifest", "versions"}
+_SHA512 = re.compile("[0-9a-f]{128}")
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
 # RFC 3986, section 2: ASCII characters alone; others are percent-encoded.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
@@ -358,6 +363,81 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
                 if not isinstance(path, str) or path not in contents:
                     what = f"fixity of {quoted(algorithm)} lists {quoted_value(path)}, which is not in the manifest"
                     add(Finding("path-unknown", "E057", what))
+
+
+# --- plain inventories ------------------------------------------------------------------------------------------------
+
+
+def plain_inventory(data: bytes, version: str, files: Mapping[str, str | None]) -> tuple[str, list[Finding]] | None:
+    """Return identifier and advice of an inventory without violations; :data:`None` if it needs a full examination.
+
+    Most objects have one version and nothing unusual. This takes a third of the time of :func:`inventory_findings`
+    after :func:`~pressmark.stores.ocfl.inventory.read_inventory`, and includes the comparison with the content.
+
+    :param version: the OCFL version that the object declares
+    :param files: the SHA-512 of each file in ``v1/content``, by path; :data:`None` if it was not read
+    """
+    try:
+        text = data.decode()
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    # Without escapes, every colon and quotation mark in a string is visible in the text.
+    if "\\" in text or type(document) is not dict or document.keys() != _PLAIN_KEYS:
+        return None
+    identifier, manifest, versions = document["id"], document["manifest"], document["versions"]
+    head, algorithm, kind = document["head"], document["digestAlgorithm"], document["type"]
+    if head != "v1" or algorithm != ALGORITHMS[0] or kind != inventory_type(version) or type(identifier) is not str:
+        return None
+    if not identifier or type(manifest) is not dict or type(versions) is not dict or versions.keys() != {"v1"}:
+        return None
+    block = versions["v1"]
+    if type(block) is not dict or not block.keys() <= _VERSION_KEYS or type(block.get("state")) is not dict:
+        return None
+    state = block["state"]
+    paths = _plain_paths(manifest, state, files)
+    if paths is None:
+        return None
+    found: list[Finding] = []
+    _metadata("v1", block, found.append)
+    if not is_uri(identifier):
+        _identity(document, version, found.append)
+    if any(finding.kind != "inventory-advice" for finding in found):
+        return None
+    user = block.get("user", {})
+    strings = [identifier, kind, block["created"], block.get("message", ""), *user.values(), *paths]
+    # Values are strings, lists of strings, and objects. Each key has one more colon; a repeated key leaves one over.
+    keys = len(document) + len(versions) + len(block) + len(user) + len(manifest) + len(state)
+    return (identifier, found) if text.count(":") == keys + "".join(strings).count(":") else None
+
+
+def _plain_paths(
+    manifest: Mapping[str, Any], state: Mapping[str, Any], files: Mapping[str, str | None]
+) -> list[str] | None:
+    """Return all paths of manifest and state; :data:`None` unless they describe the content without violations."""
+    contents: list[str] = []
+    logical: list[str] = []
+    is_usual = len(manifest) == len(state)
+    for digest, paths in manifest.items():
+        named = state.get(digest)
+        if type(paths) is not list or type(named) is not list or not paths:
+            return None
+        for path in paths:
+            if type(path) is not str or path not in files:
+                return None
+            if files[path] != digest and (files[path] is not None or _SHA512.fullmatch(digest) is None):
+                return None
+        contents += paths
+        logical += named
+        is_usual = is_usual and named == [path.removeprefix("v1/content/") for path in paths]
+    if len(contents) != len(files) or len(set(contents)) != len(files):
+        return None
+    if not is_usual:
+        found: list[Finding] = []
+        _state("v1", state, None, set(manifest), found.append)
+        if found:
+            return None
+    return contents + logical
 
 
 # --- several inventories of one object --------------------------------------------------------------------------------
