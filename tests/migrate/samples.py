@@ -114,7 +114,7 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntr
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
     places = Targets(chosen).paths([str(one.id) for one in records])
-    sizes = [measure(source, one, chosen)[0] for one in records]
+    sizes = [size for size, _names in measure(source, records, chosen)]
     return [
         PlanEntry(
             *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),

@@ -21,10 +21,9 @@ from pressmark.fixity import Outcome, copying
 from pressmark.fs.moves import exchange
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer import object_transfer as transfer
-from pressmark.stores import Store
+from pressmark.stores import Store, object_sources
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 
 from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write
@@ -302,7 +301,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
             if job.source.endswith(b"/first"):
                 copied.set()
 
-    for module in (copying, ocfl_writer):
+    for module in (copying, object_sources):
         monkeypatch.setattr(module, "copy_file", hooked)
 
 

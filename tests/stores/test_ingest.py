@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,9 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, IngestError, ObjectError, StoreError
-from pressmark.stores import IngestResult, Store, StoreObject
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores import IngestResult, Store, StoreObject, staging_writer
+from support.implementations import Implementation
 from support.trees import snapshot, write
 
 Result = IngestResult[StoreObject]
@@ -162,3 +169,206 @@ def test_a_store_that_cannot_be_written_to(tmp_path: Path, source: Path) -> None
     tree = stores.open(tmp_path / "tree", dialect="unt")
     with pytest.raises(StoreError, match="read-only"), tree.ingest() as batch:
         batch.put("a", source)
+
+
+# --- content that is not in a file ------------------------------------------------------------------------------------
+
+
+class Upload:
+    """An object with nothing but ``read``."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+
+    def read(self, size: int, /) -> bytes:
+        return self._file.read(min(size, 1000))
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_content(store: Store, source: Path, many: bool) -> None:
+    """Content in memory and open files are stored under the names of the mapping, beside files."""
+    big = bytes(range(256)) * 10_000
+    sources: dict[str, dict[str, Any]] = {
+        "bytes": {"a.bin": b"content"},
+        "memory": {"a.bin": memoryview(bytearray(b"content"))},
+        "file": {"b.bin": io.BytesIO(big)},
+        "upload": {"c.bin": Upload(big)},
+        "empty": {"d.bin": b""},
+    }
+    expected = {"bytes": b"content", "memory": b"content", "file": big, "upload": big, "empty": b""}
+    if store.kind != "vitro":
+        sources["mixed"] = {"sub/x.bin": b"1", "y": io.BytesIO(b"22"), "z": source}
+    with (source / "name.bin").open("rb") as opened:
+        sources["open"] = {"e.bin": opened}
+        expected["open"] = b"content"
+        if many:
+            with store.ingest() as batch:
+                for identifier, given in sources.items():
+                    batch.put(identifier, given)
+        else:
+            for identifier, given in sources.items():
+                store.put(identifier, given)
+    for identifier, data in expected.items():
+        assert content(store, identifier) == {next(iter(sources[identifier])): data}
+    if store.kind != "vitro":
+        assert content(store, "mixed") == {"sub/x.bin": b"1", "y": b"22", "z/name.bin": b"content"}
+    assert not problems(store)
+
+
+class Broken(io.BytesIO):
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_content_that_cannot_be_read(store: Store) -> None:
+    """An upload that fails, is closed, or is text, names the file and the reason; nothing is stored."""
+    closed = io.BytesIO(b"x")
+    closed.close()
+    text: Any = io.StringIO("x")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        for number, given in enumerate((Broken(), closed, text)):
+            batch.put(str(number), {"name.bin": given})
+    for result, reason in zip(
+        results, ("Input/output error", "closed file", "specify an open binary file"), strict=True
+    ):
+        assert isinstance(result.error, ObjectError)
+        assert result.error.kind == "source"
+        assert "name.bin: " in str(result.error)
+        assert reason in str(result.error)
+    assert list(store.objects()) == []
+    assert not problems(store)
+
+
+@pytest.mark.parametrize("bare", [b"content", io.BytesIO(b"content"), bytearray(b"content")])
+def test_content_without_a_name(tmp_path: Path, bare: Any) -> None:
+    """Content needs a file name; bytes are never the path of a source."""
+    for kind in ("pairtree", "vitro", "ocfl"):
+        store = created(kind, tmp_path / kind)
+        results: list[Result] = []
+        with store.ingest(on_result=results.append) as batch:
+            batch.put("a", bare)
+        with pytest.raises(ObjectError, match=r"without a file name; specify a mapping such as \{'name.bin'") as caught:
+            store.put("a", bare)
+        assert str(results[0].error) == str(caught.value)
+        assert list(store.objects()) == []
+
+
+def test_changes_with_content(tmp_path: Path, source: Path) -> None:
+    """A new version of an OCFL object takes content as well."""
+    root = created("ocfl", tmp_path / "root")
+    assert isinstance(root, stores.OcflRoot)
+    root.put("a", source)
+    root.put("a", {"name.bin": b"new", "other": io.BytesIO(b"x")}, replace=True)
+    root.update("a", add={"more": b"y", "name.bin": io.BytesIO(b"again")}, remove=["other"])
+    assert content(root, "a") == {"name.bin": b"again", "more": b"y"}
+    assert not problems(root)
+
+
+def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
+    """An object that exists is refused before its source is read, so that it can still be replaced with it."""
+    upload = io.BytesIO(b"new")
+    store.put("a", {"name.bin": b"old"})
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        batch.put("a", {"name.bin": upload})
+    assert isinstance(results[0].error, ObjectError)
+    assert results[0].error.kind == "exists"
+    with store.ingest(replace=True) as batch:
+        batch.put("a", {"name.bin": upload})
+    assert content(store, "a") == {"name.bin": b"new"}
+
+
+# --- the order on the disk --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+@pytest.mark.parametrize("has_syncfs", [True, False])
+def test_content_is_flushed_before_names_before_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, has_syncfs: bool
+) -> None:
+    """Content is on disk before an object appears, and its name before it is reported; one flush serves a batch."""
+    events: list[str] = []
+    store = created(kind, tmp_path / "store")
+    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: has_syncfs)
+
+    def noted(name: str) -> Callable[[bytes], None]:
+        real = getattr(staging_writer, name)
+
+        def flush(path: bytes) -> None:
+            real(path)
+            is_staged = b"pressmark" in path.removeprefix(os.fsencode(store.root))
+            events.append(f"{name} {'staged' if is_staged else 'names'}")
+
+        return flush
+
+    for name in ("flush_filesystem", "flush_tree", "flush_directory"):
+        monkeypatch.setattr(staging_writer, name, noted(name))
+    move = staging_writer.StagingWriter._move_in
+
+    def moving(self: Any, staged: Any, *more: Any) -> Any:
+        events.append("move")
+        return move(self, staged, *more)
+
+    monkeypatch.setattr(staging_writer.StagingWriter, "_move_in", moving)
+    with store.ingest(max_objects=2, on_result=lambda _result: events.append("result")) as batch:
+        for identifier in ("abcd", "efgh", "ijkl", "mnop"):
+            batch.put(identifier, {"name.bin": identifier.encode()})
+    assert len(events) % 2 == 0
+    half = len(events) // 2
+    assert events[:half] == events[half:]
+    if has_syncfs:
+        expected = ["flush_filesystem staged", "move", "move", "flush_filesystem names", "result", "result"]
+    else:
+        flushes = events.count("flush_directory names") // 2
+        assert flushes > 0
+        expected = ["flush_tree staged"] + ["move"] * 2 + ["flush_directory names"] * flushes + ["result"] * 2
+    assert events[:half] == expected
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """If the names of a batch cannot be flushed, no object of the batch is reported as stored."""
+    store = created(kind, tmp_path / "store")
+    results: list[Result] = []
+
+    def failing(_path: bytes) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: False)
+    monkeypatch.setattr(staging_writer, "flush_directory", failing)
+
+    def ingest() -> None:
+        with store.ingest(on_result=results.append) as batch:
+            batch.put("abcd", {"name.bin": b"x"})
+
+    with pytest.raises(StoreError, match="Input/output error"):
+        ingest()
+    assert results == []
+    assert content(store, "abcd") == {"name.bin": b"x"}
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+def test_one_run_directory_for_many(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, kind: str, implementation: Implementation
+) -> None:
+    """The private directory and the locks are set up for each batch, not for each object."""
+    store = created(kind, tmp_path / "store")
+    counts = Counter[str]()
+    enter, lock = RunDirectory.__enter__, RunDirectory.lock
+
+    def entering(self: RunDirectory) -> RunDirectory:
+        counts["directories"] += 1
+        return enter(self)
+
+    def locking(self: RunDirectory, **how: Any) -> Any:
+        counts["locks"] += 1
+        return lock(self, **how)
+
+    monkeypatch.setattr(RunDirectory, "__enter__", entering)
+    monkeypatch.setattr(RunDirectory, "lock", locking)
+    with store.ingest(max_objects=50) as batch:
+        for number in range(100):
+            batch.put(f"id{number:03}", source)
+    assert counts == {"directories": 1, "locks": 2}
+    assert not problems(store)

@@ -23,7 +23,16 @@ from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
-__all__ = ["INFO_LIMIT", "LINE_LENGTH", "NAME", "RESERVED", "BagInfo", "check_elements", "read_oxum"]
+__all__ = [
+    "INFO_LIMIT",
+    "LINE_LENGTH",
+    "NAME",
+    "RESERVED",
+    "BagInfo",
+    "check_elements",
+    "long_line_problem",
+    "read_oxum",
+]
 
 NAME = b"bag-info.txt"
 # The file is for people; readers should refuse a larger one.
@@ -219,11 +228,14 @@ class BagInfo:
             # Keep a byte-order mark without text, and an incomplete unit of the character set.
             self._pieces.append(_Piece(data[begun:]))
         if long_lines:
-            message = (
-                f"{len(long_lines)} lines are longer than {LINE_LENGTH} characters; the first is line {long_lines[0]}"
-            )
-            problems.append(problem("info-long-line", name, message))
+            problems.append(long_line_problem(len(long_lines), long_lines[0], name))
         return problems
+
+
+def long_line_problem(count: int, first: int, name: bytes = NAME) -> Problem:
+    """Return the problem of lines that are longer than :data:`LINE_LENGTH`; ``first`` is the number of the first."""
+    message = f"{count} lines are longer than {LINE_LENGTH} characters; the first is line {first}"
+    return problem("info-long-line", name, message)
 
 
 def _key(label: str) -> str:

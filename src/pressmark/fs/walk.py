@@ -12,7 +12,22 @@ from pressmark.fs.file_errors import kind_of_mode
 __all__ = ["Walk"]
 
 Failure = TypeVar("Failure")
-_Item = tuple[Any, bool, bool, bool | None]
+
+
+class _Level(Generic[Failure]):
+    """The entries of a directory that are still to be visited.
+
+    :ivar prefix: the start of their paths
+    :ivar names: their names, sorted by bytes
+    :ivar facts: for all but regular files: is it a link, a directory, a file (links followed)
+    :ivar error: the item to yield if the directory could not be read
+    """
+
+    def __init__(self, prefix: Any) -> None:
+        self.prefix = prefix
+        self.names: Iterator[Any] = iter(())
+        self.facts: dict[Any, tuple[bool, bool, bool]] = {}
+        self.error: Failure | None = None
 
 
 class Walk(Generic[Failure]):
@@ -63,63 +78,70 @@ class Walk(Generic[Failure]):
             top = top[:0]
         # Identities of the open directories, to detect loops.
         above = [(status.st_dev, status.st_ino)]
-        levels = [self._names(top)]
+        levels = [self._entries(top)]
         while levels:
-            item = next(levels[-1], None)
-            if item is None:
+            level = levels[-1]
+            if level.error is not None:
+                yield level.error
+            if not level.facts:  # files only, as in most directories
+                yield from map(level.prefix.__add__, level.names)
+            for name in level.names:
+                path = level.prefix + name
+                facts = level.facts.get(name)
+                if facts is None:
+                    yield path
+                    continue
+                is_link, is_directory, is_file = facts
+                if is_link and not self._follow:
+                    if self._links != "skip":
+                        yield self._failed(path, "link", 0)
+                    continue
+                if is_directory:
+                    try:
+                        status = self._opener.stat(path)
+                    except OSError as error:
+                        yield self._failed(path, None, error.errno or 0)
+                        continue
+                    identity = (status.st_dev, status.st_ino)
+                    # Also without links: a directory may be mounted below itself.
+                    if identity in above:
+                        yield self._failed(path, "directory-loop", 0)
+                        continue
+                    above.append(identity)
+                    levels.append(self._entries(path))
+                    break
+                if is_file or is_link:
+                    yield path
+                else:
+                    yield path if self._special_files else self._special(path)
+            else:
                 levels.pop()
                 above.pop()
-                continue
-            path, is_link, is_directory, is_file = item
-            if is_file is None:
-                yield path
-                continue
-            if is_link and not self._follow:
-                if self._links != "skip":
-                    yield self._failed(path, "link", 0)
-                continue
-            if is_directory:
-                try:
-                    status = self._opener.stat(path)
-                except OSError as error:
-                    yield self._failed(path, None, error.errno or 0)
-                    continue
-                identity = (status.st_dev, status.st_ino)
-                # Also without links: a directory may be mounted below itself.
-                if identity in above:
-                    yield self._failed(path, "directory-loop", 0)
-                    continue
-                above.append(identity)
-                levels.append(self._names(path))
-            elif is_file or is_link:
-                yield path
-            else:
-                yield path if self._special_files else self._special(path)
 
-    def _names(self, directory: str | bytes) -> Iterator[_Item]:
-        """Yield the entries of a directory: path, is it a link, is it a directory, is it a file (links followed).
-
-        For an entry that cannot be read, the first is the item to yield, and the last :data:`None`.
-        """
+    def _entries(self, directory: Any) -> _Level[Failure]:
+        """Return the entries of a directory."""
         inodes = {inode for _device, inode in self._leave_out}
-        follow = self._follow
+        kind = type(directory)
+        level: _Level[Failure] = _Level(os.path.join(directory, directory[:0]))
+        names: list[Any] = []
         try:
             with self._opener.names(directory) as entries:
                 # Not the DirEntry objects, which are several times the size of the names.
-                found = [
-                    (os.fsencode(entry.name), _facts(entry, follow))
-                    for entry in entries
-                    if not inodes or entry.inode() not in inodes or not _is_left_out(entry, self._leave_out)
-                ]
+                for entry in entries:
+                    if inodes and entry.inode() in inodes and _is_left_out(entry, self._leave_out):
+                        continue
+                    name = entry.name
+                    if type(name) is not kind:
+                        name = os.fsencode(name)
+                    names.append(name)
+                    if not _is_plain(entry):
+                        level.facts[name] = _facts(entry, self._follow)
         except OSError as error:
-            yield self._failed(directory, None, error.errno or 0), False, False, None
-            return
-        found.sort(reverse=True)
-        text = isinstance(directory, str)
-        while found:
-            name, facts = found.pop()
-            path: Any = os.path.join(directory, os.fsdecode(name) if text else name)  # type: ignore[arg-type]
-            yield (path, *facts)
+            level.error = self._failed(directory, None, error.errno or 0)
+            return level
+        names.sort(key=os.fsencode if isinstance(directory, str) else None)
+        level.names = iter(names)
+        return level
 
     def _special(self, path: Any) -> Failure:
         try:
@@ -136,6 +158,14 @@ _FACTS = {
     for is_directory in (False, True)
     for is_file in (False, True)
 }
+
+
+def _is_plain(entry: os.DirEntry[Any]) -> bool:
+    """Return whether an entry is a regular file, not a link to one."""
+    try:
+        return entry.is_file(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _facts(entry: os.DirEntry[Any], follow: bool) -> tuple[bool, bool, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
@@ -17,20 +17,34 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckProgress",
+    "Content",
     "CopyMode",
     "Event",
     "ObjectSource",
     "OnEvent",
     "OnProblem",
+    "Readable",
     "RepairStep",
+    "SourcePath",
     "Store",
     "StoreObject",
     "encode_path",
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-#: The source of an object: a file, a directory, or a mapping of names in the object to the files to copy.
-ObjectSource = Path | Mapping[str, Path]
+
+
+class Readable(Protocol):
+    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+Content = bytes | bytearray | memoryview | Readable
+SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
+#: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
+#: directories to copy, bytes, or open binary files.
+ObjectSource = SourcePath | Mapping[str, SourcePath | Content]
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
 
@@ -183,7 +197,8 @@ class Store(ABC):
     ) -> StoreObject:
         """Store an object, completely or not at all.
 
-        :param source: a file, a directory, or a mapping of names in the object to the files to copy
+        :param source: the path of a file or a directory, or a mapping of names in the object to their content: paths
+            of files or directories, :class:`bytes`, or open binary files, which are read to their end
         :param replace: replace an existing object
         :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink where the file
             system can, copy otherwise
@@ -237,7 +252,7 @@ class Store(ABC):
         )
 
     def _ingest_writer(
-        self, _mode: CopyMode, _links: Literal["refuse", "follow"]
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
     ) -> IngestWriter[ObjectSource, StoreObject] | None:
         """Return a writer of many objects; :data:`None` if they are stored one by one."""
         return None

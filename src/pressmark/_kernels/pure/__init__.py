@@ -18,8 +18,10 @@ from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
+from pressmark._kernels.pure.directory_scan import scan_pairtree, tree_sizes
 from pressmark._kernels.pure.files import (
     Engine,
+    check_small_bags,
     copy_small,
     copy_small_tree,
     lane_count,
@@ -32,7 +34,6 @@ from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedM
 from pressmark._kernels.pure.manifest_index import ManifestIndex
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
-from pressmark._kernels.pure.pairtree_scan import scan_pairtree
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
@@ -72,6 +73,7 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "describe_schema",
@@ -87,6 +89,7 @@ __all__ = [
     "starts_with",
     "supported",
     "suspicious",
+    "tree_sizes",
     "write_small",
 ]
 

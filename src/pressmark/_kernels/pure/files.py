@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "Engine",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "lane_count",
@@ -49,6 +50,7 @@ class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
+    :param copying: files are copied; unused here
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Engine:
         flags: int,
         sequential: bool,
         beneath: int | None = None,
+        copying: bool = False,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)
@@ -68,10 +71,12 @@ class Engine:
         self._closed = False
         self._reading = threading.Lock() if sequential else None
 
-    def submit(self, files: list[tuple[int, int, bytes | None]]) -> None:
+    def submit(
+        self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
+    ) -> None:
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
         with self._queued:
-            for ticket, priority, _path in files:
+            for ticket, priority, *_paths in files:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
@@ -125,6 +130,11 @@ class Engine:
         return self._closed
 
 
+def check_small_bags(paths: list[bytes]) -> list[None]:
+    """Return :data:`None` for each path: the shared code validates the bags."""
+    return [None] * len(paths)
+
+
 def copy_small(source: bytes, target: bytes, flags: int) -> None:
     """Return :data:`None`: the shared code copies the file."""
 
@@ -134,7 +144,9 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int) -> None:
+def copy_small_tree(
+    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
+) -> None:
     """Return :data:`None`: the shared code copies the directory."""
 
 

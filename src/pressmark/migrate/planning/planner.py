@@ -366,8 +366,8 @@ class _Planning:
         """Measure objects, and check the names that they get."""
         examined: list[_Examined] = []
         paths: list[list[str]] = []
-        for record, identifier, place in group:
-            size, names = measure(self._store, record, self._options)
+        measured = measure(self._store, [record for record, _identifier, _place in group], self._options)
+        for (record, identifier, place), (size, names) in zip(group, measured, strict=True):
             own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
             if conflict is None and place[0] is not None:
                 try:

@@ -87,7 +87,7 @@ class ToBags(Direction):
 
         self.destination.put(
             item.entry.id,
-            content.by_name() if content.top is None else content.top,
+            content.by_name() if content.top is None else os.fsdecode(content.top),
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]

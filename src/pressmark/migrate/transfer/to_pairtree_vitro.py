@@ -34,7 +34,7 @@ class ToPairtree(Direction):
         self.destination.put(
             entry.id,
             # A directory is copied with its empty directories.
-            content.top if content.top is not None else content.by_name(),
+            os.fsdecode(content.top) if content.top is not None else content.by_name(),
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ class ToVitro(Direction):
         copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,
-            {decode_fs(name): path},
+            {decode_fs(name): os.fsdecode(path)},
             replace=replace,
             mode=self.mode,
             links="follow",  # the reader has refused links

@@ -99,7 +99,11 @@ def scan_identifier(head: bytes) -> str | None:
     identifier.
     """
     match = _IDENTIFIER.match(head)
-    if match is None or _SURROGATE.search(match[1]) is not None:
+    if match is None:
+        return None
+    if match[1].isascii() and b"\\" not in match[1]:
+        return match[1][1:-1].decode()
+    if _SURROGATE.search(match[1]) is not None:
         return None
     try:
         found = json.loads(match[1])

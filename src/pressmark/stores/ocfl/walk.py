@@ -102,7 +102,7 @@ class Walk(Generic[T]):
         self._finish = finish
         self._threads = threads
         self._clashes = clashes
-        self._ignored = ignored(ignore)
+        self._ignored = ignored(ignore) if ignore else None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[FoundObject[T] | Problem]:
@@ -218,25 +218,40 @@ class Walk(Generic[T]):
         :raises OSError: the directory cannot be read
         """
 
-        def is_usual(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
-            if isinstance(entries, FileNotFoundError):
-                return False
-            if entries is None or inside is not None or is_object_root(entries):
-                return True
-            return bool(entries) and all(entry.kind == "directory" for entry in entries)
+        try:
+            found = self._scan(place)
+        except FileNotFoundError:
+            pass
+        else:
+            if self._is_usual(found, inside):
+                return found
+        return self._settled_entries(place, inside)
 
+    def _scan(self, place: bytes) -> list[DirectoryEntry]:
+        entries, is_ignored = self._storage.scan(place), self._ignored
+        return entries if is_ignored is None else [entry for entry in entries if not is_ignored(entry.name)]
+
+    @staticmethod
+    def _is_usual(entries: Sequence[DirectoryEntry], inside: bytes | None) -> bool:
+        if inside is not None or is_object_root(entries):
+            return True
+        return bool(entries) and all(entry.kind == "directory" for entry in entries)
+
+    def _settled_entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
         def look() -> list[DirectoryEntry] | FileNotFoundError | None:
             try:
-                entries = self._storage.scan(place)
+                return self._scan(place)
             except FileNotFoundError as error:
                 # Still listed: it was created again, or cannot be read.
                 return error if self._is_listed(place) else None
-            return [entry for entry in entries if not self._ignored(entry.name)]
+
+        def is_fine(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
+            return entries is None or (not isinstance(entries, FileNotFoundError) and self._is_usual(entries, inside))
 
         def is_same(one: object, other: object) -> bool:
             return one == other or (isinstance(one, FileNotFoundError) and isinstance(other, FileNotFoundError))
 
-        found = agreed(look(), look, is_usual, self._work_directory, is_same=is_same)[0]
+        found = agreed(look(), look, is_fine, self._work_directory, is_same=is_same)[0]
         if isinstance(found, FileNotFoundError):
             raise found
         return found
@@ -276,7 +291,7 @@ class Walk(Generic[T]):
 
     def _top(self) -> list[FoundObject[T] | Problem | _Group]:
         """Return the entries of the root, the last first."""
-        entries = [entry for entry in self._storage.scan(b"") if not self._ignored(entry.name)]
+        entries = self._scan(b"")
         out: list[FoundObject[T] | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"

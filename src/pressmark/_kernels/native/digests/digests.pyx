@@ -10,6 +10,7 @@ from libc.string cimport memcpy
 __all__ = [
     "Engine",
     "best_level",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "hexdigest_function",
@@ -30,6 +31,7 @@ cdef extern from "Python.h":
     int PyBUF_READ
     object PyUnicode_New(Py_ssize_t, uint32_t)
     void *PyUnicode_DATA(object)
+    char *PyByteArray_AS_STRING(object)
 
 
 cdef extern from "shared/text.h":
@@ -162,11 +164,15 @@ cdef extern from "digests/engine.h":
         PM_FILES_AT_ONCE
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
+        PM_FILE_TARGET
+        PM_COPY_SIZE
 
     ctypedef struct pm_file:
         int64_t priority
         int64_t ticket
         char *path
+        const char *target
+        const uint8_t *stop
 
     ctypedef struct pm_file_result:
         pm_file_result *next
@@ -191,6 +197,7 @@ cdef extern from "digests/engine.h":
         unsigned width
         int flags
         int sequential
+        size_t read_size
         int closed
         int64_t read_bytes
 
@@ -250,6 +257,7 @@ cdef class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
+    :param copying: files are copied; without names, one at a time
     """
 
     cdef pm_engine engine
@@ -265,7 +273,7 @@ cdef class Engine:
         # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None):
+    def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None, bint copying=False):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
@@ -276,6 +284,9 @@ cdef class Engine:
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
+        if copying:
+            engine.read_size = PM_COPY_SIZE
+            width = width if names else PM_FILES_IN_LANES
         if beneath is not None:
             pm_engine_beneath(engine, beneath)
         for index, name in enumerate(self.lanes):
@@ -289,25 +300,35 @@ cdef class Engine:
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
 
-        A file with a path is hashed in lanes.
+        A file with a path is hashed in lanes. Copies have two more items: the path of the copy, and a
+        :class:`bytearray`, which ends the copy once its byte is not 0. It must exist until the file has a result.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
-        cdef bytes path
+        cdef bytes path, target
+        cdef size_t length
         cdef pm_file *file
         cdef pm_file *queued = <pm_file *>malloc((count + 1) * sizeof(pm_file))
         if queued == NULL:
             raise MemoryError
         try:
-            for ticket, priority, path in files:
+            for ticket, priority, path, *copy in files:
                 file = &queued[made]
                 file.ticket = ticket
                 file.priority = priority
                 file.path = NULL
+                file.target = NULL
+                file.stop = NULL
                 if path is not None and self.engine.width:
-                    file.path = <char *>malloc(len(path) + 1)
+                    target = copy[0] if copy else b""
+                    length = len(path) + 1
+                    file.path = <char *>malloc(length + len(target) + 1)
                     if file.path == NULL:
                         raise MemoryError
-                    memcpy(file.path, <char *>path, len(path) + 1)
+                    memcpy(file.path, <char *>path, length)
+                    memcpy(file.path + length, <char *>target, len(target) + 1)
+                    if copy:
+                        file.target = file.path + length
+                        file.stop = <uint8_t *>PyByteArray_AS_STRING(copy[1])
                 made += 1
             with nogil:
                 taken = pm_engine_submit(&self.engine, queued, count)
@@ -347,8 +368,8 @@ cdef class Engine:
         """Return the finished files; wait for the first at most ``seconds``.
 
         A file in lanes is ``(ticket, digests, size, mtime_ns, inode, failure)``: either digests is a :class:`dict`, or
-        failure is ``(errno, mode, size after, mtime_ns after, bytes read, path status)``. Any other file is
-        ``(ticket, result)``.
+        failure is ``(errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(errno,)`` of the copy.
+        Any other file is ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
@@ -369,6 +390,8 @@ cdef class Engine:
         cdef object extra = self.extra.pop(result.ticket, None) if self.serials else None
         if result.ending != PM_FILE_DIGESTS:
             failure = (result.error, result.mode, result.size_after, result.mtime_ns_after, result.total, result.there)
+            if result.ending == PM_FILE_TARGET:
+                failure = (result.error,)
             return (result.ticket, None, result.size, result.mtime_ns, result.inode, failure)
         cdef dict digests = {}
         for name, size in zip(self.lanes, self.sizes):
@@ -550,20 +573,23 @@ cdef extern from "digests/small_trees.h":
     int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
 
 
-def copy_small_tree(bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags):
+def copy_small_tree(
+    bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags, bint hashed=True
+):
     """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
 
-    Nothing is copied if the directory contains anything but small regular files and directories of them, if a file name
-    is not printable ASCII, or if two files have the same content.
+    Nothing is copied if the directory contains anything but small regular files and directories of them. With digests,
+    nothing is copied either if a file name is not printable ASCII, or if two files have the same content.
 
-    :param above: the parent directory, which contains nothing else
+    :param above: the parent directory, which contains nothing else; empty if ``name`` is the directory's path
     :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
     :param device: the device of the files; any if negative
     :param flags: flags for opening files
+    :param hashed: compute the digests
     :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
         latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
-        SHA-512 in hex, and its size
+        SHA-512 in hex (empty without digests), and its size
     """
     cdef const char *created[8]
     cdef const char *here = above
@@ -577,7 +603,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     for one in (above, name, *folders):
         if b"\0" in one:
             return None
-    if b"/" in name:
+    if above and b"/" in name:
         return None
     for i in range(count):
         one = folders[i]
@@ -588,7 +614,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
     try:
         with nogil:
             done = pm_small_tree_read(tree, here, directory, device, flags)
-            if done:
+            if done and hashed:
                 digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
                 done = pm_small_tree_is_plain(tree)
             for i in range(count):
@@ -597,7 +623,7 @@ def copy_small_tree(bytes above not None, bytes name not None, tuple folders not
         if not done:
             return None
         return tree.changed, [
-            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64), tree.offsets[i + 1] - tree.offsets[i])
+            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64 if hashed else 0), tree.offsets[i + 1] - tree.offsets[i])
             for i in range(tree.count)
         ]
     finally:
@@ -628,3 +654,9 @@ def move_object(bytes old not None, bytes base not None, bytes place not None, t
     with nogil:
         done = pm_move_new(here, above, there, names, count)
     return done
+
+
+# --- small bags ---------------------------------------------------------------------------------------------
+
+
+include "small_bags.pxi"
