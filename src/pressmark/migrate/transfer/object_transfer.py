@@ -36,8 +36,8 @@ WAITS = (0.05, 0.3, 1.0)
 # Objects that are moved into the destination together.
 BATCH = 2_000
 RENAMES = 256  # with renaming: fewer, so that empty directories are removed soon
-# Objects of this size are copied several at a time, so many for each core.
-LARGE, OBJECTS = 1 << 18, 8
+# Objects of this size are copied several at a time: so many for each core, and at most.
+LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
 
 # Each direction is imported when it is used.
 _DIRECTIONS = {
@@ -109,7 +109,7 @@ class Transfer:
             return [self._begun(entry) for entry in entries]
         items: list[InFlight | Future[InFlight]] = []
         in_flight: deque[Future[InFlight]] = deque()
-        threads = OBJECTS * resolve_threads(None)
+        threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
         with shared_pools(), GeneratorPool(threads, "pressmark-object") as pool:
             for entry, is_large in zip(entries, large, strict=True):
                 if not is_large:
