@@ -27,7 +27,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -87,15 +87,21 @@ class _Moves(NamedTuple):
     nested: bool
 
 
-@contextlib.contextmanager
-def _refusing(path: str | bytes, advice: str = "") -> Iterator[None]:
-    """Turn an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
-    try:
-        yield
-    except OSError as error:
-        named = error.filename if isinstance(error.filename, (str, bytes)) else path
-        reason = error.strerror or str(error)
-        raise TransactionError(named, f"{reason}; {advice}" if advice else reason) from error
+class _Refusing:
+    """Turns an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
+
+    def __init__(self, path: str | bytes, advice: str = "") -> None:
+        self._path = path
+        self._advice = advice
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
+            reason = error.strerror or str(error)
+            raise TransactionError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
@@ -132,7 +138,7 @@ class Transaction:
         self.recovered: dict[str, Any] | None = None
         self._is_complete = False
         try:
-            with _refusing(base):
+            with _Refusing(base):
                 if os.listdir(self.staging) != [LOCK]:
                     self._recover()
                 os.mkdir(self.new)
@@ -191,7 +197,7 @@ class Transaction:
         out = sorted(moves_out, key=lambda name: (name != marker, name))
         into = sorted(moves_in, key=lambda name: (name == marker, name))
         moves = _Moves(out, into, nested)
-        with _refusing(self._base, "nothing was changed"):
+        with _Refusing(self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
                 shutil.copymode(self._base, self._nested)
@@ -203,19 +209,19 @@ class Transaction:
                 flush_tree(self.new)
             self._decide(request, moves)
         try:
-            with _refusing(self._base, "nothing was changed"):
+            with _Refusing(self._base, "nothing was changed"):
                 self._move_out(moves)
                 if between is not None:
                     between()
                 self._move_in(moves, first=True)
         except BaseException:
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
         # The change is complete from here on, whatever fails later.
-        with _refusing(self._base, RUN_AGAIN):
+        with _Refusing(self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
         self._is_complete = True
 
@@ -233,7 +239,7 @@ class Transaction:
             flush_directory(self.staging)
         except OSError:
             # The caller learns that nothing was changed, so the next run must not make the change.
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 os.unlink(self._path(JOURNAL))
             raise
 
@@ -267,7 +273,7 @@ class Transaction:
         flush_directory(self._base)
 
     def _undo(self, moves: _Moves) -> None:
-        with _refusing(self._base, RUN_AGAIN):
+        with _Refusing(self._base, RUN_AGAIN):
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
@@ -307,7 +313,7 @@ class Transaction:
             if not exists(path):
                 continue
             request, moves = self._read(path)
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 if name == UNDO:
                     self._undo(moves)
                 else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
@@ -164,7 +164,9 @@ def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...])
     return False
 
 
-def read_small_folder(directory: int, skip: bytes, algorithms: tuple[str, ...], reads: bool = True) -> None:
+def read_small_folder(
+    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
+) -> None:
     """Return :data:`None`: the shared code reads the files."""
 
 

@@ -32,6 +32,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Finished, Outcome, Progress
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.threads import resolve_threads
 
@@ -50,9 +51,12 @@ def create_in_place(
     with BagDirectory(path) as base:
         where = base.real_path
         request = options.request(nested=nested)
-        if not is_decided(where):
-            # Remove the hidden directory of a run that was killed after its last move.
-            recover(where)
+        with refusing(where):
+            is_left = exists(os.path.join(where, STAGING))
+        if not (is_left and is_decided(where)):
+            if is_left:
+                # Remove the hidden directory of a run that was killed after its last move.
+                recover(where)
             refuse_bag(path, nested)
             for _path, file in options.tag_files:
                 if is_inside(file, where):
@@ -79,11 +83,12 @@ def create_in_place(
                     preflight.check_directory(base, small=small.found())
                     preflight.raise_if_refused(path)
                     names, info = _stage_small(small, base, transaction.new, options, preflight, on_event)
+                    away = small.top_level()
                 else:
                     preflight.check_directory(base)
                     preflight.raise_if_refused(path)
                     names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
-                away = [name for name in os.listdir(where) if name != STAGING]
+                    away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
 
             def nothing_new() -> None:

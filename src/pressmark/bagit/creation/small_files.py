@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.walk import BagEntry
+from pressmark.fixity.algorithms import ALGORITHMS
 
 __all__ = ["SmallFile", "SmallFiles"]
 
@@ -40,13 +41,18 @@ class SmallFiles:
         """Read and hash all files; :data:`None` if they are not few and small, or anything is unusual."""
         if not isinstance(base.beneath, int):
             return None
-        entries = _kernels.active.read_small_folder(base.beneath, STAGING, algorithms)
+        hashers = tuple((name, ALGORITHMS[name].make) for name in algorithms)
+        entries = _kernels.active.read_small_folder(base.beneath, STAGING, hashers)
         return None if entries is None else cls(base.beneath, entries)
 
     def found(self) -> Iterator[BagEntry]:
         """Yield the entries of a walk."""
         for path, facts in self._entries:
             yield BagEntry(path, path, "directory") if facts is None else BagEntry(path, path, "file", facts[0])
+
+    def top_level(self) -> list[bytes]:
+        """Return the names in the directory itself."""
+        return [path for path, _facts in self._entries if b"/" not in path]
 
     def is_unchanged(self) -> bool:
         """Return whether the same files have the same sizes and times of modification now."""

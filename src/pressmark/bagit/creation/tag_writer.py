@@ -166,7 +166,7 @@ def write_small_tag_files(
             lines.append(manifest_line(hasher.hexdigest(), path))
         contents[manifest_name(name, tag=True)] = b"".join(lines)
     for path, data in contents.items():
-        write_flushed(os.path.join(folder, path), data)
+        write_flushed(b"%b/%b" % (folder, path), data)
     return [*sorted(contents.keys() - {b"bagit.txt"}), b"bagit.txt"], info
 
 

@@ -1,6 +1,5 @@
 cdef extern from "digests/small_folder.h":
     enum:
-        PM_FOLDER_ENTRIES
         PM_FOLDER_BYTES
 
     ctypedef struct pm_folder_entry:
@@ -72,57 +71,47 @@ def read_small_folder(int directory, bytes skip not None, tuple algorithms not N
 
     :param directory: its descriptor
     :param skip: a name in the directory to ignore
-    :param algorithms: official names of the digests
+    :param algorithms: name and constructor of each digest
     :param reads: read the files; otherwise they have no digests
     :return: each directory and file in the order of the names, a directory before its content: the path, and
         :data:`None` for a directory, or for a file its size, time of modification in nanoseconds, inode, and digests in
         hex. :data:`None` if the directory contains links, names that are not ASCII, or many, large or empty files
     """
-    cdef int64_t offsets[PM_FOLDER_ENTRIES + 1]
     cdef int64_t end
-    cdef int i, number, size
+    cdef int i
     cdef list found = []
     cdef pm_folder_entry *entry
     cdef pm_folder *folder = <pm_folder *>malloc(sizeof(pm_folder))
     cdef uint8_t *data = <uint8_t *>malloc(PM_FOLDER_BYTES if reads else 1)
-    cdef uint8_t *digests = <uint8_t *>malloc(64 * PM_FOLDER_ENTRIES)
     cdef const char *name = skip
-    cdef list columns = []
     try:
-        if folder == NULL or data == NULL or digests == NULL:
+        if folder == NULL or data == NULL:
             raise MemoryError
-        for algorithm in algorithms:
-            if algorithm not in _NUMBERS:
-                return None
         with nogil:
             end = pm_folder_read(folder, directory, b".", name, data if reads else NULL, 0, PM_FOLDER_BYTES)
         if end < 0:
             return None
         for i in range(folder.count):
-            if folder.entry[i].file >= 0:
-                offsets[folder.entry[i].file] = folder.entry[i].begin
-        offsets[folder.files] = end
-        if reads:
-            for algorithm in algorithms:
-                number, size = _NUMBERS[algorithm], digest_size(_NUMBERS[algorithm])
-                with nogil:
-                    digest_column(number, data, offsets, folder.files, digests)
-                columns.append((algorithm, [_hex(digests + i * size, size) for i in range(folder.files)]))
-        for i in range(folder.count):
             entry = &folder.entry[i]
             path = entry.path[:entry.length]
             if entry.file < 0:
                 found.append((path, None))
-            else:
-                hexes = {algorithm: column[entry.file] for algorithm, column in columns}
-                found.append((path, (entry.size, entry.mtime_ns, entry.inode, hexes)))
+                continue
+            digests = {}
+            if reads:
+                # There are seldom enough files to fill the lanes.
+                content = PyMemoryView_FromMemory(<char *>data + entry.begin, entry.size, PyBUF_READ)
+                for algorithm, make in algorithms:
+                    hasher = make(1)
+                    hasher.update(content)
+                    digests[algorithm] = hasher.hexdigest()
+            found.append((path, (entry.size, entry.mtime_ns, entry.inode, digests)))
         found.sort(key=_by_name)
         return found
     finally:
         free(folder)
         free(data)
-        free(digests)
 
 
-cdef bytes _by_name(tuple one):
+def _by_name(tuple one):
     return (<bytes>one[0]).replace(b"/", b"\0")
