@@ -121,8 +121,8 @@ def plain_object(
     if found is None:
         return None
     identifier, findings = found
-    advice = {finding.code: Advice(finding.code, finding.message) for finding in reversed(findings)}
-    return Checked(identifier, ALGORITHMS[0], [], list(advice.values()), [], None, len(files), size)
+    advice = {finding.code: finding.message for finding in reversed(findings)}
+    return Checked(identifier, ALGORITHMS[0], [], [Advice(*one) for one in advice.items()], [], None, len(files), size)
 
 
 def check_object(

@@ -112,12 +112,13 @@ class LocalStorage:
 
     def __init__(self, root: bytes) -> None:
         self._root = root
+        self._prefix = os.path.join(root, b"")
 
     def below(self, place: bytes) -> LocalStorage:
         return LocalStorage(os.path.abspath(self.path(place)))
 
     def path(self, place: bytes) -> bytes:
-        return os.path.join(self._root, place) if place else self._root
+        return self._prefix + place if place else self._root
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         return scan(self.path(directory), follow=False)
