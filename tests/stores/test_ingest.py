@@ -372,3 +372,74 @@ def test_one_run_directory_for_many(
             batch.put(f"id{number:03}", source)
     assert counts == {"directories": 1, "locks": 2}
     assert not problems(store)
+
+
+# --- places that are not free -----------------------------------------------------------------------------------------
+
+BULK = ["pairtree", "vitro", "ocfl"]
+
+
+@pytest.mark.parametrize("kind", BULK)
+def test_another_run_stores_the_object_first(tmp_path: Path, source: Path, kind: str) -> None:
+    """An object that another run has stored meanwhile is not replaced, and the others are stored."""
+    store = created(kind, tmp_path / "store")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append, replace=True) as batch:
+        for identifier in ("abcd", "efgh"):
+            batch.put(identifier, source)
+        stores.open(store.root).put("abcd", {"name.bin": b"theirs"})
+    assert isinstance(results[0].error, ObjectError)
+    assert (results[0].error.kind, results[1].error) == ("exists", None)
+    assert content(store, "abcd") == {"name.bin": b"theirs"}
+    assert content(store, "efgh") == {"name.bin": b"content"}
+    assert not problems(store)
+
+
+@pytest.mark.parametrize("kind", BULK)
+def test_a_file_in_the_way(tmp_path: Path, source: Path, kind: str) -> None:
+    """An object below a file is refused, and the others are stored."""
+    store = created(kind, tmp_path / "store")
+    place = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc"}.get(kind, "abcd")
+    (tmp_path / "store" / place).write_bytes(b"a file")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        for identifier in ("abcd", "efgh"):
+            batch.put(identifier, source)
+    assert isinstance(results[0].error, ObjectError)
+    assert (results[0].error.kind, results[1].error) == ("collision", None)
+    assert [found.id for found in store.objects() if found.proper] == ["efgh"]
+
+
+def test_a_tree_with_links_and_other_objects(tmp_path: Path, source: Path) -> None:
+    """In a Pairtree, objects are stored behind links to directories, above and below other objects."""
+    tree = created("pairtree", tmp_path / "store")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "store/pairtree_root/ab").symlink_to(tmp_path / "elsewhere")
+    with tree.ingest() as batch:
+        for identifier in ("abcdef", "abcd", "abcdefgh", "abcdefg"):
+            batch.put(identifier, source)
+    assert sorted(str(found.id) for found in tree.objects()) == ["abcd", "abcdef", "abcdefg", "abcdefgh"]
+    assert (tmp_path / "elsewhere/cd/ef/gh").is_dir()
+    assert not problems(tree)
+    strict = stores.open(tmp_path / "store", links="refuse")
+    results: list[Result] = []
+    with strict.ingest(on_result=results.append) as batch:
+        batch.put("abxy", source)
+    assert isinstance(results[0].error, ObjectError)
+    assert results[0].error.kind == "collision"
+
+
+def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that cannot be renamed to its place is copied there."""
+    tree = created("pairtree", tmp_path / "store")
+
+    def refused(old: bytes, new: bytes) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
+
+    monkeypatch.setattr("pressmark.stores.pairtree.pairtree_writer.rename_new", refused)
+    with tree.ingest() as batch:
+        batch.put("abcd", source)
+        batch.put("efgh", {"name.bin": b"more"})
+    assert content(tree, "abcd") == {"name.bin": b"content"}
+    assert content(tree, "efgh") == {"name.bin": b"more"}
+    assert not problems(tree)

@@ -24,7 +24,7 @@ from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, er
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
 from pressmark.threads import resolve_threads
 
-__all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "is_little", "keep_status"]
+__all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
 # Up to this number of files and bytes, no thread is started.
@@ -236,7 +236,7 @@ def _copy(
 ) -> Generator[Outcome, None, None]:
     first = list(islice(tasks, FEW + 1))
     tasks = chain(first, tasks)
-    if workers == 0 or (len(first) <= FEW and is_little(first)):
+    if workers == 0 or (len(first) <= FEW and _is_little(first)):
         yield from _copy_in_turn(tasks, names, options, report)
     else:
         from pressmark.fixity.copy_pool import open_pool  # most objects have few files
@@ -245,7 +245,7 @@ def _copy(
             yield from pool.copy(tasks, report)
 
 
-def is_little(tasks: Iterable[CopyTask]) -> bool:
+def _is_little(tasks: Iterable[CopyTask]) -> bool:
     """Return whether files are copied before a thread has started."""
     total = 0
     for task in tasks:

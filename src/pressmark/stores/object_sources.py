@@ -33,8 +33,6 @@ __all__ = [
     "source_tree",
 ]
 
-# Copying always computes a digest; this is the cheapest one.
-_CHEAPEST = ("xxh3-64",)
 _BLOCK = 1 << 20  # 1 MiB
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _SMALL = OpenOptions(follow=False)
@@ -181,13 +179,12 @@ def copy_source(
             yield CopyTask(content, path) if isinstance(content, bytes) else Upload(name, content.content, path)
 
     count = 0
-    wanted = algorithms or _CHEAPEST
     copies: Generator[Outcome, None, None]
     if isinstance(source, Mapping) and any(map(is_content, source.values())):
-        copies = copy_in_order(jobs(), wanted, links, on_event)
+        copies = copy_in_order(jobs(), algorithms, links, on_event)
     else:
         tasks: Iterator[Any] = jobs()
-        copies = copy_files(tasks, wanted, mode=mode, threads=threads, links=links, on_event=on_event)
+        copies = copy_files(tasks, algorithms, mode=mode, threads=threads, links=links, on_event=on_event)
     with contextlib.closing(copies):
         for outcome in copies:
             if not outcome.ok:
@@ -212,7 +209,7 @@ def copy_in_order(
     :raises SourceError: the content of an upload cannot be read
     :raises OSError: a file cannot be written
     """
-    names = algorithm_names(algorithms)
+    names = algorithm_names(algorithms) if algorithms else ()
     options = OpenOptions(links == "follow")
     if on_event is not None:
         on_event(Copying("copy"))

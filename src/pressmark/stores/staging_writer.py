@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from pressmark.errors import ObjectError
+from pressmark.fixity.copy_pool import shared_pools
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.removal import remove_tree
@@ -67,6 +68,7 @@ class StagingWriter(ABC, Generic[Item]):
     def __enter__(self) -> Self:
         with store_errors(self._base):
             self._staging: RunDirectory = self._stack.enter_context(self._run_directory())
+        self._stack.enter_context(shared_pools())
         return self
 
     def __exit__(
@@ -115,7 +117,7 @@ class StagingWriter(ABC, Generic[Item]):
     def commit(self, on_moved: Callable[[Item], object] | None = None) -> Iterator[tuple[Item, ObjectError | None]]:
         """Publish all waiting objects, and yield each with its error, if any.
 
-        Refused objects are removed if they were staged here.
+        Refused objects are removed afterwards if they were staged here.
 
         :param on_moved: called with each object as soon as it is in its place, while the lock is held
         :raises StoreError: published names could not be flushed
@@ -138,9 +140,9 @@ class StagingWriter(ABC, Generic[Item]):
             done += results
         self._flush_places([staged.place for staged, error in done if error is None])
         for staged, refused in done:
+            yield staged, refused
             if refused is not None and self._is_ours(staged):
                 self._discard(staged.path)
-            yield staged, refused
 
     def _is_ours(self, staged: Item) -> bool:
         """Return whether an object was written to the private directory."""

@@ -455,7 +455,7 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
     path = os.fsencode(tmp_path / "one") + b"/caf\xe9"
     Path(os.fsdecode(path)).write_bytes(b"x")
     with pytest.raises(ObjectError, match=r"rename (it|the file)") as caught:
-        store.put("x", path if alone else tmp_path / "one")
+        store.put("x", os.fsdecode(path) if alone else tmp_path / "one")
     assert caught.value.kind == "bad-name"
 
 

@@ -30,7 +30,7 @@ from pressmark.stores.ocfl.layout_files import (
     WORK_DIRECTORY,
     RootFacts,
     create_root,
-    read_root,
+    open_root,
     refused_layout,
 )
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
@@ -111,7 +111,7 @@ class StorageRoot(Store):
             raise StoreError(self.root, f"{content_paths.name} does not map content paths; use 0011")
         self._check_user(user)
         with store_errors(self.root):
-            facts = read_root(self.storage)
+            facts = open_root(self.storage)
         self._why_undeclared = _undeclared(facts)
         if self._why_undeclared and not undeclared:
             raise StoreError(self.root, self._why_undeclared)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
+from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
-from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, is_case_insensitive
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.exceptions import object_errors
@@ -75,19 +77,23 @@ class PairtreeWriter(StagingWriter[_Staged]):
                 return
         except NotADirectoryError:
             pass  # perhaps a link to a directory
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            self._put_elsewhere(staged, known)
-            return
         place, name = map(decode_fs, os.path.split(staged.place))
         self._store._move_in(self._staging, staged.identifier, staged.path, place, name, staged.longest, False)
 
-    def _put_elsewhere(self, staged: _Staged, known: set[bytes]) -> None:
+    def publish(self) -> Iterator[StoreObject | ObjectError]:
+        for staged, error in self.commit():
+            if error is None:
+                yield self._record(staged)
+            else:
+                is_elsewhere = getattr(error.__cause__, "errno", None) == errno.EXDEV
+                yield self._put_elsewhere(staged) if is_elsewhere else error
+
+    def _put_elsewhere(self, staged: _Staged) -> StoreObject | ObjectError:
         """Copy an object to another file system within the tree."""
-        known.clear()
-        prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
-        self._store.put(staged.identifier, os.fsdecode(staged.path), mode="copy")
+        try:
+            return self._store.put(staged.identifier, os.fsdecode(staged.path), mode="copy")
+        except ObjectError as error:
+            return error
 
     def _record(self, staged: _Staged) -> StoreObject:
         return self._store._proper(*map(decode_fs, os.path.split(staged.place)))

@@ -12,14 +12,14 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import Copying, CopyTask, copy_files, is_little
+from pressmark.fixity.copying import Copying, CopyTask, copy_files
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -61,8 +61,6 @@ Fixity = Mapping[str, Mapping[str, str]]
 File = tuple[bytes, bytes | Upload]
 #: Files that the caller has checked.
 Files = list[tuple[bytes, bytes]] | list[File]
-# Up to this number, files are copied by the calling thread; starting threads would take longer.
-FEW = 16
 # Maximal depth of directories in a source; walking is recursive.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
@@ -120,26 +118,19 @@ class CopyOptions:
             self.used = "copy"
             yield from copy_in_order(tasks, algorithms, self.links)
             return
-        first = list(islice(tasks, FEW))
-        if not first:
-            self.used = None
+        self.used = None
+        first = next(tasks, None)
+        if first is None:
             return
-        mode = self.mode
-        device = os.stat(first[0].source).st_dev if mode == "auto" else -1
-        if device in self.copied:
-            mode = "copy"
-        if mode == "copy" and len(first) < FEW and is_little(first):
-            self.used = mode
-            yield from copy_in_order(first, algorithms, self.links)
-            return
-        tasks = chain(first, tasks)
+        mode = "copy" if self.mode == "auto" and (device := os.stat(first.source).st_dev) in self.copied else self.mode
 
         def note(event: object) -> None:
             if isinstance(event, Copying):
                 self.used = event.mode
-                if event.mode == "copy":
+                if event.mode == "copy" and self.mode == "auto":
                     self.copied.add(device)
 
+        tasks = chain([first], tasks)
         yield from copy_files(tasks, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
 
 
