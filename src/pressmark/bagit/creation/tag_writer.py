@@ -24,6 +24,7 @@ from pressmark.version import __version__
 __all__ = [
     "ManifestWriter",
     "bag_size",
+    "small_tag_files",
     "write_small_tag_files",
     "write_tag_files",
     "write_tag_manifests",
@@ -143,10 +144,10 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
     return [*names, b"bagit.txt"], info
 
 
-def write_small_tag_files(
-    folder: bytes, options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
-) -> tuple[list[bytes], BagInfo]:
-    """Write all tag files, which fit in memory, and flush them; as :func:`write_tag_files`, without other tag files.
+def small_tag_files(
+    options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
+) -> tuple[dict[bytes, bytes], BagInfo]:
+    """Return the content of all tag files, without other tag files, by name; and that of bag-info.txt.
 
     :param digests: path in the payload and digests of each payload file
     :param nbytes: size of the payload
@@ -165,6 +166,14 @@ def write_small_tag_files(
             hasher.update(data)
             lines.append(manifest_line(hasher.hexdigest(), path))
         contents[manifest_name(name, tag=True)] = b"".join(lines)
+    return contents, info
+
+
+def write_small_tag_files(
+    folder: bytes, options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
+) -> tuple[list[bytes], BagInfo]:
+    """Write and flush :func:`small_tag_files`; as :func:`write_tag_files`."""
+    contents, info = small_tag_files(options, digests, nbytes)
     for path, data in contents.items():
         write_flushed(b"%b/%b" % (folder, path), data)
     return [*sorted(contents.keys() - {b"bagit.txt"}), b"bagit.txt"], info

@@ -63,7 +63,6 @@ __all__ = [
     "BagObject",
     "check_identifiers",
     "is_bag",
-    "is_plain",
     "is_writable_identifier",
     "record_of",
     "within",
@@ -82,18 +81,13 @@ _PLAIN = re.compile("[!-~]{1,1000}")
 
 def is_writable_identifier(identifier: str) -> bool:
     """Return whether a bag-info.txt can contain an identifier."""
-    if is_plain(identifier):
+    if _PLAIN.fullmatch(identifier):  # written as it is, on one line
         return True
     try:
         written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
         return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
     except (BagError, ValueError):
         return False
-
-
-def is_plain(identifier: str) -> bool:
-    """Return whether an identifier is written to a bag-info.txt as it is, on one line."""
-    return _PLAIN.fullmatch(identifier) is not None
 
 
 class BagObject(StoredObject):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.errors import ObjectError
+from pressmark.fixity.copying import Copying
 from pressmark.fs.durable import exists
 from pressmark.fs.entries import longest_inside
 from pressmark.fs.moves import rename_new
@@ -44,10 +45,11 @@ class BagWriter(StagingWriter[_Staged]):
 
     :param store: the folder
     :param mode: as for :meth:`BagFolder.put`, like ``links``
+    :param durable_places: as for :class:`StagingWriter`
     """
 
-    def __init__(self, store: BagFolder, mode: CopyMode, links: str) -> None:
-        super().__init__(store.root, store._base, durable=True)
+    def __init__(self, store: BagFolder, mode: CopyMode, links: str, *, durable_places: bool = True) -> None:
+        super().__init__(store.root, store._base, durable=True, durable_places=durable_places)
         self._store = store
         self._links = links
         self._copier = SourceCopier(mode, links)
@@ -67,27 +69,59 @@ class BagWriter(StagingWriter[_Staged]):
         return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
 
     def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+        return self.stage(identifier, source)
+
+    def stage(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        *,
+        links: str | None = None,
+        info: Mapping[str, str] | None = None,
+        check: Callable[[bytes], object] | None = None,
+        on_event: Callable[[object], object] | None = None,
+    ) -> int:
+        """Write a bag to the private directory, and return the size of its payload.
+
+        :param links: instead of that of the writer; the others as for :meth:`BagFolder.put`
+        :raises ObjectError: the bag cannot be stored; nothing of it is left
+        :raises IdentifierError: the identifier has no path in the folder
+        """
         store = self._store
         place = encode_fs(store._place(identifier))
         name = _text(identifier)
-        info = store._elements(name, place)
+        elements = [*store._elements(name, place), *(info or {}).items()]
         with object_errors(store.root, identifier):
             check_source(source)
             self._check_free(identifier, name, place)
             new = self.new_path()
+
+            def note(event: object) -> None:
+                self._copier.note(source, event)
+                if on_event is not None:
+                    on_event(event)
+
             try:
-                size, longest = self._make(identifier, source, new, info)
+                size, longest = self._make(identifier, source, new, elements, links or self._links, note)
+                if check is not None:
+                    check(new)
                 reason = too_long(self._base, place + REPLACED + longest)
                 if reason is not None:
                     raise ObjectError(store.root, identifier, "bad-name", f"{reason}; use shorter file names")
             except BaseException:
                 self._discard(new)
                 raise
-        self._waiting.append(_Staged(identifier, place, new, info))
+        self._waiting.append(_Staged(identifier, place, new, elements))
         return size
 
     def _make(
-        self, identifier: str | bytes, source: ObjectSource, new: bytes, info: list[tuple[str, str]]
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        new: bytes,
+        info: list[tuple[str, str]],
+        links: str,
+        on_event: Callable[[object], object],
     ) -> tuple[int, bytes]:
         """Write a bag, and return the size of its payload and the longest path in it."""
         mode = self._copier.mode_of(source)
@@ -96,12 +130,11 @@ class BagWriter(StagingWriter[_Staged]):
             refuse_within(given, new)
             found = write_small_bag(given, new, info)
             if found is not None:
+                on_event(Copying(mode))
                 return found
             with suppress(FileNotFoundError):
                 remove_tree(new)
-        self._store._make(
-            identifier, source, new, info, mode, self._links, lambda event: self._copier.note(source, event)
-        )
+        self._store._make(identifier, source, new, info, mode, links, on_event)
         data = os.path.join(new, b"data")
         sizes = (os.lstat(os.path.join(top, name)).st_size for top, _names, files in os.walk(data) for name in files)
         return sum(sizes), longest_inside(new)

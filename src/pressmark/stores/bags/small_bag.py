@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
-import hashlib
 import os
 from collections.abc import Sequence
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bagit_txt import declaration_bytes
-from pressmark.bagit.creation.options import checked_elements
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import why_unlistable
-from pressmark.bagit.creation.tag_writer import AGENT, bag_size
-from pressmark.bagit.manifest_format import manifest_line, manifest_name
+from pressmark.bagit.creation.tag_writer import small_tag_files
+from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, is_plain
 
 __all__ = ["ALGORITHMS", "write_small_bag"]
 
 ALGORITHMS = ("sha512",)
 _FLAGS = OpenOptions(follow=False).flags
-_MANIFEST, _TAG_MANIFEST = (manifest_name(ALGORITHMS[0], tag=tag) for tag in (False, True))
-_LONGEST = b"/" + _TAG_MANIFEST
+_LONGEST = b"/" + manifest_name(ALGORITHMS[0], tag=True)
 
 
 def write_small_bag(source: bytes, new: bytes, info: Sequence[tuple[str, str]]) -> tuple[int, bytes] | None:
@@ -53,14 +47,9 @@ def write_small_bag(source: bytes, new: bytes, info: Sequence[tuple[str, str]]) 
     for above in sorted(inner, reverse=True):
         keep_status(data + b"/" + above, os.stat(source + b"/" + above))
     keep_status(data, status)
-    lines = [manifest_line(digest, b"data/" + name) for name, digest, _size in files]
-    tags = {
-        b"bag-info.txt": _info(info, size, len(files)),
-        b"bagit.txt": declaration_bytes(),
-        _MANIFEST: b"".join(lines),
-    }
-    listed = [manifest_line(hashlib.sha512(content).hexdigest(), name) for name, content in tags.items()]
-    tags[_TAG_MANIFEST] = b"".join(listed)
+    options = CreateOptions.from_arguments(ALGORITHMS, info, "refuse", (), None, "parallel", None)
+    digests = [(name, {ALGORITHMS[0]: digest}) for name, digest, _size in files]
+    tags, _info = small_tag_files(options, digests, size)
     written = _kernels.active.write_small([new + b"/" + name for name in tags], list(tags.values()))
     if written is not True:
         if written is False:
@@ -77,19 +66,3 @@ def _directories(name: bytes) -> list[bytes]:
     """Return the directories above a file."""
     parts = name.split(b"/")
     return [b"/".join(parts[:depth]) for depth in range(1, len(parts))]
-
-
-def _info(given: Sequence[tuple[str, str]], size: int, files: int) -> bytes:
-    """Return the content of bag-info.txt."""
-    if len(given) == 1 and given[0][0] == IDENTIFIER and is_plain(given[0][1]):
-        data = f"{IDENTIFIER}: {given[0][1]}\n".encode()
-    else:
-        data = BagInfo(checked_elements(given)).to_bytes()
-    labels = {label.lower() for label, _value in given}
-    computed = (
-        ("Bagging-Date", datetime.date.today().isoformat()),
-        ("Bag-Size", bag_size(size)),
-        ("Payload-Oxum", f"{size}.{files}"),
-        ("Bag-Software-Agent", AGENT),
-    )
-    return data + b"".join(f"{label}: {value}\n".encode() for label, value in computed if label.lower() not in labels)
