@@ -34,7 +34,7 @@ class Bag(BagTags):
         from pressmark.bagit.manifest_format import manifest_name
 
         manifests, tag_manifests = (
-            tuple(sorted(ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms))
+            tuple(sorted([ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms]))
             for tag in (False, True)
         )
         return cls(path, Declaration(), info, manifests, tag_manifests)

@@ -25,7 +25,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable
 from time import sleep
@@ -136,7 +135,7 @@ class Transaction:
         self._old = self._path(b"old")
         self._nested = self._path(b"data")
         self.recovered: dict[str, Any] | None = None
-        self._is_complete = False
+        self._is_complete = self._is_nested = False
         try:
             with _Refusing(base):
                 if os.listdir(self.staging) != [LOCK]:
@@ -158,7 +157,8 @@ class Transaction:
         with contextlib.suppress(OSError):  # the next run removes the rest
             if self._is_complete:
                 remove_tree(self.new)
-                remove_tree(self._old)
+                if not self._is_nested:
+                    remove_tree(self._old)
             else:
                 self._clean()
         self._entered.leave()
@@ -200,7 +200,7 @@ class Transaction:
         with _Refusing(self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
-                shutil.copymode(self._base, self._nested)
+                os.chmod(self._nested, stat.S_IMODE(os.stat(self._base).st_mode))
             else:
                 os.mkdir(self._old)
             if flushed:
@@ -223,7 +223,7 @@ class Transaction:
         # The change is complete from here on, whatever fails later.
         with _Refusing(self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
-        self._is_complete = True
+        self._is_complete, self._is_nested = True, nested
 
     def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
         journal = {

@@ -80,7 +80,7 @@ def create_in_place(
                     resolve_threads(options.threads)  # raises ValueError
                     small = SmallFiles.read(base, options.algorithms)
                 if small is not None:
-                    preflight.check_directory(base, small=small.found())
+                    preflight.check_small(base, small)
                     preflight.raise_if_refused(path)
                     names, info = _stage_small(small, base, transaction.new, options, preflight, on_event)
                     away = small.top_level()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
+from pressmark.bagit.creation.small_files import SmallFiles
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
@@ -76,25 +77,31 @@ class Preflight:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
 
-    def check_directory(
-        self, base: BagDirectory, into: bytes | None = None, small: Iterable[BagEntry] | None = None
-    ) -> None:
+    def check_small(self, base: BagDirectory, small: SmallFiles) -> None:
+        """Check the directories in ``base``, whose files were read."""
+        self.files = len(small.files)
+        self.bytes = sum(file.size for file in small.files.values())
+        device = base.status(b"").st_dev if small.directories else 0
+        for path, is_empty in small.directories:
+            if self._passes(base, BagEntry(path, path, "directory"), True, device) and is_empty:
+                self.warn(problem("directory-empty", path))
+
+    def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Check all files and directories in ``base``.
 
         :param into: real path of the future bag; :data:`None` if it is created in place
-        :param small: all files and directories, if the files were read already
         :raises BagError: a followed link leads to a directory that contains the future bag
         """
         in_place = into is None
         device = base.status(b"").st_dev
         folder: bytes | None = None
-        for found in walk(base, links=self.links_to_follow(in_place)) if small is None else small:
+        for found in walk(base, links=self.links_to_follow(in_place)):
             if found.path == STAGING and in_place:
                 continue
             if folder is not None and not found.path.startswith(folder + b"/"):
                 self.warn(problem("directory-empty", folder))
             folder = None
-            if (small is not None and found.kind == "file") or self._passes(base, found, in_place, device):
+            if self._passes(base, found, in_place, device):
                 if found.kind == "file":
                     self.files += 1
                     self.bytes += found.size

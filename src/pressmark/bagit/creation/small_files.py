@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.walk import BagEntry
 from pressmark.fixity.algorithms import ALGORITHMS
 
 __all__ = ["SmallFile", "SmallFiles"]
@@ -29,12 +27,19 @@ class SmallFiles:
     """All files and directories below ``base``, as the kernel has read them; without links and unusual names.
 
     :ivar files: the files by path, in the order of a walk
+    :ivar directories: each directory, and whether it is empty
     """
 
     def __init__(self, base: int, entries: list[tuple[bytes, Any]]) -> None:
         self._base = base
         self._entries = entries
         self.files = {path: SmallFile(*facts) for path, facts in entries if facts is not None}
+        self.directories: list[tuple[bytes, bool]] = []
+        if len(self.files) < len(entries):
+            following = [path for path, _facts in entries[1:]] + [b""]
+            for (path, facts), after in zip(entries, following, strict=True):
+                if facts is None:
+                    self.directories.append((path, not after.startswith(path + b"/")))
 
     @classmethod
     def read(cls, base: BagDirectory, algorithms: tuple[str, ...]) -> SmallFiles | None:
@@ -44,11 +49,6 @@ class SmallFiles:
         hashers = tuple((name, ALGORITHMS[name].make) for name in algorithms)
         entries = _kernels.active.read_small_folder(base.beneath, STAGING, hashers)
         return None if entries is None else cls(base.beneath, entries)
-
-    def found(self) -> Iterator[BagEntry]:
-        """Yield the entries of a walk."""
-        for path, facts in self._entries:
-            yield BagEntry(path, path, "directory") if facts is None else BagEntry(path, path, "file", facts[0])
 
     def top_level(self) -> list[bytes]:
         """Return the names in the directory itself."""
