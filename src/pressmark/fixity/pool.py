@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
@@ -189,24 +189,31 @@ class _Run:
 
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, given: Sequence[Path | Outcome]) -> None:
+    def _submit(self, given: list[Path | Outcome]) -> None:
         """Examine files, and queue those to be read."""
         if not given:
             return
-        batch = _Batch([item.path if isinstance(item, Outcome) else os.fspath(item) for item in given])
+        kinds = set(map(type, given))
+        if kinds == {bytes}:
+            paths = encoded = cast(list[Any], given)
+        else:
+            paths = [item.path if isinstance(item, Outcome) else os.fspath(item) for item in given]
+            encoded = [_encoded(path) for path in paths]
+        batch = _Batch(paths)
         first = self._batches * BATCH
         self._window[self._batches] = batch
         self._batches += 1
         self._held += len(given)
-        encoded = [path if type(path) is bytes else _encoded(path) for path in batch.paths]
         in_engine = self._lanes_too and self._ledger is None
-        batch.sizes = self._engine.file_sizes(encoded) if in_engine else [-1] * len(given)
-        for index, size in enumerate(batch.sizes):
-            if size < 0 or isinstance(given[index], Outcome):
-                self._examine(batch, index, given[index])
-        queued = [index for index, size in enumerate(batch.sizes) if size >= 0]
-        self._waiting += len(queued)
-        self._queue(first, queued, batch.sizes, encoded if self._lanes_too else [None] * len(given))
+        batch.sizes = sizes = self._engine.file_sizes(encoded) if in_engine else [-1] * len(given)
+        files: Sequence[int] = range(len(given))
+        if min(sizes) < 0 or Outcome in kinds:
+            for index, item in enumerate(given):
+                if sizes[index] < 0 or isinstance(item, Outcome):
+                    self._examine(batch, index, item)
+            files = [index for index, size in enumerate(sizes) if size >= 0]
+        if files:
+            self._queue(first, files, sizes, encoded)
 
     def _examine(self, batch: _Batch, index: int, given: Path | Outcome) -> None:
         """Set the size of a file if it is to be read, and otherwise its outcome."""
@@ -219,26 +226,32 @@ class _Run:
                 return
             status = Outcome(path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
         batch.sizes[index] = -1
-        self._settle(batch, index, status)
+        batch.outcomes[index] = status
+        batch.unfinished -= 1
+        self._count([status])
 
-    def _queue(self, first: int, files: list[int], sizes: list[int], paths: Sequence[bytes | None]) -> None:
-        """Queue the files of a batch.
+    def _queue(self, first: int, files: Sequence[int], sizes: list[int], paths: list[bytes]) -> None:
+        """Queue files of a batch.
 
         :param first: ticket of the first file of the batch
-        :param files: indices of the files
-        :param paths: the path of each file that the kernels can open
+        :param files: indices of the files in the batch, whose ``sizes`` and ``paths`` are given
         """
-        self._queued_bytes += sum([sizes[index] for index in files])
+        largest = max(sizes)
         if self._sequential:
             most = READ_SIZE if self._plan.lanes else SMALL
-            self._engine.submit(
-                [(first + index, -first - index, paths[index] if sizes[index] <= most else None) for index in files]
-            )
-            return
-        files.sort(key=sizes.__getitem__, reverse=True)
-        serial = self._plan.serial_files([sizes[index] for index in files], self._queued_bytes)
-        queue = [(first + index, sizes[index], paths[index]) for index in files]
-        self._engine.submit([(ticket, size, None) for ticket, size, _path in queue[:serial]] + queue[serial:])
+            queue = [(first + index, -first - index, paths[index] if sizes[index] <= most else None) for index in files]
+        elif largest > self._plan.small:
+            order = sorted(files, key=sizes.__getitem__, reverse=True)
+            serial = self._plan.serial_files([sizes[index] for index in order], self._queued_bytes)
+            queue = [(first + index, sizes[index], None) for index in order[:serial]]
+            queue += [(first + index, sizes[index], paths[index]) for index in order[serial:]]
+        else:
+            queue = [(first + index, sizes[index], paths[index]) for index in files]
+        if not self._lanes_too:
+            queue = [(ticket, priority, None) for ticket, priority, _path in queue]
+        self._waiting += len(queue)
+        self._queued_bytes += sum([sizes[index] for index in files])
+        self._engine.submit(queue)
 
     def _finished(self) -> Iterator[Outcome]:
         """Yield the outcomes up to the first file that is not done."""
@@ -253,38 +266,45 @@ class _Run:
 
     def _collect(self) -> None:
         """Wait a moment for outcomes, and store them in their batches."""
-        found: list[tuple[_Batch, int, Outcome]] = []
+        found: list[Outcome] = []
+        window = self._window
         for result in self._engine.collect(PROGRESS_EVERY):
             ticket = result[0]
             if ticket < 0:
                 raise result[1]
-            batch = self._window[ticket // BATCH]
+            batch = window[ticket // BATCH]
             index = ticket % BATCH
+            if len(result) == 5:
+                # Half the time of Outcome(...).
+                outcome = tuple.__new__(Outcome, (batch.paths[index], *result[1:], None, ""))
+            else:
+                outcome = result[1] if len(result) == 2 else self._failure(batch.paths[index], *result[1:])
+            batch.outcomes[index] = outcome
+            batch.unfinished -= 1
             self._queued_bytes -= batch.sizes[index]
-            outcome = result[1] if len(result) == 2 else self._outcome_of_lanes(batch.paths[index], *result[1:])
-            found.append((batch, index, outcome))
+            found.append(outcome)
         self._waiting -= len(found)
         # Before the callbacks, which may end the run: finished files must not be read again.
-        if self._ledger is not None and any(outcome.ok for _batch, _index, outcome in found):
-            self._ledger.append(outcome for _batch, _index, outcome in found if outcome.ok)
-        for batch, index, outcome in found:
-            self._settle(batch, index, outcome)
+        if self._ledger is not None and any(outcome.ok for outcome in found):
+            self._ledger.append(outcome for outcome in found if outcome.ok)
+        self._count(found)
         if monotonic() >= self._next_progress:
             self._report_progress()
 
-    def _outcome_of_lanes(
+    def _failure(
         self,
         path: str | bytes,
-        digests: dict[str, str] | None,
         size: int,
         mtime_ns: int,
         inode: int,
-        failed: tuple[int, int, int, int, int, int] | None,
+        error: int,
+        mode: int,
+        size_after: int,
+        mtime_ns_after: int,
+        total: int,
+        there: int,
     ) -> Outcome:
-        """Return the outcome of a file hashed in lanes."""
-        if failed is None:
-            return Outcome(path, digests, size, mtime_ns, inode)
-        error, mode, size_after, mtime_ns_after, total, there = failed
+        """Return the outcome of a file in the engine that has no digests."""
         if error:
             return error_outcome(path, error, self._options)
         kind = self._options.refuses(mode)
@@ -293,13 +313,13 @@ class _Run:
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there)
         return Outcome(path, None, size, mtime_ns, inode, CHANGED, reason or "")
 
-    def _settle(self, batch: _Batch, index: int, outcome: Outcome) -> None:
-        batch.outcomes[index] = outcome
-        batch.unfinished -= 1
-        self._files += 1
-        self._failed += outcome.kind is not None
+    def _count(self, outcomes: Sequence[Outcome]) -> None:
+        """Count files that are done, and report each."""
+        self._files += len(outcomes)
+        self._failed += sum([outcome.kind is not None for outcome in outcomes])
         if self._on_event is not None:
-            self._on_event(Finished(outcome))
+            for outcome in outcomes:
+                self._on_event(Finished(outcome))
 
     def _report_progress(self) -> None:
         if self._on_event is not None:
@@ -333,10 +353,10 @@ class _Run:
         threads = self._threads if self._sequential else max(1, self._threads // max(1, self._waiting))
         engine.lock_reading()
         try:
-            return hash_path(path, self._names, self._options, opener, threads, self._count, engine.closed)
+            return hash_path(path, self._names, self._options, opener, threads, self._add_bytes, engine.closed)
         finally:
             engine.unlock_reading()
 
-    def _count(self, size: int) -> None:
+    def _add_bytes(self, size: int) -> None:
         with self._serial_lock:
             self._serial_bytes += size

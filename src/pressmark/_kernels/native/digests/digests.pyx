@@ -400,9 +400,9 @@ cdef class Engine:
     def collect(self, double seconds):
         """Return the finished files; wait for the first at most ``seconds``.
 
-        A file in lanes is ``(ticket, digests, size, mtime_ns, inode, failure)``: either digests is a :class:`dict`, or
-        failure is ``(errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(errno,)`` of the copy.
-        Any other file is ``(ticket, result)``.
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
+        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
+        failed. Any other file is ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
@@ -428,15 +428,17 @@ cdef class Engine:
         cdef Py_ssize_t size, offset = 0
         cdef object extra = self.extra.pop(result.ticket, None) if self.serials else None
         if result.ending != PM_FILE_DIGESTS:
-            failure = (result.error, result.mode, result.size_after, result.mtime_ns_after, result.total, result.there)
             if result.ending == PM_FILE_TARGET:
-                failure = (result.error,)
-            return (result.ticket, None, result.size, result.mtime_ns, result.inode, failure)
+                return (result.ticket, result.error, None)
+            return (
+                result.ticket, result.size, result.mtime_ns, result.inode, result.error, result.mode,
+                result.size_after, result.mtime_ns_after, result.total, result.there,
+            )
         cdef dict digests
         if result.has_content:
             data = PyMemoryView_FromMemory(<char *>result.digests, result.total, PyBUF_READ)
             digests = {name: digest(data) for name, digest in self.direct}
-            return (result.ticket, digests, result.total, result.mtime_ns, result.inode, None)
+            return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
         digests = {}
         for name, size in zip(self.lanes, self.sizes):
             digests[name] = _hex(result.digests + offset, size)
@@ -445,7 +447,7 @@ cdef class Engine:
             digests.update(extra)
         if len(digests) > 1:
             digests = {name: digests[name] for name in self.names}
-        return (result.ticket, digests, result.total, result.mtime_ns, result.inode, None)
+        return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
 
     def read_bytes(self):
         """Return how many bytes the lanes have read."""
