@@ -153,6 +153,10 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.listdir(tmp_path / "no") == []
     list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="auto"))
     assert len(os.listdir(tmp_path / "no")) == 2
+    # A first file that cannot be read does not show whether the others can be cloned.
+    missing, *others = jobs(["nothing", *paths], tmp_path / "unknown")
+    found = list(copy_files([missing, *others], ("md5",), mode="auto"))
+    assert [outcome.kind for outcome in found] == ["missing", None, None]
 
 
 def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

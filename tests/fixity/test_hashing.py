@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -88,6 +90,24 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
         digests.use_level(before)
 
 
+@pytest.mark.parametrize("name", ["blake3", "xxh32", "xxh64", "xxh3-64", "xxh128"])
+def test_small_files_need_no_hasher(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native build hashes small files with fast libraries in one call each, and larger ones in parts."""
+    if native_is_missing():
+        pytest.skip("needs a native build")
+    algorithm = ALGORITHMS[name]
+    made: list[int] = []
+    counting = dataclasses.replace(algorithm, make=lambda threads: made.append(threads) or algorithm.make(threads))
+    monkeypatch.setitem(ALGORITHMS, name, counting)
+    sizes = (0, 1, 4096, 16_384, 16_385, 65_536, 65_537)
+    paths = make(tmp_path / "t", sizes * 20)
+    with use(NATIVE):
+        outcomes = list(hash_files(paths, [name], threads=2))
+    assert len(made) == 1 + 3 * 20  # the first one is made to find out whether the algorithm is available
+    wanted = [{name: expected(content(number, size), name)} for number, size in enumerate(sizes * 20)]
+    assert [outcome.digests for outcome in outcomes] == wanted
+
+
 def test_random_trees_are_the_same(pair: tuple[Implementation, ...], tmp_path: Path) -> None:
     """Both implementations give equal outcomes, failures included, on trees of random sizes."""
     draw = random.Random(11)
@@ -160,6 +180,43 @@ def test_a_large_file_that_changes(implementation: Implementation, large: Path, 
     large.write_bytes(content(8, LARGE_SIZE))
     (outcome,) = hash_files([large], ["blake3"], threads=2)
     assert outcome.digests == {"blake3": expected(content(8, LARGE_SIZE), "blake3")}
+
+
+def test_reading_ahead_where_it_pays(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread reads a large file for digests that take longer than reading, and only for these."""
+    readers: list[str] = []
+    readinto = hasher_module._readinto
+    monkeypatch.setattr(
+        hasher_module,
+        "_readinto",
+        lambda file, buffer: readers.append(threading.current_thread().name) or readinto(file, buffer),
+    )
+    for name, reader in (("blake3", "pressmark-read"), ("sha512", "pressmark-read"), ("xxh128", "MainThread")):
+        readers.clear()
+        assert hash_file(large, [name], threads=2) == {name: expected(content(1, LARGE_SIZE), name)}
+        assert set(readers) == {reader}
+
+
+@pytest.mark.parametrize("error", [OSError(5, "x"), MemoryError()], ids=["error of the file", "memory"])
+def test_a_failure_while_reading_ahead(large: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """A failure of the thread that reads is the file's, or ends the run; no thread stays behind."""
+    calls = iter([None, None])
+    readinto = hasher_module._readinto
+
+    def failing(file: Any, buffer: memoryview) -> int:
+        if next(calls, error):
+            raise error
+        return readinto(file, buffer)
+
+    monkeypatch.setattr(hasher_module, "_readinto", failing)
+    if isinstance(error, MemoryError):
+        with pytest.raises(MemoryError):
+            hash_file(large, ["blake3"], threads=2)
+    else:
+        with pytest.raises(FileError) as caught:
+            hash_file(large, ["blake3", "sha512"], threads=2)
+        assert caught.value.kind == "io-error"
+    assert not [thread for thread in threading.enumerate() if thread.name == "pressmark-read"]
 
 
 # In another process: pytest has handlers, too.

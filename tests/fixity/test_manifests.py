@@ -27,6 +27,7 @@ from pressmark.fixity import (
     walk,
     write_manifest,
 )
+from pressmark.fixity.manifests import manifest_lines
 
 from .trees import HOSTILE
 
@@ -56,6 +57,7 @@ def test_round_trip(paths: list[bytes], algorithms: list[str], format: str) -> N
     paths = list(dict.fromkeys(paths))
     outcomes = [outcome(path, *algorithms) for path in paths]
     data = b"".join(manifest_line(one, format) for one in outcomes)
+    assert manifest_lines(outcomes, format) == data
     entries = read(data, algorithms)
     assert [(entry.path, entry.digests) for entry in entries] == [(one.path, one.digests) for one in outcomes]
     if format == "json":
@@ -202,6 +204,11 @@ def test_outcomes_without_a_line() -> None:
         manifest_line(outcome(b"a", "md5", "sha1"), "coreutils")
     with pytest.raises(ValueError, match="format="):
         manifest_line(outcome(b"a", "md5"), "csv")
+    with pytest.raises(ValueError, match="without digests"):
+        manifest_lines([outcome(b"a", "md5"), Outcome("b", None, None, None, None, "missing", "x")], "coreutils")
+    with pytest.raises(ValueError, match="one digest"):
+        manifest_lines([outcome(b"a", "md5"), outcome(b"b", "md5", "sha1")], "coreutils")
+    assert manifest_lines([], "coreutils") == b""
 
 
 def test_written_completely_or_not_at_all(tmp_path: Path) -> None:

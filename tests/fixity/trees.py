@@ -10,10 +10,11 @@ from pathlib import Path
 from pressmark.fixity import ALGORITHMS
 from pressmark.fixity.hasher import READ_SIZE
 
-# Around the blocks of the algorithms (64, 128; the padding needs 9 or 17 bytes), the quantum in which lanes move (2048)
-# and the buffer of a lane (256 KiB).
+# Around the blocks of the algorithms (64, 128; the padding needs 9 or 17 bytes), the quantum in which lanes move
+# (2048), the content that workers return (16 KiB) and the buffer of a lane (256 KiB).
 SIZES = (
-    *(0, 1, 55, 56, 63, 64, 65, 111, 112, 119, 120, 127, 128, 129, 255, 256, 2047, 2048, 2049, 4096, 65_537),
+    *(0, 1, 55, 56, 63, 64, 65, 111, 112, 119, 120, 127, 128, 129, 255, 256, 2047, 2048, 2049, 4096),
+    *(16_383, 16_384, 16_385, 65_537),
     *(READ_SIZE - 1, READ_SIZE, READ_SIZE + 1, 2 * READ_SIZE, 3 * READ_SIZE + 5),
 )
 

@@ -56,14 +56,14 @@ NAMES = (
 
 
 def objects(count: int = 20) -> dict[str, Files]:
-    """Return objects by identifier: hostile names, empty files, equal files, and one larger than a read."""
+    """Return objects by identifier: hostile names, empty files, equal files, and files larger than a read."""
     found: dict[str, Files] = {}
     for number in range(count):
         base = IDENTIFIERS[number % len(IDENTIFIERS)]
         identifier = base if number < len(IDENTIFIERS) else f"{base}:{number}"
         files: Files = {"same": b"same", "again/same": b"same", "empty": b""}
         files[NAMES[number % len(NAMES)]] = f"{number}".encode() * (number + 1)
-        if number == 3:
+        if number % 4 == 3:
             files["large"] = os.urandom(1 << 19)
         found[identifier] = files
     return found

@@ -243,7 +243,7 @@ def test_content_that_cannot_be_read(store: Store) -> None:
 @pytest.mark.parametrize("bare", [b"content", io.BytesIO(b"content"), bytearray(b"content")])
 def test_content_without_a_name(tmp_path: Path, bare: Any) -> None:
     """Content needs a file name; bytes are never the path of a source."""
-    for kind in ("pairtree", "vitro", "ocfl"):
+    for kind in stores.KINDS:
         store = created(kind, tmp_path / kind)
         results: list[Result] = []
         with store.ingest(on_result=results.append) as batch:
@@ -282,7 +282,7 @@ def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
 # --- the order on the disk --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+@pytest.mark.parametrize("kind", stores.KINDS)
 @pytest.mark.parametrize("has_syncfs", [True, False])
 def test_content_is_flushed_before_names_before_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, has_syncfs: bool
@@ -326,7 +326,7 @@ def test_content_is_flushed_before_names_before_results(
     assert events[:half] == expected
 
 
-@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """If the names of a batch cannot be flushed, no object of the batch is reported as stored."""
     store = created(kind, tmp_path / "store")
@@ -348,7 +348,7 @@ def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert content(store, "abcd") == {"name.bin": b"x"}
 
 
-@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_one_run_directory_for_many(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, kind: str, implementation: Implementation
 ) -> None:
@@ -367,7 +367,7 @@ def test_one_run_directory_for_many(
 
     monkeypatch.setattr(RunDirectory, "__enter__", entering)
     monkeypatch.setattr(RunDirectory, "lock", locking)
-    with store.ingest(max_objects=50) as batch:
+    with store.ingest(max_objects=50, max_seconds=60) as batch:
         for number in range(100):
             batch.put(f"id{number:03}", source)
     assert counts == {"directories": 1, "locks": 2}

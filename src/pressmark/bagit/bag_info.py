@@ -62,6 +62,7 @@ _RESERVED = {label.lower(): label for label in RESERVED}
 _BLANKS = " \t"
 # Long lines are folded at single spaces only, because a fold is read as one space.
 _FOLDS = re.compile(r"(?<![ \t]) (?![ \t])")
+_NOT_IN_LABEL = re.compile("[:\r\n]")
 _BROKEN = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
 
 
@@ -156,7 +157,7 @@ class BagInfo:
         piece = self._piece(_RESERVED.get(label.lower(), label), value)
         if self._pieces:
             last = self._pieces[-1]
-            if last.data and not last.data.endswith((self._charset.encode("\n"), self._charset.encode("\r"))):
+            if last.data and not last.data.endswith(self._charset.line_ends):
                 self._pieces[-1] = last._replace(data=last.data + self._end)
         self._pieces.append(piece)
 
@@ -247,7 +248,7 @@ def _key(label: str) -> str:
 def _fault_of_label(label: str) -> str | None:
     if not label:
         return "label is empty"
-    if any(character in label for character in ":\r\n"):
+    if _NOT_IN_LABEL.search(label):
         return "label contains a colon or a line break"
     return "label starts or ends with white space" if label != label.strip() else None
 
@@ -258,6 +259,8 @@ def _one_line(value: str) -> str:
 
 def _folded(line: str) -> list[str]:
     """Return the folded lines of a line; a line without spaces stays long."""
+    if len(line) <= LINE_LENGTH:
+        return [line]
     lines = []
     indent = ""
     # Not at the space after the colon: the line of a label must contain some of its value.

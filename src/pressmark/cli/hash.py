@@ -23,7 +23,8 @@ from pressmark.cli.common.program import discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, manifest_line, walk
+from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, walk
+from pressmark.fixity.manifests import manifest_lines
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -46,6 +47,8 @@ bytes of the names, and does not depend on the number of threads.
 
 With --ledger a run is resumable: the same command does not read finished files again.
 """
+
+FILES_AT_ONCE = 256  # whose lines are formatted together
 
 EPILOG = """\
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
@@ -130,12 +133,13 @@ def hash_command(
             for path in paths:
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
-        writer = BufferedLines(sink)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, writer.flush))
+        lines = BufferedLines(sink)
+        manifest = _ManifestWriter(lines, chosen, 1 if sink.terminal else FILES_AT_ONCE)
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, manifest.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
-                _write_shared(workers, options, paths, leave_out, output, writer, reporter)
+                _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
                 outcomes = hash_files(
                     files(),
@@ -150,11 +154,11 @@ def hash_command(
                 )
                 for outcome in outcomes:
                     reporter.files += 1
-                    if outcome.ok:
-                        writer.add(manifest_line(outcome, chosen))
+                    if outcome.kind is None:
+                        manifest.add(outcome)
                     else:
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
-            writer.flush()
+            manifest.flush()
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if reporter.failed else 0
@@ -167,6 +171,34 @@ def hash_command(
         say(f"{reporter.failed} of {reporter.files} {noun} failed")
         return Failure.exit_code
     return 0
+
+
+class _ManifestWriter:
+    """Writes the lines of files in blocks.
+
+    :param most: files in a block
+    """
+
+    def __init__(self, lines: BufferedLines, format_name: str, most: int) -> None:
+        self._lines = lines
+        self._format = format_name
+        self._most = most
+        self._outcomes: list[Outcome] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Write the lines of a file soon."""
+        self._outcomes.append(outcome)
+        if len(self._outcomes) >= self._most:
+            self._format_block()
+
+    def flush(self) -> None:
+        """Write all lines."""
+        self._format_block()
+        self._lines.flush()
+
+    def _format_block(self) -> None:
+        outcomes, self._outcomes = self._outcomes, []
+        self._lines.add(manifest_lines(outcomes, self._format))
 
 
 def _write_shared(

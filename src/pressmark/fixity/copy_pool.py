@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, islice
 from queue import Empty, SimpleQueue
 from time import monotonic
+from typing import Any
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -95,7 +96,7 @@ class CopyPool:
         self._plan = Plan(names, threads)
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
         self._engine = _kernels.active.Engine(
-            self._names, self._plan.lanes, serials, options.flags, False, None, copying=True
+            self._names, self._plan.lanes, serials, (), options.flags, False, None, copying=True
         )
         self._opener = options.opener()
         self._lock = threading.Lock()  # for the threads and the counts
@@ -230,22 +231,14 @@ class CopyPool:
         slot.outcome = outcome
         slot.run.finished.put(slot)
 
-    def _outcome(
-        self,
-        ticket: int,
-        digests: dict[str, str] | None,
-        size: int,
-        mtime_ns: int,
-        inode: int,
-        failure: tuple[int, ...] | None,
-    ) -> Outcome | OSError:
+    def _outcome(self, ticket: int, *result: Any) -> Outcome | OSError:
         """Return the outcome of a file copied in lanes, or the error of its copy."""
         source, target = self._slots[ticket].task
-        if failure is None:
-            return Outcome(source, digests, size, mtime_ns, inode)
-        if len(failure) == 1:
-            return OSError(failure[0], os.strerror(failure[0]), target)
-        error, mode, size_after, mtime_ns_after, total, _there = failure
+        if len(result) == 4:
+            return Outcome(source, *result)
+        if len(result) == 2:
+            return OSError(result[0], os.strerror(result[0]), target)
+        size, mtime_ns, inode, error, mode, size_after, mtime_ns_after, total, _there = result
         if error:
             return error_outcome(source, error, self._options)
         kind = self._options.refuses(mode)

@@ -166,13 +166,14 @@ def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
 
 
 def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
-    """Return whether files can be cloned, by trying it with the first."""
+    """Return whether files can be cloned, by trying it with the first; :data:`False` if that cannot be read."""
     try:
         cloned = _clone(task, options)
     except BagError:
         return False
-    if isinstance(cloned, bytes):
-        os.unlink(cloned)
+    if isinstance(cloned, Outcome):
+        return False
+    os.unlink(cloned)
     return True
 
 

@@ -25,7 +25,7 @@ from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
-__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "read_manifest", "write_manifest"]
+__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "manifest_lines", "read_manifest", "write_manifest"]
 
 FORMATS = ("coreutils", "bsd", "json")
 
@@ -95,6 +95,17 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
             lines.append(b"%b%b (%b) = %b\n" % (mark, ALGORITHMS[algorithm].tag.encode(), escaped, digest.encode()))
         return b"".join(lines)
     raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
+
+
+def manifest_lines(outcomes: Sequence[Outcome], format: str) -> bytes:
+    """Return the lines of several files, as :func:`manifest_line` does; raises its errors."""
+    if format == "coreutils" and all(outcome.digests and len(outcome.digests) == 1 for outcome in outcomes):
+        names = [os.fsencode(outcome.path) for outcome in outcomes]
+        joined = b"\0".join(names)
+        if not (b"\\" in joined or b"\n" in joined or b"\r" in joined):
+            digests = [digest for outcome in outcomes for digest in outcome.digests.values()]  # type: ignore[union-attr]
+            return b"".join([b"%b  %b\n" % pair for pair in zip(map(str.encode, digests), names, strict=True)])
+    return b"".join([manifest_line(outcome, format) for outcome in outcomes])
 
 
 def write_manifest(

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
@@ -85,15 +84,32 @@ def hash_files(
     return run.outcomes(iter(paths))
 
 
-class _Slot:
-    """A file in the queue: its path, its size and finally its outcome."""
+def _encoded(path: str | bytes) -> bytes:
+    """Return ``path`` as bytes; as an empty path if it is invalid."""
+    try:
+        return os.fsencode(path)
+    except ValueError:
+        return b""
 
-    __slots__ = ("outcome", "path", "size")
 
-    def __init__(self, path: str | bytes) -> None:
-        self.path = path
-        self.size = 0
-        self.outcome: Outcome | None = None
+class _Batch:
+    """Consecutive files of the input.
+
+    :ivar paths: their paths
+    :ivar sizes: their sizes, -1 for files that are not read
+    :ivar outcomes: their outcomes, :data:`None` until they are done
+    :ivar unfinished: number of files that are not done
+    :ivar yielded: number of outcomes that were yielded
+    """
+
+    __slots__ = ("outcomes", "paths", "sizes", "unfinished", "yielded")
+
+    def __init__(self, paths: list[str | bytes]) -> None:
+        self.paths = paths
+        self.sizes: list[int] = []
+        self.outcomes: list[Outcome | None] = [None] * len(paths)
+        self.unfinished = len(paths)
+        self.yielded = 0
 
 
 class _Run:
@@ -113,42 +129,48 @@ class _Run:
         self._on_event = on_event
         self._ledger = ledger
         self._plan = Plan(names, threads)
-        self._slots: dict[int, _Slot] = {}  # by ticket, until a worker is done
-        self._tickets = 0
+        direct = [(name, make) for name in names if (make := ALGORITHMS[name].direct) is not None]
+        # By the number of the batch. The ticket of a file is that number times BATCH, plus its index.
+        self._window: dict[int, _Batch] = {}
+        self._batches = 0
+        self._held = 0  # files in the window whose outcomes were not yielded
+        self._waiting = 0  # files in the queue and with workers
         self._queued_bytes = 0
         self._serial_bytes = 0
         self._serial_lock = threading.Lock()
         self._files = self._failed = 0
         self._next_progress = monotonic() + PROGRESS_EVERY
-        serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
         # The kernels cannot open special files, or files beneath a directory named by path.
         self._lanes_too = not options.special_files and not isinstance(options.beneath, str | bytes)
-        beneath = options.beneath if isinstance(options.beneath, int) else None
         self._engine = _kernels.active.Engine(
-            self._names, self._plan.lanes, serials, options.flags, sequential, beneath
+            self._names,
+            self._plan.lanes,
+            [(name, ALGORITHMS[name].make) for name in self._plan.serials],
+            [(name, make()) for name, make in direct] if len(direct) == len(names) else [],
+            options.flags,
+            sequential,
+            options.beneath if isinstance(options.beneath, int) else None,
         )
         self._opener = options.opener()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
         """Yield the outcomes in order. No thread is left running at the end."""
         workers: list[threading.Thread] = []
-        window: deque[_Slot] = deque()
         more = True
         try:
             while True:
                 # Refill the queue while it is half full, so that workers never wait.
-                while more and len(self._slots) < LOOK_AHEAD // 2 and len(window) <= LOOK_AHEAD - BATCH:
-                    batch = list(islice(paths, BATCH))
-                    more = len(batch) == BATCH
-                    window.extend(self._submit(batch))
+                while more and self._waiting < LOOK_AHEAD // 2 and self._held <= LOOK_AHEAD - BATCH:
+                    given = list(islice(paths, BATCH))
+                    more = len(given) == BATCH
+                    self._submit(given)
                     if not (more or workers or self._options.special_files) and self._is_little():
                         self._work(wait=False)
                         break
-                    while len(workers) < min(self._threads, len(self._slots)):
+                    while len(workers) < min(self._threads, self._waiting):
                         workers.append(self._start())
-                while window and window[0].outcome is not None:
-                    yield window.popleft().outcome  # type: ignore[misc]
-                if window:
+                yield from self._finished()
+                if self._window:
                     self._collect()
                 elif not more:
                     break
@@ -167,94 +189,137 @@ class _Run:
 
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, batch: Sequence[Path | Outcome]) -> list[_Slot]:
-        """Examine the files of ``batch``, and queue those to be read."""
-        slots = []
-        queued: list[_Slot] = []
-        for given in batch:
-            if isinstance(given, Outcome):
-                slot = _Slot(given.path)
-                slots.append(slot)
-                self._settle(slot, given)
-                continue
-            slot = _Slot(os.fspath(given))
-            slots.append(slot)
-            status = examine(slot.path, self._options, self._opener)
-            if isinstance(status, Outcome):
-                self._settle(slot, status)
-                continue
-            if self._ledger is not None:
-                digests = self._ledger.find(slot.path, status)
-                if digests is not None:
-                    known = Outcome(slot.path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
-                    self._settle(slot, known)
-                    continue
-            slot.size = status.st_size
-            queued.append(slot)
-        self._queue(queued)
-        return slots
+    def _submit(self, given: list[Path | Outcome]) -> None:
+        """Examine files, and queue those to be read."""
+        if not given:
+            return
+        kinds = set(map(type, given))
+        if kinds == {bytes}:
+            paths = encoded = cast(list[Any], given)
+        else:
+            paths = [item.path if isinstance(item, Outcome) else os.fspath(item) for item in given]
+            encoded = [_encoded(path) for path in paths]
+        batch = _Batch(paths)
+        first = self._batches * BATCH
+        self._window[self._batches] = batch
+        self._batches += 1
+        self._held += len(given)
+        in_engine = self._lanes_too and self._ledger is None
+        batch.sizes = sizes = self._engine.file_sizes(encoded) if in_engine else [-1] * len(given)
+        files: Sequence[int] = range(len(given))
+        if min(sizes) < 0 or Outcome in kinds:
+            for index, item in enumerate(given):
+                if sizes[index] < 0 or isinstance(item, Outcome):
+                    self._examine(batch, index, item)
+            files = [index for index, size in enumerate(sizes) if size >= 0]
+        if files:
+            self._queue(first, files, sizes, encoded)
 
-    def _queue(self, slots: list[_Slot]) -> None:
+    def _examine(self, batch: _Batch, index: int, given: Path | Outcome) -> None:
+        """Set the size of a file if it is to be read, and otherwise its outcome."""
+        path = batch.paths[index]
+        status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
+        if not isinstance(status, Outcome):
+            digests = None if self._ledger is None else self._ledger.find(path, status)
+            if digests is None:
+                batch.sizes[index] = status.st_size
+                return
+            status = Outcome(path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
+        batch.sizes[index] = -1
+        batch.outcomes[index] = status
+        batch.unfinished -= 1
+        self._count([status])
+
+    def _queue(self, first: int, files: Sequence[int], sizes: list[int], paths: list[bytes]) -> None:
+        """Queue files of a batch.
+
+        :param first: ticket of the first file of the batch
+        :param files: indices of the files in the batch, whose ``sizes`` and ``paths`` are given
+        """
+        largest = max(sizes)
         if self._sequential:
             most = READ_SIZE if self._plan.lanes else SMALL
-            self._engine.submit([self._ticket(slot, -self._tickets, slot.size <= most) for slot in slots])
-            return
-        order = sorted(slots, key=lambda slot: slot.size, reverse=True)
-        serial = self._plan.serial_files([slot.size for slot in order], self._queued_bytes)
-        self._engine.submit([self._ticket(slot, slot.size, index >= serial) for index, slot in enumerate(order)])
+            queue = [(first + index, -first - index, paths[index] if sizes[index] <= most else None) for index in files]
+        elif largest > self._plan.small:
+            order = sorted(files, key=sizes.__getitem__, reverse=True)
+            serial = self._plan.serial_files([sizes[index] for index in order], self._queued_bytes)
+            queue = [(first + index, sizes[index], None) for index in order[:serial]]
+            queue += [(first + index, sizes[index], paths[index]) for index in order[serial:]]
+        else:
+            queue = [(first + index, sizes[index], paths[index]) for index in files]
+        if not self._lanes_too:
+            queue = [(ticket, priority, None) for ticket, priority, _path in queue]
+        self._waiting += len(queue)
+        self._queued_bytes += sum([sizes[index] for index in files])
+        self._engine.submit(queue)
 
-    def _ticket(self, slot: _Slot, priority: int, in_lanes: bool) -> tuple[int, int, bytes | None]:
-        """Return the queue entry of a file for the engine."""
-        ticket = self._tickets
-        self._tickets += 1
-        self._slots[ticket] = slot
-        self._queued_bytes += slot.size
-        return ticket, priority, os.fsencode(slot.path) if in_lanes and self._lanes_too else None
+    def _finished(self) -> Iterator[Outcome]:
+        """Yield the outcomes up to the first file that is not done."""
+        for number, batch in list(self._window.items()):
+            end = batch.outcomes.index(None, batch.yielded) if batch.unfinished else len(batch.outcomes)
+            yield from batch.outcomes[batch.yielded : end]  # type: ignore[misc]
+            self._held -= end - batch.yielded
+            batch.yielded = end
+            if batch.unfinished:
+                break
+            del self._window[number]
 
     def _collect(self) -> None:
-        """Wait a moment for outcomes, and store them in their slots."""
-        found: list[tuple[_Slot, Outcome]] = []
+        """Wait a moment for outcomes, and store them in their batches."""
+        found: list[Outcome] = []
+        window = self._window
         for result in self._engine.collect(PROGRESS_EVERY):
-            if result[0] < 0:
+            ticket = result[0]
+            if ticket < 0:
                 raise result[1]
-            slot = self._slots.pop(result[0])
-            self._queued_bytes -= slot.size
-            found.append((slot, result[1] if len(result) == 2 else self._outcome_of_lanes(slot, *result[1:])))
+            batch = window[ticket // BATCH]
+            index = ticket % BATCH
+            if len(result) == 5:
+                # Half the time of Outcome(...).
+                outcome = tuple.__new__(Outcome, (batch.paths[index], *result[1:], None, ""))
+            else:
+                outcome = result[1] if len(result) == 2 else self._failure(batch.paths[index], *result[1:])
+            batch.outcomes[index] = outcome
+            batch.unfinished -= 1
+            self._queued_bytes -= batch.sizes[index]
+            found.append(outcome)
+        self._waiting -= len(found)
         # Before the callbacks, which may end the run: finished files must not be read again.
-        if self._ledger is not None and any(outcome.ok for _slot, outcome in found):
-            self._ledger.append(outcome for _slot, outcome in found if outcome.ok)
-        for slot, outcome in found:
-            self._settle(slot, outcome)
+        if self._ledger is not None and any(outcome.ok for outcome in found):
+            self._ledger.append(outcome for outcome in found if outcome.ok)
+        self._count(found)
         if monotonic() >= self._next_progress:
             self._report_progress()
 
-    def _outcome_of_lanes(
+    def _failure(
         self,
-        slot: _Slot,
-        digests: dict[str, str] | None,
+        path: str | bytes,
         size: int,
         mtime_ns: int,
         inode: int,
-        failed: tuple[int, int, int, int, int, int] | None,
+        error: int,
+        mode: int,
+        size_after: int,
+        mtime_ns_after: int,
+        total: int,
+        there: int,
     ) -> Outcome:
-        """Return the outcome of a file hashed in lanes."""
-        if failed is None:
-            return Outcome(slot.path, digests, size, mtime_ns, inode)
-        error, mode, size_after, mtime_ns_after, total, there = failed
+        """Return the outcome of a file in the engine that has no digests."""
         if error:
-            return error_outcome(slot.path, error, self._options)
+            return error_outcome(path, error, self._options)
         kind = self._options.refuses(mode)
         if kind is not None:
-            return Outcome(slot.path, None, size, mtime_ns, inode, kind, message_of(kind))
+            return Outcome(path, None, size, mtime_ns, inode, kind, message_of(kind))
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there)
-        return Outcome(slot.path, None, size, mtime_ns, inode, CHANGED, reason or "")
+        return Outcome(path, None, size, mtime_ns, inode, CHANGED, reason or "")
 
-    def _settle(self, slot: _Slot, outcome: Outcome) -> None:
-        slot.outcome = outcome
-        self._files += 1
-        self._failed += not outcome.ok
+    def _count(self, outcomes: Sequence[Outcome]) -> None:
+        """Count files that are done, and report each."""
+        self._files += len(outcomes)
+        self._failed += sum([outcome.kind is not None for outcome in outcomes])
         if self._on_event is not None:
-            self._on_event(Finished(outcome))
+            for outcome in outcomes:
+                self._on_event(Finished(outcome))
 
     def _report_progress(self) -> None:
         if self._on_event is not None:
@@ -265,7 +330,7 @@ class _Run:
 
     def _is_little(self) -> bool:
         """Return whether the queued files are done before a thread has started."""
-        return self._queued_bytes + len(self._slots) * OPENING <= LITTLE
+        return self._queued_bytes + self._waiting * OPENING <= LITTLE
 
     def _work(self, wait: bool = True) -> None:
         """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL.
@@ -276,21 +341,22 @@ class _Run:
         try:
             with self._options.opener() as opener:
                 while (ticket := engine.work(wait)) is not None:
-                    engine.finish(ticket, self._hash(self._slots[ticket], opener))
+                    engine.finish(ticket, self._hash(ticket, opener))
         except BaseException as error:
             # Out of memory, or a bug: it ends the run instead of failing a file.
             engine.finish(-1, error)
 
-    def _hash(self, slot: _Slot, opener: Opener) -> Outcome:
+    def _hash(self, ticket: int, opener: Opener) -> Outcome:
         engine = self._engine
+        path = self._window[ticket // BATCH].paths[ticket % BATCH]
         # Idle threads help with this file.
-        threads = self._threads if self._sequential else max(1, self._threads // max(1, len(self._slots)))
+        threads = self._threads if self._sequential else max(1, self._threads // max(1, self._waiting))
         engine.lock_reading()
         try:
-            return hash_path(slot.path, self._names, self._options, opener, threads, self._count, engine.closed)
+            return hash_path(path, self._names, self._options, opener, threads, self._add_bytes, engine.closed)
         finally:
             engine.unlock_reading()
 
-    def _count(self, size: int) -> None:
+    def _add_bytes(self, size: int) -> None:
         with self._serial_lock:
             self._serial_bytes += size

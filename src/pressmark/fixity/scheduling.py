@@ -13,7 +13,7 @@ from operator import neg
 
 from pressmark import _kernels
 
-__all__ = ["SMALL", "Plan"]
+__all__ = ["READING_RATE", "SERIAL_RATES", "SMALL", "Plan"]
 
 # Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
 # they differ little between processors.
@@ -57,6 +57,8 @@ SERIAL_RATES = {
     "xxh3-64": 30.0,
     "xxh128": 30.0,
 }
+# Gigabytes per second of reading a cached file. For faster digests it does not pay to read in another thread.
+READING_RATE = 10.0
 # Rates of OpenSSL on processors without SHA extensions.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
 # Without lanes, files up to this size are still read by the engine, in batches: opening and reading a small file from
@@ -76,6 +78,7 @@ class Plan:
 
     :ivar lanes: the algorithms computed in lanes, in the order of ``names``
     :ivar serials: the other algorithms
+    :ivar small: if no file is larger, in bytes, hashlib should hash none
     """
 
     def __init__(self, names: Sequence[str], threads: int) -> None:
@@ -91,6 +94,7 @@ class Plan:
             if kernels.lane_count(name) > 1 and LANE_RATES[name].get(level, 0.0) > MARGIN * serial[name]
         )
         self.serials = tuple(name for name in names if name not in self.lanes)
+        self.small = TINY if self.lanes else SMALL
         # Seconds per gigabyte, which add up over algorithms.
         self._serial = sum(1 / serial[name] for name in names)
         if self.lanes:
@@ -108,7 +112,7 @@ class Plan:
         """
         if not self.lanes:
             return bisect_left(sizes, -SMALL, key=neg)
-        if not sizes or sizes[0] <= TINY:
+        if not sizes or sizes[0] <= self.small:
             return 0
         total = sum(sizes) + waiting
         if sizes[0] * self._lane <= total * self._full / self.threads:

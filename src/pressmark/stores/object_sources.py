@@ -95,7 +95,7 @@ class SourceCopier:
         :raises SourceError: the source cannot be stored
         :raises OSError: the copy cannot be written
         """
-        mode = self._mode_of(source)
+        mode = self.mode_of(source)
         if mode == "copy" and isinstance(source, (str, os.PathLike)):
             flags = _SMALL.flags
             found = _kernels.active.copy_small_tree(b"", os.fsencode(source), (target,), -1, flags, False)
@@ -109,12 +109,12 @@ class SourceCopier:
             nonlocal size
             size += outcome.size or 0
 
-        copy_source(source, target, mode=mode, links=self._links, on_file=add, on_event=partial(self._note, source))
+        copy_source(source, target, mode=mode, links=self._links, on_file=add, on_event=partial(self.note, source))
         return size, longest_inside(target)
 
     def copy_file(self, source: object, target: bytes) -> int | None:
         """Copy a small file; return its size, or :data:`None` if it needs :meth:`copy`, which reports why."""
-        if not isinstance(source, (str, os.PathLike)) or self._mode_of(source) != "copy":
+        if not isinstance(source, (str, os.PathLike)) or self.mode_of(source) != "copy":
             return None
         found = _kernels.active.copy_small(os.fsencode(source), target, _SMALL.flags)
         if found is not None and found[0] == "done":
@@ -123,13 +123,14 @@ class SourceCopier:
             os.unlink(target)
         return None
 
-    def _mode_of(self, source: object) -> str:
+    def mode_of(self, source: object) -> str:
         """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
         if self._mode == "auto" and self._copied:
             return "copy" if _device_of(source) in self._copied else "auto"
         return self._mode
 
-    def _note(self, source: object, event: object) -> None:
+    def note(self, source: object, event: object) -> None:
+        """Record what an event of copying a source shows."""
         if isinstance(event, Copying) and event.mode == "copy":
             self._copied.add(_device_of(source))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ def test_unusual_entries(name: str, tmp_path: Path) -> None:
     assert check_small_bag(os.fsencode(bag)) is None
 
 
+@pytest.mark.usefixtures("pair")
 def test_deep_directories(tmp_path: Path) -> None:
     """A directory may be empty, but not too deep."""
     bag = Sketch().write(tmp_path / "bag")
@@ -147,12 +149,14 @@ def test_deep_directories(tmp_path: Path) -> None:
     assert check_small_bag(os.fsencode(bag)) is None
 
 
+@pytest.mark.usefixtures("pair")
 def test_a_link_to_a_bag(tmp_path: Path) -> None:
     """The base directory may be named by a link."""
     (tmp_path / "link").symlink_to(Sketch().write(tmp_path / "bag"))
     assert check_small_bag(os.fsencode(tmp_path / "link")) is not None
 
 
+@pytest.mark.usefixtures("pair")
 def test_validate_takes_the_short_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small valid bag is validated in one call, with its warnings; only a full validation without more options."""
     bag = Sketch(info=LONG).write(tmp_path / "bag")
@@ -173,6 +177,7 @@ def test_validate_takes_the_short_cut(tmp_path: Path, monkeypatch: pytest.Monkey
             validate(bag, **options)
 
 
+@pytest.mark.usefixtures("pair")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_bags(tmp_path: Path, threads: int) -> None:
     """Each bag has its own result, in order: the wrong bags among valid ones with other algorithms."""
@@ -291,4 +296,5 @@ def test_random_bags(tmp_path: Path, pair: tuple[Implementation, Implementation]
             if found is not None:
                 accepted += 1
                 assert (found.counts, found.problems) == (report.counts, report.problems), (seed, number)
+            shutil.rmtree(bag)
     assert accepted > rounds / 20

@@ -24,7 +24,7 @@ from pressmark.stores.bags import bag_index, index_file
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_index import BagIndex
 from support.effort import repeats
-from support.trees import snapshot
+from support.trees import snapshot, write
 
 COUNT = 60  # more than an index is worthwhile for
 INDEX = ".pressmark-work/index"
@@ -44,7 +44,7 @@ def bag(path: Path, identifier: str | None) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with bags of another program, and a file to put."""
-    (tmp_path / "f.txt").write_bytes(b"data")
+    write(tmp_path, {"f.txt": b"data", "given/a": b"a", "given/b": b"b"})
     folder = tmp_path / "bags"
     BagFolder.create(folder)
     for number in range(COUNT):
@@ -239,6 +239,53 @@ def test_a_change_hidden_by_our_own(folder: Path, monkeypatch: pytest.MonkeyPatc
         BagFolder(folder).put("x:1", folder.parent / "f.txt")
 
 
+@pytest.mark.parametrize("is_same_process", [True, False])
+@pytest.mark.parametrize("is_watched", [True, False])
+@pytest.mark.parametrize("change", CHANGES)
+def test_directories_whose_clock_stands_still(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_watched: bool, is_same_process: bool
+) -> None:
+    """A change within the same tick of the clock as the last one is found."""
+    if not is_watched:
+        unwatched(monkeypatch)
+    now = time.time_ns()
+    monkeypatch.setattr(
+        bag_index, "_stamp", lambda path: (os.stat(path).st_ino, now, now) if os.path.exists(path) else None
+    )
+    monkeypatch.setattr(time, "clock_gettime_ns", lambda _clock: now)
+    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
+    bag(folder / "nested" / "bag", "x:0")
+    (folder / "nested" / "deep").mkdir()
+    bag(folder / "young", None)
+    store = BagFolder(folder)
+    assert is_missing(store, "x:1")
+    CHANGES[change](folder)
+    assert not is_missing(store if is_same_process else folder, "x:1")
+
+
+@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_change_while_the_index_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """A bag that appears while the index waits for the clock is found by the next process."""
+    look(folder)
+    bag(folder.parent / "foreign", "x:1")
+    settle = directory_watch.DirectoryWatch.settle
+
+    def changed(self: directory_watch.DirectoryWatch, time: int) -> bool:
+        if when == "before" and (folder.parent / "foreign").exists():
+            os.rename(folder.parent / "foreign", folder / "foreign")
+        is_certain = settle(self, time)
+        if (folder.parent / "foreign").exists():
+            os.rename(folder.parent / "foreign", folder / "foreign")
+        return is_certain
+
+    with monkeypatch.context() as patch:
+        patch.setattr(directory_watch.DirectoryWatch, "settle", changed)
+        BagFolder(folder).put("new", folder.parent / "f.txt")
+    assert (folder / "foreign").exists()
+    assert not is_missing(folder, "x:1")
+
+
 @pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
 def test_a_clock_that_stands_still(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the time of the folder cannot tell a later change, the index does not vouch for it."""
@@ -317,17 +364,20 @@ def test_a_damaged_index(folder: Path, name: str, damage: str) -> None:
     look(folder)
     BagFolder(folder).put("beside", folder.parent / "f.txt")
     work = folder / ".pressmark-work"
-    path = work / next(one for one in os.listdir(work) if one.startswith("index-" if name == "table" else "index"))
-    data = path.read_bytes()
-    if damage == "removed":
-        path.unlink()
-    for place in range(0, len(data), 97):
-        if damage != "removed":
-            kept, rest = data[:place], data[place:]
-            flipped = bytes([rest[0] ^ 1]) + rest[1:]
-            path.write_bytes(
-                {"cut": kept, "zeroed": kept + bytes(len(rest)), "flipped": kept + flipped}.get(damage, b"")
-            )
+    whole = {one: one.read_bytes() for one in work.iterdir()}
+    path = next(one for one in whole if one.name.startswith("index-" if name == "table" else "index"))
+    data = whole[path]
+    at = data.find(b"bag-44" if name == "table" else b"beside")
+    for place in range(max(0, at - 60), at + 5) if damage == "flipped" else range(0, len(data), 97):
+        for one in work.iterdir():
+            one.unlink()
+        for one, content in whole.items():
+            one.write_bytes(content)
+        kept, rest = data[:place], data[place:]
+        flipped = kept + bytes([rest[0] ^ 1]) + rest[1:]
+        path.write_bytes({"cut": kept, "zeroed": kept + bytes(len(rest)), "flipped": flipped}.get(damage, b""))
+        if damage == "removed":
+            path.unlink()
         store = BagFolder(folder)
         assert is_missing(store, "none")
         for identifier in ("id:3", "id:44", "beside"):
@@ -407,7 +457,11 @@ for turn in range(many):
     identifier = f"x:{chosen.randrange(30)}"
     store = stores.open(folder)
     try:
-        if chosen.random() < 0.6:
+        if chosen.random() < 0.2:
+            with store.ingest(on_result=lambda result: None) as batch:
+                for number in range(4):
+                    batch.put(f"x:{chosen.randrange(30)}", folder.parent / "given")
+        elif chosen.random() < 0.6:
             store.put(identifier, folder.parent / "f.txt")
         elif chosen.random() < 0.5:
             store.delete(identifier)

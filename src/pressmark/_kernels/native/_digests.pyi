@@ -13,6 +13,7 @@ __all__ = [
     "level",
     "levels",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
@@ -35,6 +36,7 @@ class Engine:
         names: Sequence[str],
         lanes: Sequence[str],
         serials: Sequence[tuple[str, Callable[[int], Any]]],
+        direct: Sequence[tuple[str, Callable[[Any], str]]],
         flags: int,
         sequential: bool,
         beneath: int | None = None,
@@ -43,6 +45,7 @@ class Engine:
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
     ) -> None: ...
+    def file_sizes(self, paths: list[bytes]) -> list[int]: ...
     def work(self, wait: bool = True) -> int | None: ...
     def finish(self, ticket: int, result: Any) -> None: ...
     def collect(self, seconds: float) -> list[tuple[Any, ...]]: ...
@@ -59,3 +62,6 @@ def copy_small_tree(
 ) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...
 def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]: ...
+def read_small_folder(
+    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
+) -> list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None: ...

@@ -27,6 +27,8 @@ from pressmark._kernels.pure.files import (
     lane_count,
     lane_level,
     move_object,
+    read_small_folder,
+    scan_ocfl,
     sha_extensions,
     write_small,
 )
@@ -84,6 +86,8 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
+    "read_small_folder",
+    "scan_ocfl",
     "scan_pairtree",
     "sha_extensions",
     "starts_with",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "lane_count",
     "lane_level",
     "move_object",
+    "read_small_folder",
+    "scan_ocfl",
     "sha_extensions",
     "write_small",
 ]
@@ -46,6 +48,8 @@ class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes; unused here
     :param serials: name and constructor of each other algorithm, for files in lanes
+    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
+        is read; unused here
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
@@ -58,6 +62,7 @@ class Engine:
         names: Sequence[str],
         lanes: Sequence[str],
         serials: Sequence[Any],
+        direct: Sequence[Any],
         flags: int,
         sequential: bool,
         beneath: int | None = None,
@@ -70,6 +75,10 @@ class Engine:
         self._done: deque[tuple[Any, ...]] = deque()
         self._closed = False
         self._reading = threading.Lock() if sequential else None
+
+    def file_sizes(self, paths: list[bytes]) -> list[int]:
+        """Return the sizes of regular files; -1 for any other path, to be examined by the caller: here for all."""
+        return [-1] * len(paths)
 
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
@@ -153,3 +162,19 @@ def copy_small_tree(
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
     """Return :data:`False`: the shared code moves the object."""
     return False
+
+
+def read_small_folder(
+    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
+) -> None:
+    """Return :data:`None`: the shared code reads the files."""
+
+
+def scan_ocfl(
+    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+) -> tuple[int, list[tuple[bytes, Any]]]:
+    """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
+
+    Nothing is read here: the shared code does that.
+    """
+    return budget, [(place + b"/" + name if place else name, None) for name in names]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
+from pressmark.bagit.creation.small_files import SmallFiles
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
@@ -75,6 +76,15 @@ class Preflight:
         if self.refused:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
+
+    def check_small(self, base: BagDirectory, small: SmallFiles) -> None:
+        """Check the directories in ``base``, whose files were read."""
+        self.files = len(small.files)
+        self.bytes = sum(file.size for file in small.files.values())
+        device = base.status(b"").st_dev if small.directories else 0
+        for path, is_empty in small.directories:
+            if self._passes(base, BagEntry(path, path, "directory"), True, device) and is_empty:
+                self.warn(problem("directory-empty", path))
 
     def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Check all files and directories in ``base``.

@@ -14,7 +14,7 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, File, changed_at, content_of
 from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source
+from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source, ocfl_content
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.inventory import INVENTORY
@@ -114,7 +114,8 @@ def _files(
     if isinstance(found, OcflObject):
         # Files keep their content paths when another version renames them.
         changed = changed_at([os.stat(os.path.join(found.path, encode_fs(INVENTORY)))])
-    if is_bag or isinstance(found, OcflObject):
+        content = ocfl_content(found)
+    elif is_bag:
         identifier = record.id or ""
         entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
         content = ContentReader(options, store).content(entry)

@@ -55,6 +55,8 @@ _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
 _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
+# Parts of a plan for each core, so that all workers end at about the same time.
+PARTS = 4
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
 
@@ -273,6 +275,7 @@ class _Planning:
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written, unless the entries are sorted first.
         self._size = size
+        self._threads = threads
         self._builder = self._new_builder() if order == "source" else None
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
@@ -507,4 +510,4 @@ class _Planning:
         return plan
 
     def _new_builder(self) -> jobs.ChunkBuilder:
-        return jobs.ChunkBuilder("objects", ENTRIES, *self._size)
+        return jobs.ChunkBuilder("objects", ENTRIES, *self._size, parts=PARTS * self._threads)

@@ -19,6 +19,7 @@ class ToPairtree(Direction):
     """Stores objects in encapsulating directories; those from a Pairtree keep their names."""
 
     destination: PairtreeStore
+    concurrent = True
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
@@ -53,6 +54,7 @@ class ToVitro(Direction):
     """Stores objects of one file."""
 
     destination: VitroStore
+    concurrent = True
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
@@ -37,8 +38,11 @@ from pressmark.stores.bags.bag_folder_reader import (
 )
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import copy_source, refuse_within
+from pressmark.stores.object_sources import check_source, copy_source, refuse_within
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import IngestWriter
 
 __all__ = ["BagFolder"]
 
@@ -106,10 +110,19 @@ class BagFolder(BagFolderReader):
         elements = [*self._elements(name, place), *(info or {}).items()]
 
         def make(new: bytes) -> bytes:
+            check_source(source)
             self._make(identifier, source, new, elements, mode, links, on_event)
             return new
 
         return self._put(identifier, place, make, check, replace)
+
+    def _ingest_writer(
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject]:
+        # By name, because the module imports this one.
+        writer: IngestWriter[ObjectSource, StoreObject]
+        writer = import_module("pressmark.stores.bags.bag_writer").BagWriter(self, mode, links)
+        return writer
 
     def adopt(
         self,

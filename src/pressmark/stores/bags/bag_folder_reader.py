@@ -75,10 +75,14 @@ REPLACED = b".pressmark-old"
 IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 _CONFIG_LIMIT = 1 << 20
+_PAIRTREE = Pairtree()
+_PLAIN = re.compile("[!-~]{1,1000}")
 
 
 def is_writable_identifier(identifier: str) -> bool:
     """Return whether a bag-info.txt can contain an identifier."""
+    if _PLAIN.fullmatch(identifier):  # written as it is, on one line
+        return True
     try:
         written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
         return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
@@ -166,7 +170,7 @@ class BagFolderReader(Store):
         if self.layout is not None:
             place = self.layout.map_id(identifier)
         else:
-            place = Pairtree().clean(identifier)
+            place = _PAIRTREE.clean(identifier)
             if place in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "no directory name can be derived from it")
         if self.is_reserved(encode_fs(place)):

@@ -15,4 +15,8 @@ int pm_engine_open(const pm_engine *engine, const char *path, int flags);
 int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status);
 #endif
 
+/* Gets the sizes of regular files, and -1 for any other path. Beneath a directory, also -1 for a path with an empty segment, "."
+ * or "..". */
+void pm_engine_sizes(const pm_engine *engine, const char *const *paths, int64_t count, int64_t *sizes);
+
 #endif

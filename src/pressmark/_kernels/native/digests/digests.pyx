@@ -5,7 +5,7 @@ from collections import deque
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strlen
 
 __all__ = [
     "Engine",
@@ -19,6 +19,7 @@ __all__ = [
     "level",
     "levels",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
@@ -162,6 +163,7 @@ cdef extern from "digests/engine.h":
     enum:
         PM_FILES_IN_LANES
         PM_FILES_AT_ONCE
+        PM_CONTENT
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
         PM_FILE_TARGET
@@ -187,6 +189,7 @@ cdef extern from "digests/engine.h":
         int64_t size_after
         int64_t mtime_ns_after
         int64_t total
+        int has_content
         uint8_t *digests
 
     ctypedef struct pm_engine:
@@ -198,6 +201,7 @@ cdef extern from "digests/engine.h":
         int flags
         int sequential
         size_t read_size
+        int64_t content
         int closed
         int64_t read_bytes
 
@@ -213,6 +217,7 @@ cdef extern from "digests/engine.h":
 
 cdef extern from "digests/beneath.h":
     void pm_engine_beneath(pm_engine *, int) noexcept nogil
+    void pm_engine_sizes(const pm_engine *, const char **, int64_t, int64_t *) noexcept nogil
 
 
 cdef extern from "digests/worker.h":
@@ -253,6 +258,8 @@ cdef class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes
     :param serials: name and constructor of each other algorithm, for files in lanes
+    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
+        is read: :meth:`collect` calls the functions, so that workers do not wait for the GIL. None if empty
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
@@ -261,7 +268,7 @@ cdef class Engine:
     """
 
     cdef pm_engine engine
-    cdef tuple names, lanes, serials
+    cdef tuple names, lanes, serials, direct
     cdef list sizes
     cdef object done, failure
     cdef dict extra
@@ -273,12 +280,13 @@ cdef class Engine:
         # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, int flags, bint sequential, beneath=None, bint copying=False):
+    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None, bint copying=False):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
         self.lanes = tuple(lanes)
         self.serials = tuple(serials)
+        self.direct = tuple(direct)
         self.done = deque()
         self.extra = {}
         engine.level = current_level()
@@ -287,6 +295,8 @@ cdef class Engine:
         if copying:
             engine.read_size = PM_COPY_SIZE
             width = width if names else PM_FILES_IN_LANES
+        if self.direct:
+            engine.content = PM_CONTENT
         if beneath is not None:
             pm_engine_beneath(engine, beneath)
         for index, name in enumerate(self.lanes):
@@ -296,6 +306,29 @@ cdef class Engine:
         engine.algorithms = len(self.lanes)
         engine.width = width
         self.sizes = [pm_digest_size(engine.algorithm[index]) for index in range(engine.algorithms)]
+
+    def file_sizes(self, list paths not None):
+        """Return the sizes of regular files; -1 for any other path, to be examined by the caller."""
+        cdef int64_t index, count = len(paths)
+        cdef int64_t *sizes = <int64_t *>malloc((count + 1) * sizeof(int64_t))
+        cdef const char **names = <const char **>malloc((count + 1) * sizeof(char *))
+        cdef const char *empty = b""
+        cdef const char *name
+        cdef bytes path
+        try:
+            if sizes == NULL or names == NULL:
+                raise MemoryError
+            for index in range(count):
+                path = paths[index]
+                name = path
+                # A path with a NUL is no file's, and neither is an empty one.
+                names[index] = name if strlen(name) == <size_t>len(path) else empty
+            with nogil:
+                pm_engine_sizes(&self.engine, names, count, sizes)
+            return [sizes[index] for index in range(count)]
+        finally:
+            free(sizes)
+            free(names)
 
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
@@ -367,20 +400,26 @@ cdef class Engine:
     def collect(self, double seconds):
         """Return the finished files; wait for the first at most ``seconds``.
 
-        A file in lanes is ``(ticket, digests, size, mtime_ns, inode, failure)``: either digests is a :class:`dict`, or
-        failure is ``(errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(errno,)`` of the copy.
-        Any other file is ``(ticket, result)``.
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
+        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
+        failed. Any other file is ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
         cdef list found = []
         with nogil:
             result = pm_engine_collect(&self.engine, seconds)
-        while result != NULL:
-            found.append(self.shown(result))
-            following = result.next
-            free(result)
-            result = following
+        try:
+            while result != NULL:
+                found.append(self.shown(result))
+                following = result.next
+                free(result)
+                result = following
+        finally:
+            while result != NULL:
+                following = result.next
+                free(result)
+                result = following
         while self.done:
             found.append(self.done.popleft())
         return found
@@ -389,11 +428,18 @@ cdef class Engine:
         cdef Py_ssize_t size, offset = 0
         cdef object extra = self.extra.pop(result.ticket, None) if self.serials else None
         if result.ending != PM_FILE_DIGESTS:
-            failure = (result.error, result.mode, result.size_after, result.mtime_ns_after, result.total, result.there)
             if result.ending == PM_FILE_TARGET:
-                failure = (result.error,)
-            return (result.ticket, None, result.size, result.mtime_ns, result.inode, failure)
-        cdef dict digests = {}
+                return (result.ticket, result.error, None)
+            return (
+                result.ticket, result.size, result.mtime_ns, result.inode, result.error, result.mode,
+                result.size_after, result.mtime_ns_after, result.total, result.there,
+            )
+        cdef dict digests
+        if result.has_content:
+            data = PyMemoryView_FromMemory(<char *>result.digests, result.total, PyBUF_READ)
+            digests = {name: digest(data) for name, digest in self.direct}
+            return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
+        digests = {}
         for name, size in zip(self.lanes, self.sizes):
             digests[name] = _hex(result.digests + offset, size)
             offset += size
@@ -401,7 +447,7 @@ cdef class Engine:
             digests.update(extra)
         if len(digests) > 1:
             digests = {name: digests[name] for name in self.names}
-        return (result.ticket, digests, result.total, result.mtime_ns, result.inode, None)
+        return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
 
     def read_bytes(self):
         """Return how many bytes the lanes have read."""

@@ -29,6 +29,9 @@
  * negligible, with few buffers. */
 #define PM_FILES_AT_ONCE 16
 
+/* Files of up to this size, in bytes, are returned with their content if the caller hashes them faster than they are read. */
+#define PM_CONTENT 16384
+
 typedef struct {
     int64_t priority; /* the highest comes first */
     int64_t ticket;
@@ -51,7 +54,8 @@ typedef struct pm_file_result {
     uint32_t mode;
     int64_t size, mtime_ns, inode; /* before reading */
     int64_t size_after, mtime_ns_after, total;
-    uint8_t digests[]; /* in the order of the engine's algorithms */
+    int has_content;
+    uint8_t digests[]; /* in the order of the engine's algorithms, or the content of the file */
 } pm_file_result;
 
 typedef struct {
@@ -70,6 +74,7 @@ typedef struct {
     int resolves;   /* the operating system confines them */
     int sequential;
     size_t read_size; /* of a lane's buffer */
+    int64_t content; /* files up to this size, in bytes, are returned with their content and not hashed; -1 for none */
 
     pm_lock lock; /* for everything below */
     pm_condition queued, finished;

@@ -1,5 +1,10 @@
 #include "small_bags.h"
 
+#ifdef _WIN32
+#define AT_FDCWD -1
+#else
+#include <fcntl.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +12,7 @@
 #include "../shared/text.h"
 #include "small_folder.h"
 
-#define DATA (1 << 19) /* bytes of the files of a batch, which stay in the cache; one bag has at most half of them */
+#define DATA (2 * PM_FOLDER_BYTES) /* bytes of the files of a batch, which stay in the cache */
 #define MESSAGES 1024
 #define BAGS 64
 #define LINE_LENGTH 79 /* characters of a line of bag-info.txt */
@@ -337,10 +342,10 @@ int pm_check_small_bags(pm_level level, const char *const *paths, int count, pm_
         int64_t end;
         /* There is room for a usual bag. */
         if (batch->bags == BAGS || batch->messages > MESSAGES - PM_FOLDER_ENTRIES
-            || batch->offsets[batch->messages] > DATA / 2)
+            || batch->offsets[batch->messages] > DATA - PM_FOLDER_BYTES)
             check_batch(batch, level);
-        end = pm_folder_read(&batch->folder, paths[i], batch->data, batch->offsets[batch->messages],
-                             batch->offsets[batch->messages] + DATA / 2);
+        end = pm_folder_read(&batch->folder, AT_FDCWD, paths[i], NULL, batch->data, batch->offsets[batch->messages],
+                             batch->offsets[batch->messages] + PM_FOLDER_BYTES);
         counts[i].tag_files = -1;
         if (end < 0) continue;
         for (int j = 0; j < batch->folder.count; j++) {

@@ -12,6 +12,7 @@
 
 typedef struct {
     pm_folder *folder;
+    const char *skip;
     uint8_t *data;
     int64_t end, room;
     /* The open directories: a mount can lead back to one of them. */
@@ -58,8 +59,15 @@ static int read_file(reading *run, int directory, const char *name, pm_folder_en
 {
     struct stat before;
     pm_small small;
-    if (run->end + PM_SMALL_MOST + 1 > run->room) return 0;
-    if (pm_small_read_at(directory, name, OPEN_FILE, &before, run->data + run->end, &small) != PM_SMALL_DONE) return 0;
+    if (!run->data) {
+        if (fstatat(directory, name, &before, AT_SYMLINK_NOFOLLOW) || !S_ISREG(before.st_mode)) return 0;
+        small.size = before.st_size;
+        small.mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(before));
+        small.inode = (int64_t)before.st_ino;
+    } else if (run->end + PM_SMALL_MOST + 1 > run->room
+               || pm_small_read_at(directory, name, OPEN_FILE, &before, run->data + run->end, &small) != PM_SMALL_DONE) {
+        return 0;
+    }
     entry->file = run->folder->files++;
     entry->begin = run->end;
     entry->size = small.size;
@@ -87,6 +95,7 @@ static int read_folder(reading *run, int descriptor, const char *above, size_t l
         const char *name = entry->d_name;
         pm_folder_entry *added;
         if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
+        if (!depth && run->skip && !strcmp(name, run->skip)) continue;
         fine = (added = add_entry(run->folder, above, length, name)) != NULL;
         if (!fine) break;
         if (entry->d_type == DT_DIR) {
@@ -111,15 +120,16 @@ static int read_folder(reading *run, int descriptor, const char *above, size_t l
     return fine;
 }
 
-int64_t pm_folder_read(pm_folder *folder, const char *path, uint8_t *data, int64_t begin, int64_t room)
+int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room)
 {
     reading run;
     /* The directory itself may be named by a link. */
-    const int descriptor = open(path, OPEN_FOLDER & ~O_NOFOLLOW);
+    const int descriptor = openat(at, path, OPEN_FOLDER & ~O_NOFOLLOW);
     if (descriptor < 0) return -1;
     folder->count = folder->files = 0;
     folder->named = 0;
     run.folder = folder;
+    run.skip = skip;
     run.data = data;
     run.end = begin;
     run.room = room;
@@ -128,9 +138,9 @@ int64_t pm_folder_read(pm_folder *folder, const char *path, uint8_t *data, int64
 
 #else
 
-int64_t pm_folder_read(pm_folder *folder, const char *path, uint8_t *data, int64_t begin, int64_t room)
+int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room)
 {
-    (void)folder, (void)path, (void)data, (void)begin, (void)room;
+    (void)folder, (void)at, (void)path, (void)skip, (void)data, (void)begin, (void)room;
     return -1;
 }
 

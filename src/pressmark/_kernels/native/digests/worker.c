@@ -80,12 +80,19 @@ static int pm_worker_allocate(pm_worker *worker)
     return 0;
 }
 
-/* Adds a result to the list of results to deliver. The caller sets its ending. */
-static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane)
+/* Whether the caller hashes the file of a lane: the file is small, and the buffer contains all of it. */
+static int pm_worker_returns(const pm_worker *worker, const pm_lane *lane)
 {
-    pm_file_result *result = (pm_file_result *)calloc(1, sizeof *result + worker->engine->digests_size);
+    return lane->ended && lane->total == (int64_t)lane->filled && lane->total <= worker->engine->content;
+}
+
+/* Adds a result with room for `extra` bytes to the list of results to deliver. The caller sets its ending. */
+static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane, size_t extra)
+{
+    pm_file_result *result = (pm_file_result *)malloc(sizeof *result + extra);
     if (result == NULL)
         return NULL;
+    memset(result, 0, sizeof *result);
     result->ticket = lane->file.ticket;
     result->mode = (uint32_t)lane->before.st_mode;
     result->size = lane->before.st_size;
@@ -128,7 +135,7 @@ static void pm_worker_start(pm_worker *worker, unsigned lane)
 static int pm_worker_fail(pm_worker *worker, unsigned index, int ending, int error)
 {
     pm_lane *lane = &worker->lane[index];
-    pm_file_result *result = pm_worker_result(worker, lane);
+    pm_file_result *result = pm_worker_result(worker, lane, 0);
     if (result == NULL)
         return -1;
     result->ending = ending;
@@ -345,9 +352,15 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
         if (!(ended >> i & 1))
             continue;
         pm_lane *lane = &worker->lane[i];
-        pm_file_result *result = results[i] = pm_worker_result(worker, lane);
+        const int returns = pm_worker_returns(worker, lane);
+        pm_file_result *result = results[i] =
+            pm_worker_result(worker, lane, returns ? lane->filled : engine->digests_size);
         if (result == NULL)
             return -1;
+        if (returns) {
+            memcpy(result->digests, lane->buffer, lane->filled);
+            result->has_content = 1;
+        }
         struct stat after, path;
         if (fstat(lane->descriptor, &after)) {
             result->ending = PM_FILE_ERROR;
@@ -400,7 +413,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
         return status;
     if (opened && worker->buffers == NULL && pm_worker_allocate(worker))
         return -2;
-    uint32_t fresh = 0, ended = 0;
+    uint32_t fresh = 0, ended = 0, returned = 0;
     for (unsigned i = 0; i < engine->width; i++) {
         pm_lane *lane = &worker->lane[i];
         const int is_new = opened >> i & 1;
@@ -414,7 +427,9 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
         pm_engine_unlock_reading(engine);
         if (failed)
             return -2;
-        if (lane->descriptor >= 0 && lane->filled)
+        if (lane->descriptor >= 0 && pm_worker_returns(worker, lane))
+            returned |= (uint32_t)1 << i;
+        else if (lane->descriptor >= 0 && lane->filled)
             fresh |= (uint32_t)1 << i;
     }
     if (extra && fresh && extra(context, worker, fresh, 0))
@@ -426,7 +441,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
             ended |= (uint32_t)1 << i;
     }
     if (ended) {
-        if (extra && extra(context, worker, 0, ended))
+        if (extra && ended & ~returned && extra(context, worker, 0, ended & ~returned))
             return -2;
         if (pm_worker_finish(worker, ended))
             return -2;
