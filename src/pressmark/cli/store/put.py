@@ -17,7 +17,7 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects, changes_text
 from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
-from pressmark.errors import IdentifierError, ObjectError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject
 
@@ -175,6 +175,9 @@ def store_objects(
         with reporter:
             try:
                 run(report)
+            except StoreError:
+                objects.flush()
+                raise
             except KeyboardInterrupt:
                 objects.flush()
                 what = f"interrupted after {format_count(stored, 'object')}"
