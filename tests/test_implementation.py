@@ -107,7 +107,7 @@ def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
     assert "ModuleNotFoundError: No module named 'pressmark._kernels.native." in run.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_paths"])
+@pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_ocfl", "_paths"])
 def test_an_incomplete_extension_is_an_error(
     pair: tuple[Implementation, Implementation], tmp_path: Path, name: str
 ) -> None:
