@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
-from pressmark.bagit.creation.small_files import SmallFiles
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
@@ -18,6 +18,9 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.bagit.creation.small_files import SmallFiles
 
 __all__ = [
     "CHANGED_MEANWHILE",

@@ -404,7 +404,7 @@ def walk_objects(
             yield item
         elif item.value is not None:
             identifier, problems = item.value
-            proper = not any(one.severity == "error" for one in problems)
+            proper = not problems or all(one.severity != "error" for one in problems)
             yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
 
 
