@@ -88,10 +88,6 @@ class Direction(ABC):
         """Store all waiting objects, and yield each with its error."""
         return iter(())
 
-    def waiting(self) -> int:
-        """Return the number of waiting objects."""
-        return 0
-
     def prune(self, entries: Iterator[PlanEntry]) -> None:
         """Remove empty directories above objects that are no longer in the source, if the kind requires it."""
         return None

@@ -70,9 +70,6 @@ class BulkDirection(Direction):
         for staged, error in self.bulk_writer.commit():
             yield items[staged.identifier], error
 
-    def waiting(self) -> int:
-        return len(self.items)
-
 
 class ToOcfl(BulkDirection):
     """Writes objects as version 1, or changed objects as the next version."""
