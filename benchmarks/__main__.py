@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.report import Report
 
 SUITES = (
-    *("mapping", "peers", "lanes", "hashing", "growth", "small_files"),
+    *("mapping", "peers", "lanes", "hashing", "growth", "small_files", "objects"),
     *("bags", "walk", "migration", "compare", "jobs"),
 )
 

@@ -13,7 +13,7 @@ import pytest
 from support.processes import PACKAGE
 
 ROOT = Path(__file__).parents[1]
-# Left out: the suites peers and walk, which install other programs.
+# Left out: the suites peers and walk, and parts of objects, which install other programs.
 CALLS = (
     "mapping --count 200 --runs 1",
     "mapping --check --size 50",
@@ -23,6 +23,7 @@ CALLS = (
     "hashing --scale 0.005 --runs 1 --shape small --lines",
     "growth --gib 0.01 0.02 --only xxh128",
     "small_files --count 50",
+    "objects --count 20 --runs 1 --huge 100000 --part put --part one --part hash --part bytes --part plan",
     "bags --scale 0.0005 --runs 1 --only pressmark",
     "bags --small --scale 0.01 --runs 1 --only pressmark",
     "migration --count 20 --runs 1",

@@ -23,14 +23,18 @@ ONLY_COMPILED = {
     # Vector levels: plain Python has none.
     "_digests": {"best_level", "hexdigest_function", "level", "levels", "use_level"},
     "_mapping": {"Inverse", "Kernel"},
+    "_ocfl": set(),
     "_paths": set(),
 }
 # Functions that do nothing in the pure implementation, as their first line states.
 SAID_DIFFERENTLY = {
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "lane_count",
     "move_object",
+    "read_small_folder",
+    "scan_ocfl",
     "sha_extensions",
     "supported",
     "write_small",

@@ -36,6 +36,12 @@ def make_source(folder: Path) -> None:
     (folder / "note").write_bytes(b"a tag file")
 
 
+def make_small_source(folder: Path) -> None:
+    (folder / "s" / "d").mkdir(parents=True)
+    (folder / "s" / "a").write_bytes(b"1" * 100)
+    (folder / "s" / "d" / "b").write_bytes(b"2" * 3000)
+
+
 def make_bag(folder: Path) -> None:
     Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
 
@@ -71,6 +77,10 @@ def in_place(folder: Path) -> object:
     return create(folder / "s", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
+def small(folder: Path) -> object:
+    return create(folder / "s", None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+
+
 def elsewhere(folder: Path) -> object:
     return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
@@ -88,6 +98,7 @@ def completed(folder: Path) -> object:
 
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
+    "small": Case(make_small_source, small, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),

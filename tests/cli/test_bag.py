@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,12 +100,17 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
-        (["bag", "create", "files/b"], "files/b: not a directory"),
+        (["bag", "create", "files/b"], "files/b: not a directory; use -o DESTINATION to create a bag of files"),
         (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; choose from .*"),
         (
             ["bag", "create", "files", "files/b"],
-            "several SOURCEs require -o DESTINATION, the directory of the new bag",
+            "files/b: not a directory; use -o DESTINATION to create a bag of files",
         ),
+        (
+            ["bag", "create", "files", "bag", "--ledger", "l"],
+            "--ledger: not supported with several bags; create each bag with its own ledger",
+        ),
+        (["bag", "create", "files", "bag", "--tag-file", "bag/bagit.txt"], "'bagit.txt': name not allowed .*"),
         (["bag", "create", "files", "--mode", "copy"], "--mode requires -o: without it nothing is copied"),
         (
             ["bag", "create", "files", "--ledger", "files/l"],
@@ -217,6 +223,29 @@ def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> Non
     assert run("bag", "create", "files", "one.txt", "-o", "new").returncode == 0
     wanted = {**{f"files/{name}": data for name, data in FILES.items()}, "one.txt": b"one"}
     assert manifest(tmp_path / "new") == listed(wanted)
+
+
+def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> None:
+    """Without -o, each source becomes a bag; those that fail are reported, and the others are created."""
+    shutil.copytree(files, tmp_path / "two")
+    shutil.copytree(files, tmp_path / "linked")
+    os.symlink("nowhere", tmp_path / "linked" / "link")
+    assert run("bag", "create", "files", "-o", "bag").returncode == 0
+    done = run("bag", "create", "files", "linked", "bag", "two", "-a", "md5")
+    assert (done.stdout, done.returncode) == (b"", 1)
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: files: bag created: 3 files, 6 B; md5",
+        "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
+        "pressmark: linked: no bag was created: 1 problem; nothing was changed",
+        "pressmark: 'bag': already a bag; update it, or create a nested bag",
+        "pressmark: two: bag created: 3 files, 6 B; md5",
+        "pressmark: 2 bags created; 2 failed",
+    ]
+    assert run("bag", "validate", "files", "two", "bag").returncode == 0
+    assert content(tmp_path / "linked") == {**content(files / "data"), "link": None}
+    (tmp_path / "linked" / "link").unlink()
+    done = run("bag", "create", "linked", "bag", "--nested")
+    assert (done.stderr.splitlines()[-1], done.returncode) == (b"pressmark: 2 bags created; 0 failed", 0)
 
 
 @pytest.mark.parametrize("source", ["file", "stdin"])

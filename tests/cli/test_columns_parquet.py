@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pressmark.cli.common.files import InputStream
+from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.layouts import HashAndIdNTuple, Pairtree
 
@@ -430,6 +435,120 @@ def test_broken_files(call: Call, tmp_path: Path, damage: Callable[[bytes], byte
     assert os.listdir(tmp_path) == ["in.pq"]
 
 
+# --- row groups in the background ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Path:
+    """A table of twenty row groups."""
+    table = pa.table({"id": [f"id-{n * 7919:08}" for n in range(20_000)], "n": range(20_000)})
+    pq.write_table(table, tmp_path / "in.pq", row_group_size=1000, compression="none", use_dictionary=False)
+    return tmp_path
+
+
+def writing_threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name.startswith("pressmark-write")]
+
+
+def test_groups_are_written_in_the_background(call: Call, groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread writes the row groups in order, and one more is mapped meanwhile; the bytes are those without it."""
+    names, mapped, ahead = set(), [0], []
+    write, read = parquet.ParquetWriter._write_group, parquet.ArrowBlock.map
+
+    def observed(writer: Any, batches: list[Any], rows: int) -> None:
+        names.add(threading.current_thread().name)
+        sleep(0.02)
+        write(writer, batches, rows)
+        ahead.append(mapped[0] - len(ahead) - 1)
+
+    def counted(block: Any, mapper: Any) -> None:
+        read(block, mapper)
+        mapped[0] += 1
+
+    monkeypatch.setattr(parquet.ArrowBlock, "map", counted)
+    monkeypatch.setattr(parquet.ParquetWriter, "_write_group", observed)
+    assert call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.pq").stderr == ""
+    assert max(ahead) == 2  # the group that is held, and the one that ends it
+    monkeypatch.setattr(parquet._Output, "is_regular", lambda _output: False)
+    assert call("map", "pairtree", "in.pq", "--column", "id", "-o", "same.pq").stderr == ""
+    assert names == {"pressmark-write_0", "MainThread"}
+    assert (groups / "out.pq").read_bytes() == (groups / "same.pq").read_bytes()
+    assert pq.read_table(groups / "out.pq").select([0, 1]) == pq.read_table(groups / "in.pq")
+    assert pq.ParquetFile(groups / "out.pq").metadata.num_row_groups == 20
+    assert writing_threads() == []
+
+
+@pytest.mark.parametrize("group", [0, 1, 19])
+@pytest.mark.parametrize("slow", ["reading", "writing"])
+def test_a_failed_write(call: Call, groups: Path, monkeypatch: pytest.MonkeyPatch, group: int, slow: str) -> None:
+    """A row group that cannot be written ends the run with the name of the output, and leaves no output."""
+    write, read = parquet.ParquetWriter._write_group, parquet.ArrowBlock.map
+    written_groups: list[int] = []
+
+    def failing(writer: Any, batches: list[Any], rows: int) -> None:
+        sleep(0.02 if slow == "writing" else 0)
+        if len(written_groups) == group:
+            monkeypatch.setattr(OutputStream, "write", refuse)
+        written_groups.append(rows)
+        write(writer, batches, rows)
+
+    def refuse(stream: OutputStream, _data: bytes) -> int:
+        with stream._named():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def mapped(block: Any, mapper: Any) -> None:
+        sleep(0.02 if slow == "reading" else 0)
+        read(block, mapper)
+
+    monkeypatch.setattr(parquet.ParquetWriter, "_write_group", failing)
+    monkeypatch.setattr(parquet.ArrowBlock, "map", mapped)
+    result = call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.pq")
+    assert (result.stderr, result.exit_code) == ("pressmark: out.pq: No space left on device\n", 1)
+    assert len(written_groups) == group + 1
+    assert os.listdir(groups) == ["in.pq"]
+    assert writing_threads() == []
+
+
+def test_ctrl_c_during_a_write(call: Call, groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted run waits for the thread, which writes nothing more, and leaves no output."""
+    begun, written_bytes = threading.Event(), []
+    write = OutputStream.write
+
+    def slowly(stream: OutputStream, data: bytes) -> int:
+        if threading.current_thread().name.startswith("pressmark-write"):
+            begun.set()
+            sleep(0.1)
+            written_bytes.append(len(data))
+        return write(stream, data)
+
+    def interrupted(_block: Any, _mapper: Any) -> None:
+        assert begun.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OutputStream, "write", slowly)
+    first = parquet.ArrowBlock.map
+    blocks = iter([first, first, interrupted])
+    monkeypatch.setattr(parquet.ArrowBlock, "map", lambda block, mapper: next(blocks)(block, mapper))
+    result = call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.pq")
+    assert (result.stderr, result.exit_code) == ("pressmark: interrupted\n", 130)
+    assert len(written_bytes) == 1
+    assert os.listdir(groups) == ["in.pq"]
+    assert writing_threads() == []
+
+
+def test_a_damaged_group(call: Call, groups: Path) -> None:
+    """A damaged row group in the middle ends the run with the name of the input, and leaves no output."""
+    whole = bytearray((groups / "in.pq").read_bytes())
+    start = pq.ParquetFile(groups / "in.pq").metadata.row_group(9).column(0).data_page_offset
+    whole[start : start + 2000] = b"\xff" * 2000
+    (groups / "in.pq").write_bytes(whole)
+    result = call("map", "pairtree", "in.pq", "--column", "id", "-o", "out.pq")
+    assert (result.stderr.count("\n"), result.exit_code) == (1, 1)
+    assert result.stderr.startswith("pressmark: in.pq: ")
+    assert os.listdir(groups) == ["in.pq"]
+    assert writing_threads() == []
+
+
 # --- processes ----------------------------------------------------------------------------------------------------
 
 
@@ -444,6 +563,36 @@ def test_a_full_disk(run: Run, ids: Path) -> None:
     """A full disk is one line; pyarrow adds none of its own."""
     done = run("map", "0002", "in.pq", "--column", "id", "-o", "/dev/full")
     assert (done.stderr, done.returncode) == (b"pressmark: /dev/full: No space left on device\n", 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of processes")
+def test_a_full_quota(groups: Path) -> None:
+    """A file that cannot grow is one line, and no output is left."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))\n"
+    code += "from pressmark.cli import main; main()"
+    command = [sys.executable, "-c", code, "map", "pairtree", "in.pq", "--column", "id", "-o", "out.pq"]
+    done = subprocess.run(command, cwd=groups, env=environment(), capture_output=True, check=False)
+    assert (done.stderr, done.returncode) == (b"pressmark: out.pq: File too large\n", 1)
+    assert os.listdir(groups) == ["in.pq"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_an_interrupted_write_to_a_pipe_ends(ids: Path) -> None:
+    """A run that writes to a pipe whose reader does not read ends at a signal."""
+    os.mkfifo(ids / "pipe")
+    pq.write_table(pa.table({"id": [f"id-{n * 7919:08}" for n in range(50_000)]}), ids / "in.pq", row_group_size=10_000)
+    reader = os.open(ids / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    command = [sys.executable, "-m", "pressmark", "map", "pairtree", "in.pq", "--column", "id", "-o", "pipe"]
+    with subprocess.Popen(command, cwd=ids, env=environment(), stderr=subprocess.PIPE) as process:
+        try:
+            while not select.select([reader], [], [], 0.05)[0]:
+                assert process.poll() is None
+            sleep(0.5)  # until the pipe is full
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=30)[1] == b"pressmark: interrupted\n"
+        finally:
+            process.kill()
+            os.close(reader)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs named pipes")

@@ -92,6 +92,8 @@ def furnish(folder: Path, example: str) -> None:
     (folder / "profile.json").write_text(json.dumps(PROFILE))
     for name in ("one.txt", "two.txt"):
         (folder / name).write_text(name)
+        if "objects/*" in example:
+            (folder / "objects" / name).mkdir(parents=True)
     if " store " in example or " migrate " in example:
         furnish_stores(folder, example)
     if "-o bag" not in example:

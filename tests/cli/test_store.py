@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from pressmark.cli.store import get as getting
+from pressmark.errors import StoreError
+from pressmark.stores.staging_writer import StagingWriter
 
 from .conftest import COMMAND, Call, Run, environment
 
@@ -407,6 +410,23 @@ def test_a_reader_who_leaves(run: Run, given: Path, tmp_path: Path) -> None:
     process.stdin.close()
     assert process.wait(timeout=120) == 0
     assert len(run("store", "ls", "store").stdout.splitlines()) == 220
+
+
+def test_what_is_stored_is_listed_before_an_error(call: Call, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a batch cannot be flushed, the command lists what was stored before, and ends."""
+    call("store", "init", "pairtree", "store")
+    flush = StagingWriter._flush_places
+
+    def failing(self: Any, places: list[bytes]) -> None:
+        if any(b"b+" in place for place in places):
+            raise StoreError("store", "Input/output error") from OSError(errno.EIO, "Input/output error")
+        flush(self, places)
+
+    monkeypatch.setattr(StagingWriter, "_flush_places", failing)
+    monkeypatch.setattr("pressmark.cli.store.listed._BLOCK", 10)
+    result = call("store", "put", "store", "--from", "-", stdin=b"a:1\tgiven\nb:2\tgiven\nc:3\tgiven\n")
+    assert (result.exit_code, result.stdout) == (1, "a:1\tpairtree_root/a+/1\n")
+    assert result.stderr == "pressmark: 'store': Input/output error\n"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs POSIX signals")

@@ -4,6 +4,8 @@
  * "rewrite-x" gets another time, "delete-x" is deleted, "replace-x" is replaced by another file, "chmod-x" becomes unreadable.
  * The name of "count-x" is appended to the file $READS, after $SLOW microseconds. "late-x" fails at the second read. With
  * $OLD_KERNEL, openat2 is missing.
+ *
+ * Writes to regular files take at most $SHORT bytes, and fail after $ROOM bytes: the disk is full.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -88,6 +90,25 @@ ssize_t read(int descriptor, void *buffer, size_t size)
         path[length] = 0;
         if (act(descriptor, path, strrchr(path, '/') + 1))
             return -1;
+    }
+    return real(descriptor, buffer, size);
+}
+
+ssize_t write(int descriptor, const void *buffer, size_t size)
+{
+    static ssize_t (*real)(int, const void *, size_t);
+    static long long written;
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "write");
+    struct stat status;
+    const char *most = getenv("SHORT"), *room = getenv("ROOM");
+    if ((most || room) && !fstat(descriptor, &status) && S_ISREG(status.st_mode)) {
+        if (most && size > (size_t)atoll(most))
+            size = (size_t)atoll(most);
+        if (room && __atomic_add_fetch(&written, (long long)size, __ATOMIC_RELAXED) > atoll(room)) {
+            errno = ENOSPC;
+            return -1;
+        }
     }
     return real(descriptor, buffer, size);
 }

@@ -17,7 +17,8 @@ import pytest
 
 from pressmark import jobs
 from pressmark.errors import JobError
-from pressmark.jobs import Receipt, WorkFolder
+from pressmark.jobs import Receipt, WorkFolder, local
+from pressmark.threads import resolve_threads
 from support.processes import PACKAGE
 
 from .samples import Numbers, check_numbers, plan, work_folder
@@ -38,6 +39,24 @@ def test_a_run(tmp_path: Path, threads: bool) -> None:
     check_numbers(work, 12)
     assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, True, on_receipt=seen.append) == summary
     assert len(seen) == 12
+
+
+@pytest.mark.parametrize(("chunks", "share"), [(1, 6), (2, 3), (9, 2)])
+def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunks: int, share: int) -> None:
+    """Each worker process may use its part of the cores, by the number of processes with work."""
+    work = work_folder(tmp_path / "work", chunks)
+    found: list[int] = []
+
+    class Noted(local.ProcessPool):
+        def submit(self, *arguments: Any) -> Any:
+            if not found:
+                found.append(self._executor.submit(resolve_threads, None).result())
+            return super().submit(*arguments)
+
+    monkeypatch.setattr(local, "ProcessPool", Noted)
+    monkeypatch.setattr(local, "resolve_threads", lambda threads: threads or 6)
+    assert jobs.run_local(Numbers(), work, 3).ok
+    assert found == [share]
 
 
 def test_killed_workers(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
+from pressmark.jobs.chunks import LEAST
 from pressmark.jobs.visibility import MountProbe, unseen
 from support.processes import PACKAGE
 
@@ -427,6 +428,23 @@ def test_chunks_end_where_directories_do() -> None:
     assert builder.rest() is None
     with pytest.raises(ValueError, match="expected 1 or more"):
         ChunkBuilder("paths", "listing", 0)
+
+
+def test_small_listings_have_many_chunks() -> None:
+    """Chunks grow with the listing: none is much larger than its part of those before, or than the limit."""
+    least, least_bytes = LEAST
+    builder = ChunkBuilder("paths", "listing", 10 * least, parts=8)
+    found = [builder.add(1, 1, number) for number in range(100 * least)]
+    counts = [chunk.stop - chunk.start for chunk in [*found, builder.rest()] if chunk is not None]
+    assert counts[:8] == [least] * 8
+    assert counts == [*sorted(counts[:-1]), counts[-1]]
+    assert all(most <= max(least, sum(counts[:number]) // 8) for number, most in enumerate(counts))
+    assert max(counts) == 10 * least
+    builder = ChunkBuilder("paths", "listing", parts=8)
+    sizes = [builder.add(1, least_bytes // 4, number) for number in range(64)]
+    assert [chunk.nbytes for chunk in sizes if chunk is not None][:8] == [least_bytes] * 8
+    builder = ChunkBuilder("paths", "listing", 3, parts=8)
+    assert [chunk.stop for chunk in (builder.add(1, 1, number) for number in range(10)) if chunk] == [3, 6, 9]
 
 
 def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:

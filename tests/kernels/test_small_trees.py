@@ -72,6 +72,28 @@ def test_all_files_are_written(implementation: Implementation, tmp_path: Path, c
     assert [path.name for path in (into / "v1").iterdir()] == ["content"]
 
 
+def test_a_directory_by_its_path(implementation: Implementation, tmp_path: Path) -> None:
+    """A directory is copied by its path, whatever is beside it; without digests, whatever its file names."""
+    files = {b"caf\xc3\xa9": b"x", b"again": b"x", b'sub/"': b"y"}
+    make(tmp_path / "source", files)
+    (tmp_path / "beside").mkdir()
+    copy = implementation.kernels.copy_small_tree
+    source, into = os.fsencode(tmp_path / "source"), os.fsencode(tmp_path / "into")
+    assert copy(b"", source, (into,), -1, FLAGS) is None
+    found = copy(b"", source, (into,), -1, FLAGS, False)
+    os.symlink(source, tmp_path / "link")
+    assert copy(b"", os.fsencode(tmp_path / "link"), (into + b"2",), -1, FLAGS, False) is None
+    if implementation == PURE:
+        assert found is None
+        return
+    assert found[1] == [(name, "", 1) for name in sorted(files)]
+    for name, data in files.items():
+        assert Path(os.fsdecode(os.path.join(into, name))).read_bytes() == data
+    make(tmp_path / "plain", {b"a": b"x"})
+    found = copy(b"", os.fsencode(tmp_path / "plain"), (into + b"3",), -1, FLAGS)
+    assert found[1] == [(b"a", hashlib.sha512(b"x").hexdigest(), 1)]
+
+
 def test_trees_left_to_the_shared_code(implementation: Implementation, tmp_path: Path) -> None:
     """Links, pipes, empty or missing files, too many or too large ones, and names that JSON escapes are not copied."""
     outside = tmp_path / "outside"

@@ -56,14 +56,14 @@ NAMES = (
 
 
 def objects(count: int = 20) -> dict[str, Files]:
-    """Return objects by identifier: hostile names, empty files, equal files, and one larger than a read."""
+    """Return objects by identifier: hostile names, empty files, equal files, and files larger than a read."""
     found: dict[str, Files] = {}
     for number in range(count):
         base = IDENTIFIERS[number % len(IDENTIFIERS)]
         identifier = base if number < len(IDENTIFIERS) else f"{base}:{number}"
         files: Files = {"same": b"same", "again/same": b"same", "empty": b""}
         files[NAMES[number % len(NAMES)]] = f"{number}".encode() * (number + 1)
-        if number == 3:
+        if number % 4 == 3:
             files["large"] = os.urandom(1 << 19)
         found[identifier] = files
     return found
@@ -114,7 +114,7 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntr
     source = chosen.open_source()
     records = [one for one in source.objects() if one.id is not None and (only is None or one.id in only)]
     places = Targets(chosen).paths([str(one.id) for one in records])
-    sizes = [measure(source, one, chosen)[0] for one in records]
+    sizes = [size for size, _names in measure(source, records, chosen)]
     return [
         PlanEntry(
             *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),

@@ -21,10 +21,9 @@ from pressmark.fixity import Outcome, copying
 from pressmark.fs.moves import exchange
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer import object_transfer as transfer
-from pressmark.stores import Store
+from pressmark.stores import Store, object_sources
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
 
 from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write
@@ -32,6 +31,9 @@ from .samples import Files, errors, held, make, migrate, options, tree, write
 GIVEN: dict[str, Files] = {
     name: {"one": name.encode(), "two/three": b"23" * 50} for name in ("aa1", "bb2", "cc3", "dd4")
 }
+
+# They make objects large enough to be copied at the same time as others.
+LARGE_FILES: Files = {f"large-{number}": bytes([number]) * 200_000 for number in range(3)}
 
 Faulty = Callable[..., dict[str, Row]]
 
@@ -61,15 +63,17 @@ def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, 
     return {row.id: row for row in rows}
 
 
+@pytest.mark.parametrize("large", [{}, LARGE_FILES], ids=["small", "large"])
 @pytest.mark.parametrize("to", ["ocfl", "pairtree", "bags"])
-def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str, large: Files) -> None:
     """Bad disks, unreadable files and changing files have distinct statuses; transient errors are retried."""
+    good = {name: {**files, **large} for name, files in GIVEN.items()}
     given = {
-        **GIVEN,
-        "io": {"one": b"1", "eio-x": b"2"},
-        "closed": {"denied-x": b"1"},
-        "changing": {"append-x": b"12345", "other": b"1"},
-        "passing": {"passing-x": b"1"},
+        **good,
+        "io": {"one": b"1", "eio-x": b"2", **large},
+        "closed": {"denied-x": b"1", **large},
+        "changing": {"append-x": b"12345", "other": b"1", **large},
+        "passing": {"passing-x": b"1", **large},
     }
     source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
     rows = faulty(source, to, tmp_path / "destination", reads)
@@ -89,14 +93,16 @@ def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str) -> None:
     assert all("\n" not in str(row.error) for row in rows.values())
     store = stores.open(tmp_path / "destination")
     assert errors(store) == []
-    assert {name: held(store)[name] for name in GIVEN} == GIVEN
+    assert {name: held(store)[name] for name in good} == good
     assert not set(held(store)) & set(bad)
 
 
+@pytest.mark.parametrize("large", [{}, LARGE_FILES], ids=["small", "large"])
 @pytest.mark.parametrize("to", ["ocfl", "pairtree"])
-def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str) -> None:
+def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str, large: Files) -> None:
     """On a full disk, migrated objects are complete, and the others fail for lack of space."""
-    source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
+    given = {name: {**files, **large} for name, files in GIVEN.items()}
+    source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
     rows = faulty(source, to, tmp_path / "destination", changes, "40" if to == "ocfl" else "30", str(-errno.ENOSPC))
     found = {(row.status, row.error_code) for row in rows.values()}
     assert ("copy_failed", "no-space") in found
@@ -302,7 +308,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
             if job.source.endswith(b"/first"):
                 copied.set()
 
-    for module in (copying, ocfl_writer):
+    for module in (copying, object_sources):
         monkeypatch.setattr(module, "copy_file", hooked)
 
 

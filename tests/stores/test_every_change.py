@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pressmark
+from pressmark import stores
 from support.effort import stride
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
@@ -24,6 +25,13 @@ STRIDES = {"vitro": str(stride(7)), "ocfl": str(stride(13)), "bags": str(stride(
 def test_every_change(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
     """A change is complete or absent, nothing is lost or left over, and the error is one line."""
     assert steps(disk_faults, "every_change.py", kind, str(tmp_path / "at"), how, STRIDES[kind]) > 5
+
+
+@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_every_change_of_many_objects(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
+    """Each object of a batch is complete or absent, and reported as it is; nothing is lost or left over."""
+    assert steps(disk_faults, "every_ingest.py", kind, str(tmp_path / "at"), how, str(stride(11))) > 3
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}"])

@@ -271,3 +271,29 @@ def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) ->
         os.close(descriptor)
         # The removal of temporary folders cannot reach this depth by path.
         subprocess.run(["rm", "-r", top], check=True)
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
+def test_opening_does_not_list_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """A store is opened, and an object put, without listing a directory that grows with the store."""
+    layout = pressmark.layout("0002") if kind == "ocfl" else None
+    store = stores.create(kind, tmp_path / "store", layout)
+    store.put("abcd", {"name.bin": b"x"})
+    top = {"pairtree": "pairtree_root", "vitro": "file_storage_root"}.get(kind, "")
+    growing = os.fsencode(tmp_path / "store" / top)
+    listed: list[bytes] = []
+
+    def noted(real: Any) -> Any:
+        def listing(path: Any = ".") -> Any:
+            if not isinstance(path, int):
+                listed.append(os.path.join(os.fsencode(path), b""))
+            return real(path)
+
+        return listing
+
+    monkeypatch.setattr(os, "listdir", noted(os.listdir))
+    monkeypatch.setattr(os, "scandir", noted(os.scandir))
+    opened = stores.open(tmp_path / "store")
+    opened.put("efgh", {"name.bin": b"x"})
+    assert os.path.join(growing, b"") not in listed
+    assert listed

@@ -34,11 +34,10 @@ class Bag(BagTags):
         from pressmark.bagit.manifest_format import manifest_name
 
         manifests, tag_manifests = (
-            tuple(sorted(ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms))
+            tuple(sorted([ManifestFile(manifest_name(name, tag=tag), name) for name in algorithms]))
             for tag in (False, True)
         )
-        read, _problems = info.parse(info.to_bytes())
-        return cls(path, Declaration(), read, manifests, tag_manifests)
+        return cls(path, Declaration(), info, manifests, tag_manifests)
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Validate the bag; options as in :func:`pressmark.bagit.validate`."""

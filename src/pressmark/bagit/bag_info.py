@@ -23,7 +23,16 @@ from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
 
-__all__ = ["INFO_LIMIT", "LINE_LENGTH", "NAME", "RESERVED", "BagInfo", "check_elements", "read_oxum"]
+__all__ = [
+    "INFO_LIMIT",
+    "LINE_LENGTH",
+    "NAME",
+    "RESERVED",
+    "BagInfo",
+    "check_elements",
+    "long_line_problem",
+    "read_oxum",
+]
 
 NAME = b"bag-info.txt"
 # The file is for people; readers should refuse a larger one.
@@ -53,6 +62,7 @@ _RESERVED = {label.lower(): label for label in RESERVED}
 _BLANKS = " \t"
 # Long lines are folded at single spaces only, because a fold is read as one space.
 _FOLDS = re.compile(r"(?<![ \t]) (?![ \t])")
+_NOT_IN_LABEL = re.compile("[:\r\n]")
 _BROKEN = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
 
 
@@ -147,7 +157,7 @@ class BagInfo:
         piece = self._piece(_RESERVED.get(label.lower(), label), value)
         if self._pieces:
             last = self._pieces[-1]
-            if last.data and not last.data.endswith((self._charset.encode("\n"), self._charset.encode("\r"))):
+            if last.data and not last.data.endswith(self._charset.line_ends):
                 self._pieces[-1] = last._replace(data=last.data + self._end)
         self._pieces.append(piece)
 
@@ -219,11 +229,14 @@ class BagInfo:
             # Keep a byte-order mark without text, and an incomplete unit of the character set.
             self._pieces.append(_Piece(data[begun:]))
         if long_lines:
-            message = (
-                f"{len(long_lines)} lines are longer than {LINE_LENGTH} characters; the first is line {long_lines[0]}"
-            )
-            problems.append(problem("info-long-line", name, message))
+            problems.append(long_line_problem(len(long_lines), long_lines[0], name))
         return problems
+
+
+def long_line_problem(count: int, first: int, name: bytes = NAME) -> Problem:
+    """Return the problem of lines that are longer than :data:`LINE_LENGTH`; ``first`` is the number of the first."""
+    message = f"{count} lines are longer than {LINE_LENGTH} characters; the first is line {first}"
+    return problem("info-long-line", name, message)
 
 
 def _key(label: str) -> str:
@@ -235,7 +248,7 @@ def _key(label: str) -> str:
 def _fault_of_label(label: str) -> str | None:
     if not label:
         return "label is empty"
-    if any(character in label for character in ":\r\n"):
+    if _NOT_IN_LABEL.search(label):
         return "label contains a colon or a line break"
     return "label starts or ends with white space" if label != label.strip() else None
 
@@ -246,6 +259,8 @@ def _one_line(value: str) -> str:
 
 def _folded(line: str) -> list[str]:
     """Return the folded lines of a line; a line without spaces stays long."""
+    if len(line) <= LINE_LENGTH:
+        return [line]
     lines = []
     indent = ""
     # Not at the space after the colon: the line of a label must contain some of its value.

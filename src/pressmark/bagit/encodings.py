@@ -59,6 +59,11 @@ class Charset:
         object.__setattr__(self, "_ends", re.compile(re.escape(returns) + b"|" + re.escape(feeds)))
 
     @property
+    def line_ends(self) -> tuple[bytes, bytes]:
+        """A line feed and a carriage return in this character set."""
+        return self._feeds, self._returns
+
+    @property
     def is_utf8(self) -> bool:
         """Whether it is UTF-8, which needs only a check, no decoding."""
         return self.codec == "utf-8"

@@ -7,8 +7,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import Any
 
+from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.bagit.validation.validate import LEVELS, validate
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError
@@ -82,18 +85,14 @@ class ValidateBags:
         name = f"{chunk.id}.jsonl"
         status = "valid" if self.level == "full" else "passed"
         profile = self._profile()
+        paths = list(read_listing(work, chunk))
+        small: Iterable[SmallBag | None] = repeat(None)
+        if self.level == "full" and profile is None:
+            small = check_small_bags(list(map(os.fsencode, paths)), 1)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
-            for path in read_listing(work, chunk):
+            for path, found in zip(paths, small, strict=False):
                 try:
-                    report = validate(
-                        os.fsencode(path),
-                        self.level,
-                        lenient=self.lenient,
-                        links=self.links,
-                        threads=1,
-                        profile=profile,
-                        keep=sys.maxsize,
-                    )
+                    report = self._validate(path, profile) if found is None else found.report(sys.maxsize)
                 except BagError as error:
                     receipt.fail("unreadable", path=path, message=error.reason)
                     continue
@@ -105,6 +104,10 @@ class ValidateBags:
                 else:
                     receipt.fail("invalid", path=path, message=f"{record['errors']} errors")
         return receipt.build(self.key, output, name)
+
+    def _validate(self, path: str, profile: Any) -> BagReport:
+        options = {"lenient": self.lenient, "links": self.links, "profile": profile}
+        return validate(os.fsencode(path), self.level, **options, threads=1, keep=sys.maxsize)
 
     def _profile(self) -> Any:
         if self.profile is None:

@@ -64,6 +64,7 @@ def is_normalized(name: str) -> bool:
     return _NORMALIZED.fullmatch(name) is not None
 
 
+@lru_cache
 def manifest_name(algorithm: str, *, tag: bool = False) -> bytes:
     """Return the file name of an algorithm's payload manifest, or of its tag manifest (2.1.3, 2.2.1)."""
     return b"%bmanifest-%b.txt" % (b"tag" if tag else b"", bag_name(algorithm).encode())

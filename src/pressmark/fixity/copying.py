@@ -10,11 +10,10 @@ import errno
 import os
 import stat
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from itertools import chain
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from time import monotonic
 from typing import NamedTuple
 
@@ -22,17 +21,16 @@ from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import Finished, Outcome, Progress, failed_outcome
-from pressmark.threads import GeneratorPool
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
+from pressmark.threads import resolve_threads
 
 __all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
-# Files in flight or waiting for those before them.
-LOOK_AHEAD = 256
+# Up to this number of files and bytes, no thread is started.
+FEW, LITTLE = 16, 1 << 18
 # From this size, each digest and the writing have a thread.
 LARGE, LARGE_BLOCK = 1 << 25, 1 << 21  # 32 MiB, 2 MiB
-PROGRESS_EVERY = 0.1  # seconds
 QUICK = ("sha512",)  # the digests that the kernel for small files computes
 KEPT_BITS = 0o777  # of the mode: not setuid, setgid and sticky
 
@@ -66,10 +64,6 @@ class Copying(NamedTuple):
 Event = Finished | Progress | Copying
 
 
-class _Cancelled(Exception):
-    """The run has ended."""
-
-
 def copy_files(
     tasks: Iterable[CopyTask],
     algorithms: Sequence[str],
@@ -82,7 +76,7 @@ def copy_files(
 ) -> Generator[Outcome, None, None]:
     """Copy files, each read once, and yield their outcomes lazily, in order; their paths are those of the sources.
 
-    :param algorithms: algorithms of the digests
+    :param algorithms: algorithms of the digests; if empty, copies and clones are not hashed
     :param mode: ``copy``; ``reflink``: clone files, which share blocks until they are changed; ``hardlink``: link
         files; ``auto``: reflink if the file system supports it, otherwise copy
     :param threads: number of threads; :data:`None` or 0 for one per core
@@ -92,9 +86,9 @@ def copy_files(
     :raises BagError: files cannot be cloned or linked
     :raises OSError: a copy cannot be written
     """
-    names = algorithm_names(algorithms)
+    names = algorithm_names(algorithms) if algorithms else ()
     options = OpenOptions(links == "follow")
-    workers = 1 if read == "sequential" else threads or os.cpu_count() or 1
+    workers = 0 if read == "sequential" else resolve_threads(threads)
     report = on_event or (lambda _event: None)
     tasks = iter(tasks)
     if mode in ("reflink", "auto"):
@@ -110,6 +104,9 @@ def copy_files(
         return
     # Hash the copy, so that its digests are correct even if the source changes.
     share = _clone if mode == "reflink" else _link
+    if not names:
+        yield from _share_in_turn(tasks, share, options, report)
+        return
     sources: deque[bytes] = deque()
 
     def shared() -> Iterator[bytes | Outcome]:
@@ -119,7 +116,7 @@ def copy_files(
 
     from pressmark.fixity.pool import hash_files  # clones and links are rare
 
-    outcomes = hash_files(shared(), names, workers, report, links="refuse", read=read)
+    outcomes = hash_files(shared(), names, workers or 1, report, links="refuse", read=read)
     try:
         for outcome in outcomes:
             yield outcome._replace(path=sources.popleft())
@@ -128,6 +125,28 @@ def copy_files(
 
 
 # --- clones and links -------------------------------------------------------------------------------------------------
+
+
+def _share_in_turn(
+    tasks: Iterable[CopyTask],
+    share: Callable[[CopyTask, OpenOptions], bytes | Outcome],
+    options: OpenOptions,
+    report: Callable[[Event], object],
+) -> Generator[Outcome, None, None]:
+    """Clone or link files without reading them."""
+    files = failed = 0
+    for task in tasks:
+        made = share(task, options)
+        if isinstance(made, Outcome):
+            outcome = made
+        else:
+            status = os.stat(made)
+            outcome = Outcome(task.source, {}, status.st_size, status.st_mtime_ns, status.st_ino)
+        files += 1
+        failed += not outcome.ok
+        report(Finished(outcome))
+        yield outcome
+    report(Progress(files, 0, failed))
 
 
 def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
@@ -147,13 +166,14 @@ def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
 
 
 def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
-    """Return whether files can be cloned, by trying it with the first."""
+    """Return whether files can be cloned, by trying it with the first; :data:`False` if that cannot be read."""
     try:
         cloned = _clone(task, options)
     except BagError:
         return False
-    if isinstance(cloned, bytes):
-        os.unlink(cloned)
+    if isinstance(cloned, Outcome):
+        return False
+    os.unlink(cloned)
     return True
 
 
@@ -207,21 +227,6 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
 # --- copies -----------------------------------------------------------------------------------------------------------
 
 
-class _ByteCount:
-    """The bytes copied by all threads, and whether they must stop."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self.cancelled = False
-        self._lock = threading.Lock()
-
-    def count(self, size: int) -> None:
-        if self.cancelled:
-            raise _Cancelled
-        with self._lock:
-            self.bytes += size
-
-
 def _copy(
     tasks: Iterator[CopyTask],
     names: Sequence[str],
@@ -229,33 +234,51 @@ def _copy(
     workers: int,
     report: Callable[[Event], object],
 ) -> Generator[Outcome, None, None]:
-    count = _ByteCount()
-    files = failed = 0
-    next_progress = monotonic() + PROGRESS_EVERY
-    window: list[Future[Outcome]] = []
+    first = list(islice(tasks, FEW + 1))
+    tasks = chain(first, tasks)
+    if workers == 0 or (len(first) <= FEW and _is_little(first)):
+        yield from _copy_in_turn(tasks, names, options, report)
+    else:
+        from pressmark.fixity.copy_pool import open_pool  # most objects have few files
 
-    with GeneratorPool(workers, "pressmark-copy") as pool:
+        with open_pool(names, options, workers, copy_file) as pool:
+            yield from pool.copy(tasks, report)
+
+
+def _is_little(tasks: Iterable[CopyTask]) -> bool:
+    """Return whether files are copied before a thread has started."""
+    total = 0
+    for task in tasks:
         try:
-            more = True
-            while more or window:
-                while more and len(window) < LOOK_AHEAD:
-                    task = next(tasks, None)
-                    if task is None:
-                        more = False
-                    else:
-                        window.append(pool.submit(copy_file, task, names, options, count.count))
-                if window and wait(window[:1], PROGRESS_EVERY).done:
-                    outcome = window.pop(0).result()
-                    files += 1
-                    failed += not outcome.ok
-                    report(Finished(outcome))
-                    yield outcome
-                if monotonic() >= next_progress:
-                    next_progress = monotonic() + PROGRESS_EVERY
-                    report(Progress(files, count.bytes, failed))
-            report(Progress(files, count.bytes, failed))
-        finally:
-            count.cancelled = True
+            total += os.stat(task.source).st_size
+        except (OSError, ValueError):
+            continue
+        if total > LITTLE:
+            return False
+    return True
+
+
+def _copy_in_turn(
+    tasks: Iterable[CopyTask], names: Sequence[str], options: OpenOptions, report: Callable[[Event], object]
+) -> Generator[Outcome, None, None]:
+    """Copy files one after another in the calling thread."""
+    files = failed = nbytes = 0
+    next_progress = monotonic() + PROGRESS_EVERY
+
+    def count(size: int) -> None:
+        nonlocal nbytes, next_progress
+        nbytes += size
+        if monotonic() >= next_progress:
+            next_progress = monotonic() + PROGRESS_EVERY
+            report(Progress(files, nbytes, failed))
+
+    for task in tasks:
+        outcome = copy_file(task, names, options, count)
+        files += 1
+        failed += not outcome.ok
+        report(Finished(outcome))
+        yield outcome
+    report(Progress(files, nbytes, failed))
 
 
 def copy_file(

@@ -19,8 +19,10 @@ __all__ = [
     "is_readable",
     "walk",
     "why_unreadable",
+    "write_flushed",
 ]
 
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows cannot flush a file that is open for reading only.
 _OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
@@ -113,9 +115,19 @@ def flush_tree(top: bytes) -> None:
         flush_directory(directory)
 
 
-def _flush(path: bytes, flags: int) -> None:
-    descriptor = os.open(path, flags)
+def write_flushed(path: bytes, data: bytes) -> None:
+    """Create a file with this content, and flush it to disk.
+
+    :raises OSError: the file exists, or cannot be written
+    """
+    _flush(path, _CREATE, data)
+
+
+def _flush(path: bytes, flags: int, data: bytes = b"") -> None:
+    descriptor = os.open(path, flags, 0o666)
     try:
+        while data:
+            data = data[os.write(descriptor, data) :]
         os.fsync(descriptor)
     except OSError as error:
         if error.errno not in _NOTHING_TO_FLUSH:

@@ -34,7 +34,13 @@ def scan(directory: bytes, *, follow: bool = True) -> list[DirectoryEntry]:
     found = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            found.append(DirectoryEntry(entry.name, kind_of_entry(entry, follow=follow), entry.is_symlink()))
+            # Almost all entries are regular files and directories, which one or two questions recognise.
+            if entry.is_file(follow_symlinks=False):
+                found.append(DirectoryEntry(entry.name, "file", False))
+            elif entry.is_dir(follow_symlinks=False):
+                found.append(DirectoryEntry(entry.name, "directory", False))
+            else:
+                found.append(DirectoryEntry(entry.name, kind_of_entry(entry, follow=follow), entry.is_symlink()))
     found.sort()
     return found
 

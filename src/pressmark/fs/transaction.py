@@ -25,14 +25,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 
@@ -87,15 +86,21 @@ class _Moves(NamedTuple):
     nested: bool
 
 
-@contextlib.contextmanager
-def _refusing(path: str | bytes, advice: str = "") -> Iterator[None]:
-    """Turn an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
-    try:
-        yield
-    except OSError as error:
-        named = error.filename if isinstance(error.filename, (str, bytes)) else path
-        reason = error.strerror or str(error)
-        raise TransactionError(named, f"{reason}; {advice}" if advice else reason) from error
+class _Refusing:
+    """Turns an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
+
+    def __init__(self, path: str | bytes, advice: str = "") -> None:
+        self._path = path
+        self._advice = advice
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
+            reason = error.strerror or str(error)
+            raise TransactionError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
@@ -130,8 +135,9 @@ class Transaction:
         self._old = self._path(b"old")
         self._nested = self._path(b"data")
         self.recovered: dict[str, Any] | None = None
+        self._is_complete = self._is_nested = False
         try:
-            with _refusing(base):
+            with _Refusing(base):
                 if os.listdir(self.staging) != [LOCK]:
                     self._recover()
                 os.mkdir(self.new)
@@ -145,11 +151,16 @@ class Transaction:
     def __exit__(
         self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        if self._may_be_decided():
+        if not self._is_complete and self._may_be_decided():
             self._entered.abandon()
             return
         with contextlib.suppress(OSError):  # the next run removes the rest
-            self._clean()
+            if self._is_complete:
+                remove_tree(self.new)
+                if not self._is_nested:
+                    remove_tree(self._old)
+            else:
+                self._clean()
         self._entered.leave()
 
     def _may_be_decided(self) -> bool:
@@ -166,6 +177,7 @@ class Transaction:
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
@@ -176,6 +188,7 @@ class Transaction:
         :param moves_out: names in the base directory
         :param moves_in: names in :attr:`new`
         :param nested: move everything that is moved out in again, as one directory
+        :param flushed: the files in :attr:`new` are on disk, and it has no directories
         :param between: called after the moves out; an exception reverses the change
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
@@ -184,29 +197,33 @@ class Transaction:
         out = sorted(moves_out, key=lambda name: (name != marker, name))
         into = sorted(moves_in, key=lambda name: (name == marker, name))
         moves = _Moves(out, into, nested)
-        with _refusing(self._base, "nothing was changed"):
+        with _Refusing(self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
-                shutil.copymode(self._base, self._nested)
+                os.chmod(self._nested, stat.S_IMODE(os.stat(self._base).st_mode))
             else:
                 os.mkdir(self._old)
-            flush_tree(self.new)
+            if flushed:
+                flush_directory(self.new)
+            else:
+                flush_tree(self.new)
             self._decide(request, moves)
         try:
-            with _refusing(self._base, "nothing was changed"):
+            with _Refusing(self._base, "nothing was changed"):
                 self._move_out(moves)
                 if between is not None:
                     between()
-                self._move_in(moves)
+                self._move_in(moves, first=True)
         except BaseException:
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
         # The change is complete from here on, whatever fails later.
-        with _refusing(self._base, RUN_AGAIN):
+        with _Refusing(self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
+        self._is_complete, self._is_nested = True, nested
 
     def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
         journal = {
@@ -216,16 +233,13 @@ class Transaction:
             "in": list(map(os.fsdecode, moves.into)),
             "payload": moves.nested,  # the key is part of the format
         }
-        with open(self._path(PART), "xb") as file:
-            file.write(json.dumps(journal).encode())
-            file.flush()
-            os.fsync(file.fileno())
+        write_flushed(self._path(PART), json.dumps(journal).encode())
         os.rename(self._path(PART), self._path(JOURNAL))
         try:
             flush_directory(self.staging)
         except OSError:
             # The caller learns that nothing was changed, so the next run must not make the change.
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 os.unlink(self._path(JOURNAL))
             raise
 
@@ -249,17 +263,17 @@ class Transaction:
         flush_directory(self._nested if moves.nested else self._old)
         flush_directory(self._base)
 
-    def _move_in(self, moves: _Moves) -> None:
+    def _move_in(self, moves: _Moves, *, first: bool = False) -> None:
         *others, last = self._moves_in(moves)
         for source, target in (*others, last):
             if (source, target) == last:
                 flush_directory(self._base)
-            if self._exists(source):
+            if first or self._exists(source):
                 self._move_to_free(source, target)
         flush_directory(self._base)
 
     def _undo(self, moves: _Moves) -> None:
-        with _refusing(self._base, RUN_AGAIN):
+        with _Refusing(self._base, RUN_AGAIN):
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
@@ -299,7 +313,7 @@ class Transaction:
             if not exists(path):
                 continue
             request, moves = self._read(path)
-            with _refusing(self._base, RUN_AGAIN):
+            with _Refusing(self._base, RUN_AGAIN):
                 if name == UNDO:
                     self._undo(moves)
                 else:

@@ -10,6 +10,8 @@ __all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
 #: The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
 ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
+# Entries and bytes of a chunk below which the cost of scheduling would show.
+LEAST = (500, 64 << 20)
 
 # An id is part of file names, up to their first full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -73,15 +75,21 @@ class ChunkBuilder:
     :param source: name of the listing in the work folder; chunks are ranges of byte offsets in it
     :param count: entries per chunk
     :param nbytes: bytes per chunk
+    :param parts: no chunk is more than one of so many parts of the chunks before it, so that a small listing keeps all
+        workers busy, too; :data:`LEAST` is allowed
     """
 
-    def __init__(self, kind: str, source: str, count: int = FILES, nbytes: int = BYTES) -> None:
+    def __init__(
+        self, kind: str, source: str, count: int = FILES, nbytes: int = BYTES, parts: int | None = None
+    ) -> None:
         if count < 1 or nbytes < 1:
             raise ValueError(f"chunks of {count} entries or {nbytes} bytes: expected 1 or more")
         self._kind = kind
         self._source = source
         self._limit = (count, nbytes)
+        self._parts = parts
         self._number = self._start = self._stop = self._count = self._bytes = 0
+        self._all = (0, 0)  # entries and bytes of all chunks so far
         self._directory: object = None
 
     def add(self, length: int, nbytes: int, directory: object) -> Chunk | None:
@@ -91,8 +99,9 @@ class ChunkBuilder:
         :param nbytes: size of the item
         :param directory: directory of the item; compared with ``==``
         """
-        full = self._count >= self._limit[0] or self._bytes >= self._limit[1]
-        overfull = self._count >= 2 * self._limit[0] or self._bytes >= 2 * self._limit[1]
+        most, most_bytes = self._limits()
+        full = self._count >= most or self._bytes >= most_bytes
+        overfull = self._count >= 2 * most or self._bytes >= 2 * most_bytes
         done = self.rest() if overfull or (full and directory != self._directory) else None
         self._directory = directory
         self._stop += length
@@ -100,11 +109,20 @@ class ChunkBuilder:
         self._bytes += nbytes
         return done
 
+    def _limits(self) -> tuple[int, ...]:
+        if self._parts is None:
+            return self._limit
+        return tuple(
+            min(limit, max(least, done // self._parts))
+            for limit, least, done in zip(self._limit, LEAST, self._all, strict=True)
+        )
+
     def rest(self) -> Chunk | None:
         """Return the chunk of the entries since the last chunk, if any."""
         if self._start == self._stop:
             return None
         done = Chunk(f"{self._number:06d}", self._kind, self._source, self._start, self._stop, self._bytes)
         self._number += 1
+        self._all = (self._all[0] + self._count, self._all[1] + self._bytes)
         self._start, self._count, self._bytes = self._stop, 0, 0
         return done

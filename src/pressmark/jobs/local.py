@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Unpack
 
@@ -15,7 +16,7 @@ from pressmark.errors import JobError
 from pressmark.jobs.receipts import Summary
 from pressmark.jobs.scheduler import ExecutorPool, RunOptions, run_pool
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.threads import resolve_threads
+from pressmark.threads import limit_threads, resolve_threads
 
 __all__ = ["ProcessPool", "run_executor", "run_local"]
 
@@ -40,7 +41,8 @@ def run_local(
     if threads:
         pool = ExecutorPool(ThreadPoolExecutor(count, "pressmark-job"), count)
     else:
-        pool = ProcessPool(count, type(job).__module__)
+        busy = sum(1 for _chunk in islice(work.remaining(), count))
+        pool = ProcessPool(count, type(job).__module__, max(1, resolve_threads(None) // max(1, busy)))
     try:
         return run_pool(job, work, pool, **options)
     except KeyboardInterrupt:
@@ -68,19 +70,24 @@ class ProcessPool(ExecutorPool):
 
     :param workers: number of processes
     :param module: imported once, before the processes are forked
+    :param threads: number of cores for each process; :data:`None` for all
     """
 
-    def __init__(self, workers: int, module: str = "pressmark.jobs.worker") -> None:
+    def __init__(self, workers: int, module: str = "pressmark.jobs.worker", threads: int | None = None) -> None:
         # Not fork: a copy of this process would wait forever for the locks of its threads.
         method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(["__main__", module])
-        super().__init__(ProcessPoolExecutor(workers, self._context, _begin), workers)
+        self._threads = threads
+        super().__init__(self._processes(workers), workers)
+
+    def _processes(self, workers: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(workers, self._context, _begin, (self._threads,))
 
     def renew(self) -> None:
         self.close()
-        self._executor = ProcessPoolExecutor(self.workers, self._context, _begin)
+        self._executor = self._processes(self.workers)
         try:
             self._executor.submit(os.getpid).result()
         except BrokenExecutor:
@@ -93,8 +100,10 @@ class ProcessPool(ExecutorPool):
             process.terminate()
 
 
-def _begin() -> None:
-    """Prepare a worker process: it ignores Ctrl-C, which the scheduler handles, and ends with the scheduler."""
+def _begin(threads: int | None) -> None:
+    """Prepare a worker process: it uses its share of the cores, and ends with the scheduler, which handles Ctrl-C."""
+    if threads:
+        limit_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Exempts the imported modules from collections, which would copy the pages shared with the fork server.
     gc.freeze()

@@ -17,6 +17,7 @@ from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
+    from pressmark.stores.ingest import Ingest, IngestResult
     from pressmark.stores.job import CheckStore
     from pressmark.stores.ocfl.changes import Changes
     from pressmark.stores.ocfl.history import VersionInfo
@@ -32,6 +33,8 @@ __all__ = [
     "CheckProgress",
     "CheckStore",
     "CopyMode",
+    "Ingest",
+    "IngestResult",
     "ObjectSource",
     "OcflRoot",
     "PairtreeStore",
@@ -52,6 +55,8 @@ __all__ = [
 _MODULES = {name: module for module, name in CLASSES.values()} | {
     "Changes": "pressmark.stores.ocfl.changes",
     "CheckStore": "pressmark.stores.job",
+    "Ingest": "pressmark.stores.ingest",
+    "IngestResult": "pressmark.stores.ingest",
     "VersionInfo": "pressmark.stores.ocfl.history",
 }
 

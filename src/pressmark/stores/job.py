@@ -154,12 +154,13 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
 
 def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     from pressmark.stores.ocfl.check import extension_problems, root_problems
-    from pressmark.stores.ocfl.walk import FoundObject, Walk
+    from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk
 
     storage = store.storage  # type: ignore[attr-defined]
     yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
     yield from extension_problems(storage)
-    for item in Walk(storage, lambda _place, _entries: None, clashes=True, ignore=ignore):
+    reader = BatchReader[None]("places", lambda place, _content: FoundObject(place, None, None))
+    for item in Walk(storage, lambda _place, _entries: None, reader=reader, clashes=True, ignore=ignore):
         if isinstance(item, FoundObject):
             yield item.place, item.inside, (), None, True
         else:

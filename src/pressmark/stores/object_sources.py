@@ -1,24 +1,41 @@
-"""Sources of objects: files and directories, walked and copied into a new directory."""
+"""Sources of objects: files, directories and open files, copied into a new directory."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from pressmark.fixity.copying import CopyTask, Event, copy_files
+from pressmark import _kernels
+from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
+from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
+from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
-from pressmark.stores.store import ObjectSource, Path
+from pressmark.stores.store import ObjectSource
 
-__all__ = ["UnreadableSourceError", "copy_source", "refuse_within", "source_tree"]
+__all__ = [
+    "SourceCopier",
+    "UnreadableSourceError",
+    "Upload",
+    "check_source",
+    "copy_in_order",
+    "copy_source",
+    "is_content",
+    "refuse_within",
+    "source_tree",
+]
 
-# Copying always computes a digest; this is the cheapest one.
-_CHEAPEST = ("xxh3-64",)
+_BLOCK = 1 << 20  # 1 MiB
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_SMALL = OpenOptions(follow=False)
 
 
 class UnreadableSourceError(SourceError):
@@ -32,8 +49,104 @@ class UnreadableSourceError(SourceError):
         self.outcome = outcome
 
 
+class Upload(NamedTuple):
+    """A file whose content is not in a file.
+
+    :ivar name: its name in the object
+    :ivar content: bytes, or an open binary file
+    :ivar target: path of the new file
+    """
+
+    name: bytes
+    content: Any
+    target: bytes
+
+
+def check_source(source: object) -> None:
+    """Check that a source is not content without a name.
+
+    :raises SourceError: of kind ``source``
+    """
+    if is_content(source):
+        way_out = "specify a mapping such as {'name.bin': content}, or the path of a file as a string"
+        raise SourceError("source", f"the source is content without a file name; {way_out}")
+
+
+def is_content(source: object) -> bool:
+    """Return whether a source is content, not a path or a mapping: bytes, or an open file."""
+    return isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read")
+
+
+class SourceCopier:
+    """Copies the sources of many objects: what one shows about a device is not tried again.
+
+    :param mode: as for :func:`copy_source`, like ``links``
+    """
+
+    def __init__(self, mode: str, links: str) -> None:
+        self._mode = mode
+        self._links = links
+        self._copied: set[int] = set()  # devices where sharing blocks was tried, and files were copied
+
+    def copy(self, source: ObjectSource, target: bytes) -> tuple[int, bytes]:
+        """Copy a source into the new directory ``target``.
+
+        :return: size in bytes, and the longest path in it as from :func:`longest_inside`
+        :raises SourceError: the source cannot be stored
+        :raises OSError: the copy cannot be written
+        """
+        mode = self.mode_of(source)
+        if mode == "copy" and isinstance(source, (str, os.PathLike)):
+            flags = _SMALL.flags
+            found = _kernels.active.copy_small_tree(b"", os.fsencode(source), (target,), -1, flags, False)
+            if found is not None:
+                return sum(file[2] for file in found[1]), b"/" + max((file[0] for file in found[1]), key=len)
+            if os.path.lexists(target):
+                remove_tree(target)
+        size = 0
+
+        def add(_name: bytes, outcome: Outcome) -> None:
+            nonlocal size
+            size += outcome.size or 0
+
+        copy_source(source, target, mode=mode, links=self._links, on_file=add, on_event=partial(self.note, source))
+        return size, longest_inside(target)
+
+    def copy_file(self, source: object, target: bytes) -> int | None:
+        """Copy a small file; return its size, or :data:`None` if it needs :meth:`copy`, which reports why."""
+        if not isinstance(source, (str, os.PathLike)) or self.mode_of(source) != "copy":
+            return None
+        found = _kernels.active.copy_small(os.fsencode(source), target, _SMALL.flags)
+        if found is not None and found[0] == "done":
+            return int(found[2])
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(target)
+        return None
+
+    def mode_of(self, source: object) -> str:
+        """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
+        if self._mode == "auto" and self._copied:
+            return "copy" if _device_of(source) in self._copied else "auto"
+        return self._mode
+
+    def note(self, source: object, event: object) -> None:
+        """Record what an event of copying a source shows."""
+        if isinstance(event, Copying) and event.mode == "copy":
+            self._copied.add(_device_of(source))
+
+
+def _device_of(source: object) -> int:
+    """Return the device of a source, or of the first file or directory of a mapping; -1 if there is none."""
+    if isinstance(source, Mapping):
+        source = next(iter(source.values()), None)
+    if isinstance(source, (str, os.PathLike)):
+        with contextlib.suppress(OSError):  # reported by reading it
+            return os.stat(source).st_dev
+    return -1
+
+
 def copy_source(
-    source: ObjectSource,
+    source: ObjectSource | bytes,
     target: bytes,
     *,
     mode: str = "auto",
@@ -45,7 +158,7 @@ def copy_source(
 ) -> int:
     """Copy a source into the new directory ``target``.
 
-    :param source: a file, a directory, or a mapping of names to the files or directories to copy
+    :param source: as for :meth:`pressmark.stores.Store.put`, or the path of a file or directory as bytes
     :param mode: as for :func:`pressmark.fixity.copying.copy_files`
     :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source; a link that is the source itself is
         followed
@@ -58,14 +171,20 @@ def copy_source(
     """
     names: list[bytes] = []
 
-    def jobs() -> Iterator[CopyTask]:
+    def jobs() -> Iterator[CopyTask | Upload]:
         os.mkdir(target)
-        for name, path in _files(source, target, links == "follow"):
+        for name, content in _files(source, target, links == "follow"):
             names.append(name)
-            yield CopyTask(path, os.path.join(target, name))
+            path = os.path.join(target, name)
+            yield CopyTask(content, path) if isinstance(content, bytes) else Upload(name, content.content, path)
 
     count = 0
-    copies = copy_files(jobs(), algorithms or _CHEAPEST, mode=mode, threads=threads, links=links, on_event=on_event)
+    copies: Generator[Outcome, None, None]
+    if isinstance(source, Mapping) and any(map(is_content, source.values())):
+        copies = copy_in_order(jobs(), algorithms, links, on_event)
+    else:
+        tasks: Iterator[Any] = jobs()
+        copies = copy_files(tasks, algorithms, mode=mode, threads=threads, links=links, on_event=on_event)
     with contextlib.closing(copies):
         for outcome in copies:
             if not outcome.ok:
@@ -78,16 +197,80 @@ def copy_source(
     return count
 
 
-def _files(source: ObjectSource, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes]]:
+def copy_in_order(
+    tasks: Iterable[CopyTask | Upload],
+    algorithms: Sequence[str],
+    links: str = "refuse",
+    on_event: Callable[[Event], object] | None = None,
+) -> Generator[Outcome, None, None]:
+    """Copy files and write uploads one after another, and yield their outcomes.
+
+    :raises AlgorithmError: an algorithm is unknown
+    :raises SourceError: the content of an upload cannot be read
+    :raises OSError: a file cannot be written
+    """
+    names = algorithm_names(algorithms) if algorithms else ()
+    options = OpenOptions(links == "follow")
+    if on_event is not None:
+        on_event(Copying("copy"))
+    for task in tasks:
+        yield _write(task, names) if isinstance(task, Upload) else copy_file(task, names, options)
+
+
+def _write(upload: Upload, names: Sequence[str]) -> Outcome:
+    """Write an upload to its file."""
+    hashers = {name: ALGORITHMS[name].make(1) for name in names}
+    size = 0
+    descriptor = os.open(upload.target, _NEW, 0o666)
+    try:
+        for block in _blocks(upload):
+            size += len(block)
+            for hasher in hashers.values():
+                hasher.update(block)
+            while block:
+                block = block[os.write(descriptor, block) :]
+    finally:
+        os.close(descriptor)
+    return Outcome(upload.name, {name: hasher.hexdigest() for name, hasher in hashers.items()}, size, None, None)
+
+
+def _blocks(upload: Upload) -> Iterator[memoryview]:
+    """Yield the content of an upload.
+
+    :raises SourceError: it cannot be read, or is not binary
+    """
+    content = upload.content
+    if not hasattr(content, "read"):
+        yield memoryview(content).cast("B")
+        return
+    while True:
+        try:
+            block = content.read(_BLOCK)
+        except (OSError, ValueError) as error:  # ValueError: the file is closed
+            why = getattr(error, "strerror", None) or error
+            raise SourceError("source", f"{decode_fs(upload.name)}: cannot be read: {why}") from None
+        if not isinstance(block, (bytes, bytearray, memoryview)):
+            what = "the file is not open in binary mode" if isinstance(block, str) else "read() does not return bytes"
+            raise SourceError("source", f"{decode_fs(upload.name)}: {what}; specify an open binary file")
+        if not block:
+            return
+        yield memoryview(block).cast("B")
+
+
+def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes | Upload]]:
     """Yield names and paths of the files of a source, and create their directories below ``target``."""
-    tops: Iterator[tuple[bytes, bytes, bytes]]
+    tops: Iterable[tuple[Any, bytes, bytes]]
     if isinstance(source, Mapping):
-        tops = ((os.path.realpath(_given(path)), _checked(encode_fs(name)), b"") for name, path in source.items())
+        tops = ((content, _checked(encode_fs(name)), b"") for name, content in source.items())
     else:
-        given = _given(source)
         # A source that is a link stands for its target, under the link's name.
-        tops = iter([(os.path.realpath(given), b"", os.path.basename(given))])
-    for top, inside, alone in tops:
+        tops = [(os.fsdecode(source), b"", os.path.basename(os.fsencode(source)))]
+    for content, inside, alone in tops:
+        if is_content(content):
+            _make(target, os.path.dirname(inside))
+            yield inside, Upload(inside, content, b"")
+            continue
+        top = os.path.realpath(os.fsencode(content))
         for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
             if entries is not None:
                 _make(target, name)
@@ -187,10 +370,6 @@ def _is_within(place: bytes, top: bytes) -> bool:
                 return False
         return True
     return False
-
-
-def _given(path: Path) -> bytes:
-    return os.fsencode(os.fspath(path))
 
 
 def _checked(name: bytes) -> bytes:

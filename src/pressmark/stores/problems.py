@@ -99,6 +99,9 @@ KINDS = Kinds(
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not define the prefix"),
         # --- folders of bags
+        "index-outdated": Kind(
+            WARNING, "", "the index of the folder has another identifier for a bag; repair the folder"
+        ),
         "archive-unchecked": Kind(WARNING, "", "a serialized bag, which is only validated with digests"),
         "identifier-missing": Kind(WARNING, "", "the bag has no identifier"),
         "identifier-several": Kind(WARNING, "", "the bag has more than one External-Identifier"),

@@ -51,6 +51,8 @@ def kind_of(path: Path) -> str:
         if not os.path.isdir(given):
             what = "not a directory" if os.path.lexists(given) else "not found"
             raise StoreError(given, f"{what}; specify the directory of a store")
+        if (marked := _marked(given)) is not None:
+            return marked
         names = os.listdir(given)
     found = list(_signs(given, names))
     if len(found) > 1:
@@ -71,6 +73,28 @@ def _is_serialized_bag(path: bytes) -> bool:
     from pressmark.stores.bags import archives
 
     return archives.stem(os.path.basename(path)) is not None and not archives.describe(path).problems
+
+
+# Files and directories that show the kind of a store.
+_MARKS = {
+    "pairtree": (b"pairtree_root",),
+    "vitro": (b"file_storage_root",),
+    "ocfl": (b"0=ocfl_1.1", b"0=ocfl_1.0"),
+    "bags": (b".pressmark-bags.json", b".pressmark-work/index"),
+}
+
+
+def _marked(given: bytes) -> str | None:
+    """Return the kind of a store whose objects may be beside its marks, without listing it: it may have many objects.
+
+    :return: :data:`None` if the kind needs a closer look
+    """
+    if os.path.basename(os.path.abspath(given)) in (b"pairtree_root", b"file_storage_root"):
+        return None
+    found = [
+        kind for kind, names in _MARKS.items() if any(os.path.lexists(os.path.join(given, name)) for name in names)
+    ]
+    return found[0] if found in (["ocfl"], ["bags"]) else None
 
 
 def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:

@@ -5,31 +5,46 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
+    from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter
     from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
     "CheckProgress",
+    "Content",
     "CopyMode",
     "Event",
     "ObjectSource",
     "OnEvent",
     "OnProblem",
+    "Readable",
     "RepairStep",
+    "SourcePath",
     "Store",
     "StoreObject",
     "encode_path",
 ]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-#: The source of an object: a file, a directory, or a mapping of names in the object to the files to copy.
-ObjectSource = Path | Mapping[str, Path]
+
+
+class Readable(Protocol):
+    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+Content = bytes | bytearray | memoryview | Readable
+SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
+#: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
+#: directories to copy, bytes, or open binary files.
+ObjectSource = SourcePath | Mapping[str, SourcePath | Content]
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
 
@@ -182,7 +197,8 @@ class Store(ABC):
     ) -> StoreObject:
         """Store an object, completely or not at all.
 
-        :param source: a file, a directory, or a mapping of names in the object to the files to copy
+        :param source: the path of a file or a directory, or a mapping of names in the object to their content: paths
+            of files or directories, :class:`bytes`, or open binary files, which are read to their end
         :param replace: replace an existing object
         :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink where the file
             system can, copy otherwise
@@ -190,6 +206,56 @@ class Store(ABC):
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
+
+    def ingest(
+        self,
+        *,
+        replace: bool = False,
+        mode: CopyMode = "auto",
+        links: Literal["refuse", "follow"] = "refuse",
+        on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
+        max_objects: int = 1_000,
+        max_seconds: float = 1.0,
+    ) -> Ingest[ObjectSource, StoreObject]:
+        """Return a context manager that stores many objects, each completely or not at all.
+
+        ::
+
+            with store.ingest() as batch:
+                for identifier, source in items:
+                    batch.put(identifier, source)
+
+        Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
+        ``on_result``, the end of the ``with`` block raises an error if objects were not stored.
+
+        :param replace: as for :meth:`put`, like the parameters after it
+        :param on_result: called with the result of each object, in the order in which they were put
+        :param max_objects: the number of objects in a batch
+        :param max_seconds: a batch that has waited for this long is published with the next object
+        :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
+        :raises StoreError: the store cannot be written to
+        """
+        from pressmark.stores.ingest import Ingest  # not needed for one object
+
+        def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
+            return self.put(identifier, source, replace=replace, mode=mode, links=links)
+
+        writer = self._ingest_writer(mode, links)
+        return Ingest(
+            self.root,
+            put,
+            writer,
+            replace=replace,
+            on_result=on_result,
+            max_objects=max_objects,
+            max_seconds=max_seconds,
+        )
+
+    def _ingest_writer(
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject] | None:
+        """Return a writer of many objects; :data:`None` if they are stored one by one."""
+        return None
 
     @abstractmethod
     def delete(self, identifier: str | bytes) -> None:

@@ -517,7 +517,8 @@ def test_inaccessible_tag_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(BagDirectory if call == "status" else base_module._ByDescriptor, call, stale)
     refused(f"{name.decode()}.*cannot be accessed", bag, info={"X": "y"})
-    assert not validate(bag).ok
+    # A small bag is read without these calls, unless there are events.
+    assert not validate(bag, on_event=lambda _event: None).ok
 
 
 def test_tag_files_that_were_changed(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pressmark import layout, stores
 from pressmark import migrate as migrate_module
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.run_directories import RunDirectory
 from pressmark.migrate.object_digest import object_digest, read_files
 from pressmark.migrate.reread import verify_object
 from pressmark.migrate.transfer.bag_content import listed_digests
@@ -455,7 +456,7 @@ def test_names_that_are_refused_when_they_are_put(tmp_path: Path, kind: str, alo
     path = os.fsencode(tmp_path / "one") + b"/caf\xe9"
     Path(os.fsdecode(path)).write_bytes(b"x")
     with pytest.raises(ObjectError, match=r"rename (it|the file)") as caught:
-        store.put("x", path if alone else tmp_path / "one")
+        store.put("x", os.fsdecode(path) if alone else tmp_path / "one")
     assert caught.value.kind == "bad-name"
 
 
@@ -472,3 +473,26 @@ def test_digests_of_names_in_two_forms(tmp_path: Path) -> None:
     names = ["bagit.txt", "data/\u00e9", "manifest-md5.txt", "manifest-sha256.txt"]
     found = listed_digests(Bag.open(tmp_path / "bag"), os.fsencode(tmp_path / "bag"), [n.encode() for n in names])
     assert found == wanted
+
+
+def test_new_bags_are_published_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects that become bags share a private directory, and few turns of its lock."""
+    files = {f"id{number:02}": {"one": b"%d" % number, "two": b"2"} for number in range(20)}
+    source = make("pairtree", tmp_path / "source", files, tmp_path / "given")
+    counts = Counter[str]()
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(RunDirectory, name)
+
+        def call(self: RunDirectory, *arguments: Any, **how: Any) -> Any:
+            counts[name] += 1
+            return real(self, *arguments, **how)
+
+        return call
+
+    for name in ("__enter__", "lock"):
+        monkeypatch.setattr(RunDirectory, name, counted(name))
+    rows, folder = migrate(source, "bags", tmp_path / "bags")
+    assert statuses(rows) == {"ok": 20}
+    assert counts == {"__enter__": 1, "lock": 1}
+    assert folder.check(digests=True).problems == []

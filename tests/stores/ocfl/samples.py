@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Report
 from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import LocalStorage
 from support.samples import CONFIGURATIONS
 
 CREATED = "2026-01-02T03:04:05Z"
@@ -72,3 +75,14 @@ def save(folder: Path, document: Any, algorithm: str = "sha512", head: str | Non
     for place in (folder, *([folder / head] if head is not None else [])):
         (place / "inventory.json").write_bytes(data)
         (place / f"inventory.json.{algorithm}").write_text(f"{digest} inventory.json\n")
+
+
+def visit_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read no object in one call: each is visited."""
+
+    def defer(
+        _storage: LocalStorage, place: bytes, names: Sequence[bytes], _reads: str, _clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, None]]]:
+        return budget, [(place + b"/" + name if place else name, None) for name in names]
+
+    monkeypatch.setattr(LocalStorage, "scan_objects", defer)

@@ -21,7 +21,7 @@ from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer
 
-from .samples import CREATED, create, kinds, source
+from .samples import CREATED, create, kinds, source, visit_all
 
 IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3")
 
@@ -77,6 +77,8 @@ CHANGES: dict[str, Callable[[OcflRoot], object]] = {
         (ocfl_check, "check_object", True),
         (LocalStorage, "hash_files", False),
         (ocfl_walk, "is_object_root", False),
+        (LocalStorage, "scan_objects", False),
+        (LocalStorage, "scan_objects", True),
     ],
 )
 def test_an_object_that_changes_while_it_is_checked(
@@ -88,6 +90,8 @@ def test_an_object_that_changes_while_it_is_checked(
     change: Callable[[OcflRoot], object],
 ) -> None:
     """An object that changes during its check is checked again, with no false problem."""
+    if name != "scan_objects":
+        visit_all(monkeypatch)
     once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, durable=False)), after)
     report = root.check(digests=True, threads=1)
     assert report.errors == []
@@ -96,6 +100,7 @@ def test_an_object_that_changes_while_it_is_checked(
 
 def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """A listing skips an object removed meanwhile, and reports an object without an inventory."""
+    visit_all(monkeypatch)
     Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
     where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
@@ -231,6 +236,7 @@ def test_what_is_wrong_is_still_wrong(root: OcflRoot) -> None:
 
 def test_an_object_removed_while_it_is_checked(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two checks that agree only because each met a removal are not believed."""
+    visit_all(monkeypatch)
     place = next(os.fsencode(record.path) for record in root.objects())
     folder = Path(root.root) / os.fsdecode(place)
     aside = Path(root.root).parent / "aside"

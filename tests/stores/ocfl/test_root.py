@@ -118,7 +118,8 @@ def contents(found: OcflObject) -> dict[str, bytes]:
 
 SOURCES: list[tuple[Callable[[Path], Any], dict[str, bytes]]] = [
     (lambda folder: folder / "a.txt", {"a.txt": b"one"}),
-    (lambda folder: os.fsencode(folder / "a.txt"), {"a.txt": b"one"}),
+    (lambda folder: str(folder / "a.txt"), {"a.txt": b"one"}),
+    (lambda folder: {"a.txt": b"one", "same": b"one"}, {"a.txt": b"one", "same": b"one"}),
     (lambda folder: folder / "deep", {"er/b.txt": b"two"}),
     (lambda folder: {"x/y": folder / "a.txt", "z": folder / "deep"}, {"x/y": b"one", "z/er/b.txt": b"two"}),
     (lambda folder: {}, {}),

@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,6 +47,11 @@ class MemoryStorage:
         if not found:
             raise FileNotFoundError(2, "No such file or directory", directory)
         return sorted(found.values())
+
+    def scan_objects(
+        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, None]]]:
+        return budget, [(os.path.join(place, name), None) for name in names]
 
     def exists(self, place: bytes) -> bool:
         return any(name == place or name.startswith(place + b"/") for name in self.files)

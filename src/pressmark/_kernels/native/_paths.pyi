@@ -13,6 +13,7 @@ __all__ = [
     "scan_pairtree",
     "starts_with",
     "suspicious",
+    "tree_sizes",
 ]
 
 # Key, path, how often it occurs, and the first numbers.
@@ -67,3 +68,4 @@ class ManifestIndex:
 def scan_pairtree(
     root: bytes, paths: ByteColumn, follow: bool, budget: int
 ) -> tuple[ByteColumn, ByteColumn, ByteColumn]: ...
+def tree_sizes(tops: ByteColumn) -> tuple[list[tuple[int, int, int, int, int] | None], ByteColumn]: ...

@@ -18,13 +18,17 @@ from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
 from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.direct import DirectMap
+from pressmark._kernels.pure.directory_scan import scan_pairtree, tree_sizes
 from pressmark._kernels.pure.files import (
     Engine,
+    check_small_bags,
     copy_small,
     copy_small_tree,
     lane_count,
     lane_level,
     move_object,
+    read_small_folder,
+    scan_ocfl,
     sha_extensions,
     write_small,
 )
@@ -32,7 +36,6 @@ from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedM
 from pressmark._kernels.pure.manifest_index import ManifestIndex
 from pressmark._kernels.pure.omit_prefix import DifferentialMap, FlatOmitPrefixMap, NTupleOmitPrefixMap
 from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, PairtreeUnclean, PairtreeUnmap
-from pressmark._kernels.pure.pairtree_scan import scan_pairtree
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
@@ -72,6 +75,7 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "describe_schema",
@@ -82,11 +86,14 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_object",
+    "read_small_folder",
+    "scan_ocfl",
     "scan_pairtree",
     "sha_extensions",
     "starts_with",
     "supported",
     "suspicious",
+    "tree_sizes",
     "write_small",
 ]
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
     "Engine",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "lane_count",
     "lane_level",
     "move_object",
+    "read_small_folder",
+    "scan_ocfl",
     "sha_extensions",
     "write_small",
 ]
@@ -51,6 +54,7 @@ class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
+    :param copying: files are copied; unused here
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class Engine:
         flags: int,
         sequential: bool,
         beneath: int | None = None,
+        copying: bool = False,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)
@@ -75,10 +80,12 @@ class Engine:
         """Return the sizes of regular files; -1 for any other path, to be examined by the caller: here for all."""
         return [-1] * len(paths)
 
-    def submit(self, files: list[tuple[int, int, bytes | None]]) -> None:
+    def submit(
+        self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
+    ) -> None:
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
         with self._queued:
-            for ticket, priority, _path in files:
+            for ticket, priority, *_paths in files:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
 
@@ -132,6 +139,11 @@ class Engine:
         return self._closed
 
 
+def check_small_bags(paths: list[bytes]) -> list[None]:
+    """Return :data:`None` for each path: the shared code validates the bags."""
+    return [None] * len(paths)
+
+
 def copy_small(source: bytes, target: bytes, flags: int) -> None:
     """Return :data:`None`: the shared code copies the file."""
 
@@ -141,10 +153,28 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def copy_small_tree(above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int) -> None:
+def copy_small_tree(
+    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
+) -> None:
     """Return :data:`None`: the shared code copies the directory."""
 
 
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
     """Return :data:`False`: the shared code moves the object."""
     return False
+
+
+def read_small_folder(
+    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
+) -> None:
+    """Return :data:`None`: the shared code reads the files."""
+
+
+def scan_ocfl(
+    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+) -> tuple[int, list[tuple[bytes, Any]]]:
+    """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
+
+    Nothing is read here: the shared code does that.
+    """
+    return budget, [(place + b"/" + name if place else name, None) for name in names]

@@ -5,8 +5,6 @@ The events are sent in addition to those of the fixity engine.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pressmark.errors import BagError
@@ -46,18 +44,24 @@ class Notice(NamedTuple):
 Event: TypeAlias = "Stage | Notice | Copying | Finished | Progress"
 
 
-@contextlib.contextmanager
-def refusing(path: str | bytes, advice: str = "") -> Iterator[None]:
-    """Turn an :class:`OSError` into a :class:`BagError` about the file it names, or about ``path``.
+class refusing:
+    """Turns an :class:`OSError` into a :class:`BagError` about the file it names, or about ``path``.
 
     :param advice: appended to the message
     """
-    try:
-        yield
-    except OSError as error:
-        named = error.filename if isinstance(error.filename, (str, bytes)) else path
-        reason = error.strerror or str(error)
-        raise BagError(named, f"{reason}; {advice}" if advice else reason) from error
+
+    def __init__(self, path: str | bytes, advice: str = "") -> None:
+        self._path = path
+        self._advice = advice
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
+            reason = error.strerror or str(error)
+            raise BagError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
 
 
 def enter_staging(

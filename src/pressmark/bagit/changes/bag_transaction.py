@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pressmark.bagit.bag_directory import STAGING
@@ -19,12 +18,15 @@ __all__ = ["BagTransaction", "is_decided", "recover"]
 FORMAT = ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
 
 
-@contextlib.contextmanager
-def _as_bag_error() -> Iterator[None]:
-    try:
-        yield
-    except TransactionError as error:
-        raise BagError(error.path, error.reason) from error.__cause__
+class _AsBagError:
+    """Turns a :class:`TransactionError` into a :class:`BagError`."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, TransactionError):
+            raise BagError(error.path, error.reason) from error.__cause__
 
 
 class BagTransaction(Transaction):
@@ -37,7 +39,7 @@ class BagTransaction(Transaction):
     """
 
     def __init__(self, base: bytes) -> None:
-        with refusing(base), _as_bag_error():
+        with refusing(base), _AsBagError():
             super().__init__(base, enter_staging(os.path.join(base, STAGING), base, shared=True), FORMAT)
 
     def commit(
@@ -47,10 +49,11 @@ class BagTransaction(Transaction):
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
-        with _as_bag_error():
-            super().commit(request, moves_out, moves_in, nested=nested, between=between)
+        with _AsBagError():
+            super().commit(request, moves_out, moves_in, nested=nested, flushed=flushed, between=between)
 
 
 def is_decided(base: bytes) -> bool:

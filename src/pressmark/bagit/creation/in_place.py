@@ -26,11 +26,15 @@ from pressmark.bagit.creation.preflight import (
     record_outcomes,
     refuse_bag,
 )
-from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
+from pressmark.bagit.creation.small_files import SmallFiles
+from pressmark.bagit.creation.tag_writer import ManifestWriter, write_small_tag_files, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
+from pressmark.fixity.outcomes import Finished, Outcome, Progress
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
+from pressmark.threads import resolve_threads
 
 __all__ = ["create_in_place"]
 
@@ -47,9 +51,12 @@ def create_in_place(
     with BagDirectory(path) as base:
         where = base.real_path
         request = options.request(nested=nested)
-        if not is_decided(where):
-            # Remove the hidden directory of a run that was killed after its last move.
-            recover(where)
+        with refusing(where):
+            is_left = exists(os.path.join(where, STAGING))
+        if not (is_left and is_decided(where)):
+            if is_left:
+                # Remove the hidden directory of a run that was killed after its last move.
+                recover(where)
             refuse_bag(path, nested)
             for _path, file in options.tag_files:
                 if is_inside(file, where):
@@ -68,10 +75,20 @@ def create_in_place(
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
             with refusing(path, "nothing was changed"):
-                preflight.check_directory(base)
-                preflight.raise_if_refused(path)
-                names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
-                away = [name for name in os.listdir(where) if name != STAGING]
+                small = None
+                if ledger is None and not options.tag_files and options.read == "parallel":
+                    resolve_threads(options.threads)  # raises ValueError
+                    small = SmallFiles.read(base, options.algorithms)
+                if small is not None:
+                    preflight.check_small(base, small)
+                    preflight.raise_if_refused(path)
+                    names, info = _stage_small(small, base, transaction.new, options, preflight, on_event)
+                    away = small.top_level()
+                else:
+                    preflight.check_directory(base)
+                    preflight.raise_if_refused(path)
+                    names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
+                    away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
 
             def nothing_new() -> None:
@@ -79,7 +96,8 @@ def create_in_place(
                     if name != STAGING:
                         raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
-            transaction.commit(request, away, names, nested=True, between=nothing_new)
+            flushed = small is not None
+            transaction.commit(request, away, names, nested=True, flushed=flushed, between=nothing_new)
             return info
 
 
@@ -128,6 +146,34 @@ def _stage(
     on_event(Stage("tag"))
     names, info = write_tag_files(new, options, nbytes, files)
     on_event(Stage("check", files, nbytes))
+    _check_unchanged(base, links, detector)
+    return names, info
+
+
+def _stage_small(
+    small: SmallFiles, base: BagDirectory, new: bytes, options: CreateOptions, preflight: Preflight, on_event: Listener
+) -> tuple[list[bytes], BagInfo]:
+    """As :func:`_stage`, for files that were read already; the tag files are flushed."""
+    on_event(Stage("hash", preflight.files, preflight.bytes))
+    for path, file in small.files.items():
+        on_event(Finished(Outcome(path, file.digests, file.size, file.mtime_ns, file.inode)))
+    on_event(Progress(preflight.files, preflight.bytes, 0))
+    on_event(Stage("tag"))
+    digests = [(path, file.digests) for path, file in small.files.items()]
+    names, info = write_small_tag_files(new, options, digests, preflight.bytes)
+    on_event(Stage("check", preflight.files, preflight.bytes))
+    if not small.is_unchanged():
+        detector = ChangeDetector()
+        for path, file in small.files.items():
+            detector.add(path, file.size, file.mtime_ns)
+        _check_unchanged(base, preflight.links_to_follow(in_place=True), detector)
+    return names, info
+
+
+def _check_unchanged(base: BagDirectory, links: str, detector: ChangeDetector) -> None:
+    """Compare the files in ``base`` with those that were read.
+
+    :raises BagError: a file was changed, added or removed
+    """
     statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
     detector.compare(base.path, statuses)
-    return names, info

@@ -13,14 +13,19 @@ from pressmark.bagit.bagit_txt import declaration_bytes
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.encodings import UTF8, Charset
 from pressmark.bagit.manifest_format import manifest_line, manifest_name
+from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
+from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.durable import write_flushed
 from pressmark.version import __version__
 
 __all__ = [
     "ManifestWriter",
     "bag_size",
+    "small_tag_files",
+    "write_small_tag_files",
     "write_tag_files",
     "write_tag_manifests",
 ]
@@ -121,16 +126,7 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
         bag-info.txt
     :raises OSError: a file cannot be written
     """
-    info = BagInfo(options.info)
-    given = {label.lower() for label, _value in options.info}
-    for label, value in (
-        ("Bagging-Date", options.date.isoformat()),
-        ("Bag-Size", bag_size(nbytes)),
-        ("Payload-Oxum", f"{nbytes}.{files}"),
-        ("Bag-Software-Agent", AGENT),
-    ):
-        if label.lower() not in given:
-            info.add(label, value)
+    info = _new_info(options, nbytes, files)
     paths = list(map(manifest_name, options.algorithms))
     for path, data in ((b"bag-info.txt", info.to_bytes()), (b"bagit.txt", declaration_bytes())):
         paths.append(path)
@@ -146,6 +142,56 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
     names = sorted(os.listdir(folder))
     names.remove(b"bagit.txt")
     return [*names, b"bagit.txt"], info
+
+
+def small_tag_files(
+    options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
+) -> tuple[dict[bytes, bytes], BagInfo]:
+    """Return the content of all tag files, without other tag files, by name; and that of bag-info.txt.
+
+    :param digests: path in the payload and digests of each payload file
+    :param nbytes: size of the payload
+    """
+    info = _new_info(options, nbytes, len(digests))
+    contents = {b"bag-info.txt": info.to_bytes(), b"bagit.txt": declaration_bytes()}
+    for name in options.algorithms:
+        lines = [manifest_line(found[name], b"%b/%b" % (PAYLOAD, path)) for path, found in digests]
+        contents[manifest_name(name)] = b"".join(lines)
+    listed = sorted(contents.items())
+    for name in options.algorithms:
+        make = ALGORITHMS[name].make
+        lines = []
+        for path, data in listed:
+            hasher = make(1)
+            hasher.update(data)
+            lines.append(manifest_line(hasher.hexdigest(), path))
+        contents[manifest_name(name, tag=True)] = b"".join(lines)
+    return contents, info
+
+
+def write_small_tag_files(
+    folder: bytes, options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
+) -> tuple[list[bytes], BagInfo]:
+    """Write and flush :func:`small_tag_files`; as :func:`write_tag_files`."""
+    contents, info = small_tag_files(options, digests, nbytes)
+    for path, data in contents.items():
+        write_flushed(b"%b/%b" % (folder, path), data)
+    return [*sorted(contents.keys() - {b"bagit.txt"}), b"bagit.txt"], info
+
+
+def _new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
+    """Return the content of bag-info.txt: the given elements and those that are computed."""
+    info = BagInfo(options.info)
+    given = {label.lower() for label, _value in options.info}
+    for label, value in (
+        ("Bagging-Date", options.date.isoformat()),
+        ("Bag-Size", bag_size(nbytes)),
+        ("Payload-Oxum", f"{nbytes}.{files}"),
+        ("Bag-Software-Agent", AGENT),
+    ):
+        if label.lower() not in given:
+            info.add(label, value)
+    return info
 
 
 def bag_size(nbytes: int) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles
 from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
+from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError
@@ -26,6 +27,7 @@ from pressmark.fixity.outcomes import Event, Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
+from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
@@ -94,6 +96,13 @@ def validate(
             for one in problems:
                 on_problem(one)
 
+    if level == "full" and read == "parallel" and ledger is None and profile is None and on_event is None:
+        resolve_threads(threads)  # raises ValueError
+        small = check_small_bag(os.fsencode(path))
+        if small is not None:
+            report_problems(small.problems)
+            report.counts.update(small.counts)
+            return report
     with BagDirectory(path) as base:
         verifier = _Verifier(base, links == "trusted", threads, read, ledger, on_event, report_problems)
         tag_files = check_files(

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
+from pressmark.bagit.creation.options import checked_tag_files
 from pressmark.cli.bag.change_progress import Listener, interruption_message
-from pressmark.cli.bag.options import bag_errors, info_options, parse_elements, refuse_inside, refuse_missing
-from pressmark.cli.common.console import CallError, Failure, Interrupted
+from pressmark.cli.bag.options import (
+    bag_errors,
+    info_options,
+    parse_elements,
+    problem_text,
+    refuse_inside,
+    refuse_missing,
+)
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
 from pressmark.cli.common.progress import PROGRESS, progress_mode
-from pressmark.errors import LedgerError
+from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
+from pressmark.reports import ERROR, Problem
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["create_command"]
 
@@ -33,6 +48,9 @@ Examples:
   pressmark bag create files -o bag -a sha512,md5 --info "Source-Organization=Example University"
   pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+  pressmark bag create objects/*
+
+Without -o, each of several SOURCEs becomes a bag. A SOURCE that fails is reported, and the others are processed.
 
 With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
 The payload is the content of a single directory SOURCE; several SOURCEs keep their names.
@@ -47,8 +65,8 @@ cannot list, and names that differ only in Unicode normalization are refused, an
 created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
 finishes the bag. Empty directories are kept on disk, but manifests cannot list them.
 
-Exit status: 0 success, 1 a file could not be read or written, 2 usage error, or SOURCE was refused before anything was
-written, 130 interrupted.
+Exit status: 0 success, 1 a file could not be read or written, or one of several bags was not created, 2 usage error, or
+the only SOURCE was refused before anything was written, 130 interrupted.
 """
 
 
@@ -113,14 +131,15 @@ def create_command(
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     if destination is None:
-        if len(sources) > 1:
-            raise CallError("several SOURCEs require -o DESTINATION, the directory of the new bag")
         if mode is not None:
             raise CallError("--mode requires -o: without it nothing is copied")
+        if ledger is not None and len(sources) > 1:
+            raise CallError("--ledger: not supported with several bags; create each bag with its own ledger")
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
-    refuse_missing(sources, directories=destination is None)
+    advice = "; use -o DESTINATION to create a bag of files"
+    refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
     with contextlib.ExitStack() as stack:
         journal = open_ledger(ledger, names, sources)
@@ -128,37 +147,79 @@ def create_command(
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, transient=True))
-        listener = Listener(reporter)
+        make = functools.partial(
+            create,
+            algorithms=names,
+            info=elements,
+            mode=mode or "copy",
+            links=links,
+            tag_files=tag_files,
+            nested=nested,
+            threads=threads,
+            read=read,
+            ledger=journal,
+        )
+        several = destination is None and len(sources) > 1
+        if several:
+            with bag_errors():
+                checked_tag_files(tag_files)
+            failed = _create_each(sources, make, reporter)
+        else:
+            failed = 0
+            _create_one(sources, destination, make, reporter, journal)
+    if several:
+        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed} failed")
+    return Failure.exit_code if failed else 0
+
+
+def _create_one(
+    sources: Sequence[bytes],
+    destination: bytes | None,
+    make: Callable[..., Bag],
+    reporter: FileProgress,
+    journal: Ledger | None,
+) -> None:
+    listener = Listener(reporter)
+    begin = time.monotonic()
+    try:
+        with bag_errors():
+            bag = make(sources[0] if len(sources) == 1 else sources, destination, on_event=listener)
+    except Failure:
+        if not reporter.failed:
+            raise
+        # All problems were printed; the error contains only the first few.
+        end = Failure if listener.wrote else CallError
+        raise end(_refusal(destination or sources[0], reporter.failed)) from None
+    except LedgerError as error:
+        raise Failure(str(error)) from None
+    except KeyboardInterrupt:
+        raise Interrupted(interruption_message(destination or sources[0], journal)) from None
+    reporter.report(_report(bag, listener.mode, time.monotonic() - begin))
+
+
+def _create_each(sources: Sequence[bytes], make: Callable[..., Bag], reporter: FileProgress) -> int:
+    """Create a bag of each directory in place, and return the number of failures."""
+    failed = 0
+    for source in sources:
+        problems: list[Problem] = []
         begin = time.monotonic()
         try:
-            with bag_errors():
-                bag = create(
-                    sources[0] if len(sources) == 1 else sources,
-                    destination,
-                    names,
-                    elements,
-                    mode=mode or "copy",
-                    links=links,
-                    tag_files=tag_files,
-                    nested=nested,
-                    threads=threads,
-                    read=read,
-                    ledger=journal,
-                    on_event=listener,
-                )
-        except Failure:
-            if not reporter.failed:
-                raise
-            # All problems were printed; the error contains only the first few.
-            place, count = os.fsdecode(destination or sources[0]), format_count(reporter.failed, "problem")
-            end = Failure if listener.wrote else CallError
-            raise end(f"{place}: no bag was created: {count}; nothing was changed") from None
-        except LedgerError as error:
-            raise Failure(str(error)) from None
+            bag = make(source, on_event=Listener(reporter, problems.append))
+            result, report = _report(bag, "", time.monotonic() - begin), reporter.report
+        except BagError as error:
+            failed += 1
+            errors = sum(problem.severity == ERROR for problem in problems)
+            result, report = _refusal(source, errors) if errors else str(error), reporter.fail
         except KeyboardInterrupt:
-            raise Interrupted(interruption_message(destination or sources[0], journal)) from None
-        reporter.report(_report(bag, listener.mode, time.monotonic() - begin))
-    return 0
+            raise Interrupted(f"{os.fsdecode(source)}: {interruption_message(source, None)}") from None
+        for problem in problems:
+            reporter.report(problem_text(problem, source))
+        report(result)
+    return failed
+
+
+def _refusal(place: bytes, count: int) -> str:
+    return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
 def _report(bag: Bag, mode: str, seconds: float) -> str:

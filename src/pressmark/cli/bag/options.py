@@ -41,12 +41,15 @@ def problem_text(problem: Problem, bag: bytes = b"") -> str:
     return ": ".join(map(one_line, pieces))
 
 
-def refuse_missing(paths: Iterable[bytes], *, directories: bool = False) -> None:
-    """Refuse missing files, or files that are not ``directories``, before anything is done."""
+def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice: str = "") -> None:
+    """Refuse missing files, or files that are not ``directories``, before anything is done.
+
+    :param advice: appended to the message about a file that is no directory
+    """
     for path in paths:
         try:
             if not stat.S_ISDIR(os.stat(path).st_mode) and directories:
-                raise CallError(f"{os.fsdecode(path)}: not a directory")
+                raise CallError(f"{os.fsdecode(path)}: not a directory{advice}")
         except OSError as error:
             raise CallError(f"{os.fsdecode(path)}: {cause(error)}") from None
 

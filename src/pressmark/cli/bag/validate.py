@@ -6,7 +6,8 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ import click
 from pressmark.bagit import validate
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
@@ -24,7 +26,7 @@ from pressmark.cli.common.program import discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.tree import walk
 from pressmark.reports import Report
 
@@ -160,7 +162,10 @@ def validate_command(
             rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
             if workers is None:
                 how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
-                reports = _validated(bags, {**rules, **how}, problems, reporter)
+                small: Iterable[SmallBag | None] = repeat(None)
+                if level == "full" and journal is None and chosen is None:
+                    small = check_small_bags(bags, 1 if read == "sequential" else threads)
+                reports = _validated(bags, small, {**rules, **how}, problems, reporter)
             else:
                 from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
 
@@ -195,12 +200,23 @@ def validate_command(
 
 
 def _validated(
-    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: FileProgress
+    bags: tuple[bytes, ...],
+    small: Iterable[SmallBag | None],
+    how: dict[str, Any],
+    problems: Problems,
+    reporter: FileProgress,
 ) -> Iterator[_Validated]:
-    """Validate bags one after another, and write their problems."""
-    for bag in bags:
+    """Validate bags, except small ones, one after another, and write the problems of all."""
+    for bag, found in zip(bags, small, strict=False):
         problems.begin(bag)
         begin = time.monotonic()
+        if found is not None:
+            for problem in found.problems:
+                problems.write(problem)
+            reporter.on_event(Progress(found.counts["files"] + found.counts["tag_files"], found.counts["bytes"], 0))
+            reporter.next_run()
+            yield bag, found.report(keep=0), None
+            continue
         try:
             report = validate(bag, **how, keep=0, on_event=reporter.on_event, on_problem=problems.write)
         except BagError as error:

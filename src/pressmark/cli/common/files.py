@@ -93,6 +93,10 @@ class OutputStream:
         with self._named():
             self._file.flush()
 
+    def fileno(self) -> int:
+        """Return the descriptor of the file."""
+        return self._file.fileno()
+
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
         try:

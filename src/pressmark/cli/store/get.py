@@ -89,8 +89,8 @@ def get_command(
             objects = Objects(sink, None, True, False)
             try:
                 found = find_object(store, identifier, version)
-                files = dict(found.files())
-                empty = dict(found.empty_directories())
+                files = {name: os.fsdecode(path) for name, path in found.files()}
+                empty = {name: os.fsdecode(path) for name, path in found.empty_directories()}
                 hidden = stack.enter_context(StagingDirectory(hidden_path))
                 stack.callback(hidden.remove, b"files")
                 new = os.path.join(hidden.inside, b"files")

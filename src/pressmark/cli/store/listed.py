@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import checked_list, open_source, unpacked
-from pressmark.stores import ObjectSource
+from pressmark.stores import IngestResult, Store, StoreObject
 from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of, is_gzip
 
-__all__ = ["listed_identifiers", "listed_sources"]
+__all__ = ["listed_identifiers", "store_listed"]
+
+_BLOCK = 1 << 20  # 1 MiB; a pipe yields what it has
 
 
-def listed_sources(path: str, null: bool, crlf: Crlf | None) -> Iterator[tuple[bytes, ObjectSource | Failure]]:
-    """Yield identifier and source of each object to store; for a line without a TAB, the failure."""
-    with _open_lines(path, null, crlf) as source:
-        for number, identifier, found in _pairs(source, null):
+def store_listed(
+    store: Store,
+    path: str,
+    null: bool,
+    crlf: Crlf | None,
+    report: Callable[[StoreObject | Exception], object],
+    **how: Any,
+) -> None:
+    """Store the objects of a list.
+
+    :param report: called with the record or the error of each object, once it is on disk
+    :param how: options of :meth:`Store.ingest`
+    """
+
+    def on_result(result: IngestResult[StoreObject]) -> None:
+        found = result.error or result.record
+        assert found is not None
+        report(found)
+
+    with _open_lines(path, null, crlf) as source, store.ingest(on_result=on_result, **how) as batch:
+        # Nothing waits while the command waits for input.
+        for number, identifier, found in _pairs(source, null, batch.flush):
             if found:
-                yield identifier, found
+                batch.put(identifier, os.fsdecode(found))
             else:
-                yield identifier, Failure(f"{source.name}:{number}: expected identifier, TAB and source")
+                report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
 
 
 def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
@@ -43,12 +65,17 @@ def _open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream
         yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)
 
 
-def _pairs(source: ListStream, null: bool) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Yield number, identifier and path of each line of a list; the path is :data:`None` without a TAB."""
+def _pairs(
+    source: ListStream, null: bool, before_reading: Callable[[], object] = lambda: None
+) -> Iterator[tuple[int, bytes, bytes | None]]:
+    """Yield number, identifier and path of each line of a list; the path is :data:`None` without a TAB.
+
+    :param before_reading: called before more lines are read, which may wait for another program
+    """
     end = b"\0" if null else b"\n"
     number = 0
     held: list[bytes] = []  # the beginning of an incomplete line
-    while data := source.read(1 << 16):
+    while data := source.read(_BLOCK):
         held.append(data)
         if end in data:
             *lines, rest = b"".join(held).split(end)
@@ -56,6 +83,7 @@ def _pairs(source: ListStream, null: bool) -> Iterator[tuple[int, bytes, bytes |
             for line in lines:
                 number += 1
                 yield number, *_pair(line)
+            before_reading()
     if rest := b"".join(held):
         yield number + 1, *_pair(rest)
 

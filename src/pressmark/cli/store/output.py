@@ -54,8 +54,12 @@ class Objects:
             return
         if record.id is None:
             self._fail(f"{quoted(record.path)}: identifier cannot be read")
+            return
+        line = f"{record.id}\t{record.path}".encode("utf-8", "surrogateescape")
+        if self._end in line or "\t" in record.id:
+            self.write_row(record.id, record.id, record.path)  # fails
         else:
-            self.write_row(record.id, record.id, record.path)
+            self._lines.add(line + self._end)
 
     def write_row(self, name: str, *fields: str) -> None:
         """Write fields with a TAB between them; only the last one may contain a TAB.

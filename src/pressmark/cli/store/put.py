@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -16,14 +17,17 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects, changes_text
 from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
-from pressmark.errors import IdentifierError, ObjectError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf
 
-__all__ = ["put_command", "store_objects"]
+__all__ = ["Report", "one_object", "put_command", "store_objects"]
+
+#: Reports the record or the error of an object.
+Report = Callable[[StoreObject | Exception], object]
 
 HELP = """\
 Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
@@ -40,7 +44,9 @@ Several SOURCEs keep their names in the object. With --from, store all listed ob
 
 EPILOG = """\
 An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
-output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. A failed object is reported
+output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are
+stored in batches, and listed when their batch is on disk; the objects of all lines that were read are stored before
+the command waits for more. A failed object is reported
 on standard error, and the command continues with the next. Content that STORE cannot hold, such as empty directories
 in an OCFL storage root, is reported as a warning. With --replace, an OCFL object keeps its versions, and the number of
 files that were added, removed, renamed and changed is reported; an object that stays the same gets no version.
@@ -106,33 +112,41 @@ def put_command(
     with command_errors():
         provenance = Provenance(message, user, user_address)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
-        items: Iterable[tuple[str | bytes, ObjectSource | Failure]] = [(identifier or "", _source(sources))]
-        if listed is not None:
-            from pressmark.cli.store.listed import listed_sources
+        if listed is None:
+            source = _source(sources)
 
-            items = listed_sources(listed, null, crlf)
+            def put() -> StoreObject:
+                return store.put(identifier or "", source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
 
-        def put(one: str | bytes, source: ObjectSource) -> StoreObject:
-            return store.put(one, source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
+            run = one_object(put)
+        else:
+            from pressmark.cli.store.listed import store_listed
 
-        return store_objects(path, store, items, put, as_json=as_json, null=null, progress=progress)
+            run = partial(store_listed, store, listed, null, crlf, replace=replace, mode=mode, links=links)
+        return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
+
+
+def one_object(store_it: Callable[[], StoreObject]) -> Callable[[Report], object]:
+    """Return a function for :func:`store_objects` that stores one object."""
+
+    def run(report: Report) -> None:
+        try:
+            record = store_it()
+        except (ObjectError, IdentifierError) as error:
+            report(error)
+        else:
+            report(record)
+
+    return run
 
 
 def store_objects(
-    path: bytes,
-    store: Store,
-    items: Iterable[tuple[str | bytes, ObjectSource | Failure]],
-    store_one: Callable[[str | bytes, ObjectSource], StoreObject],
-    *,
-    as_json: bool,
-    null: bool,
-    progress: bool | None,
+    path: bytes, store: Store, run: Callable[[Report], object], *, as_json: bool, null: bool, progress: bool | None
 ) -> int:
     """Store objects, report each, and return the exit status.
 
     :param path: the store, as specified
-    :param items: identifier and source of each object, or why there is none
-    :param store_one: stores an object
+    :param run: stores the objects, and passes the record or the error of each to its argument
     """
     stored = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
@@ -140,30 +154,34 @@ def store_objects(
     with open_sink(None, None) as sink:
         reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
         objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
+
+        def report(record: StoreObject | Exception) -> None:
+            nonlocal stored, failed, warned, recorded, changed
+            if isinstance(record, Exception):
+                failed += 1
+                reporter.fail(str(record))
+                return
+            stored += 1
+            objects.write(record)
+            recorded += _is_new(record)
+            if record.changes is not None:
+                changes.update({"objects": 1, **record.changes})
+                changed = [record]
+            for found in record.problems:
+                warned += 1
+                reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
+            reporter.on_event(Progress(stored, 0, failed))
+
         with reporter:
             try:
-                for one, source in items:
-                    try:
-                        if isinstance(source, Failure):
-                            raise source
-                        record = store_one(one, source)
-                    except (Failure, ObjectError, IdentifierError) as error:
-                        failed += 1
-                        reporter.fail(str(error))
-                        continue
-                    stored += 1
-                    objects.write(record)
-                    recorded += _is_new(record)
-                    if record.changes is not None:
-                        changes.update({"objects": 1, **record.changes})
-                        changed = [record]
-                    for found in record.problems:
-                        warned += 1
-                        reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-                    reporter.on_event(Progress(stored, 0, failed))
+                run(report)
+            except StoreError:
+                objects.flush()
+                raise
             except KeyboardInterrupt:
                 objects.flush()
-                raise Interrupted(f"interrupted after {format_count(stored, 'object')}") from None
+                what = f"interrupted after {format_count(stored, 'object')}"
+                raise Interrupted(f"{what}; run the command again to store the others") from None
             if as_json:
                 counts = {"stored": stored, "failed": failed, "warnings": warned}
                 objects.write_json({"summary": {"ok": not failed, **counts}})
@@ -204,11 +222,11 @@ def _refuse_missing(sources: tuple[bytes, ...]) -> None:
 
 def _source(sources: tuple[bytes, ...]) -> ObjectSource:
     if len(sources) == 1:
-        return sources[0]
-    named: dict[str, bytes] = {}
+        return os.fsdecode(sources[0])
+    named: dict[str, str] = {}
     for source in sources:
         name = os.fsdecode(os.path.basename(os.path.abspath(source)))
         if name in named:
             raise CallError(f"two SOURCE have the name {name}; rename one of them")
-        named[name] = source
+        named[name] = os.fsdecode(source)
     return named

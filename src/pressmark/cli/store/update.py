@@ -21,7 +21,7 @@ from pressmark.cli.store.options import (
     store_options,
 )
 from pressmark.cli.store.provenance import Provenance, provenance_options
-from pressmark.cli.store.put import store_objects
+from pressmark.cli.store.put import one_object, store_objects
 from pressmark.errors import quoted
 from pressmark.stores import OcflRoot, StoreObject
 
@@ -100,9 +100,9 @@ def update_command(
         store = ocfl_root(opened, "update", 'use "pressmark store put --replace"')
         rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 
-        def update(one: str | bytes, _source: object) -> StoreObject:
+        def update() -> StoreObject:
             return store.update(
-                one,
+                identifier,
                 add=add,
                 remove=removed,
                 rename=rename,
@@ -111,7 +111,7 @@ def update_command(
                 links=links,  # type: ignore[arg-type]
             )
 
-        return store_objects(path, store, [(identifier, {})], update, as_json=as_json, null=False, progress=progress)
+        return store_objects(path, store, one_object(update), as_json=as_json, null=False, progress=progress)
 
 
 def _readings(text: str) -> list[tuple[str, str]]:
@@ -120,10 +120,10 @@ def _readings(text: str) -> list[tuple[str, str]]:
     return [(before, after) for before, after in splits if before and after]
 
 
-def _added(text: str) -> tuple[str, bytes]:
+def _added(text: str) -> tuple[str, str]:
     """Return name and path of a file to add."""
-    readings = [(name, os.fsencode(file)) for file, name in _readings(text)]
-    readings.append((os.path.basename(os.path.abspath(text)), os.fsencode(text)))
+    readings = [(name, file) for file, name in _readings(text)]
+    readings.append((os.path.basename(os.path.abspath(text)), text))
     errors = []
     found = []
     for name, file in readings:

@@ -10,7 +10,9 @@ from pressmark.stores import StoreObject
 
 __all__ = ["PlanEntry"]
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+# Every object of a migration has a line, and its keys and their order are known.
+_LINE = '{"id":%s,"source_id":%s,"source":%s,"target":%s,"encapsulation":%s,"files":%d,"bytes":%d,"changed":%d}\n'
+_encode = json.encoder.encode_basestring_ascii
 _decode = json.JSONDecoder().decode
 
 
@@ -38,7 +40,9 @@ class PlanEntry(NamedTuple):
 
     def line(self) -> builtins.bytes:
         """Return the entry as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
-        return _encode(self._asdict()).encode() + b"\n"
+        encapsulation = "null" if self.encapsulation is None else _encode(self.encapsulation)
+        texts = _encode(self.id), _encode(self.source_id), _encode(self.source), _encode(self.target)
+        return (_LINE % (*texts, encapsulation, self.files, self.bytes, self.changed)).encode()
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> PlanEntry:

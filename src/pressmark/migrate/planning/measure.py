@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from pressmark import _kernels
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, File, changed_at, content_of
 from pressmark.migrate.transfer.failures import TransferError
-from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source
+from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source, ocfl_content
 from pressmark.stores import Store, StoreObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.inventory import INVENTORY
@@ -48,8 +49,28 @@ class Measure(NamedTuple):
     missing: str | None = None
 
 
-def measure(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
-    """Return the size of an object, and the names of the files that the destination receives."""
+def measure(store: Store, records: Sequence[StoreObject], options: Options) -> Iterator[tuple[Measure, list[str]]]:
+    """Yield the size of each object, and the names of the files that the destination receives."""
+    kernels = _kernels.active
+    trees, _ = kernels.ByteColumn.from_texts([_tree(store, record, options) or b"" for record in records])
+    sizes, names = kernels.tree_sizes(trees)
+    for index, (record, size) in enumerate(zip(records, sizes, strict=True)):
+        if size is None:
+            yield _measure_files(store, record, options)
+        else:
+            yield Measure(*size), decode_fs(names[index]).split("\0")[:-1]
+
+
+def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
+    """Return the directory that contains just the files of an object; :data:`None` if only the store knows them."""
+    top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
+    if record.encapsulation is not None:
+        return os.path.join(top, encode_fs(record.encapsulation))
+    return top if options.source_kind == "ocfl" and options.verbatim else None
+
+
+def _measure_files(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
+    """Return the size and the names of one object, file by file; it may contain links, or be unreadable."""
     count = size = blocks = changed = 0
     names: list[str] = []
     directories = set()
@@ -76,24 +97,25 @@ def _files(
 ) -> tuple[Iterable[tuple[str, os.stat_result]], str | None, int]:
     """Return name and status of each file to migrate, the parts of the object that stay behind, and the latest change
     of the inventory that names the files, or 0."""
-    top = os.path.join(os.fsencode(store.root), encode_fs(record.path))
-    if options.source_kind == "ocfl" and options.verbatim:
-        return _below(top), None, 0
-    if record.encapsulation is not None:
+    tree = _tree(store, record, options)
+    if tree is not None:
+        if record.encapsulation is None:
+            return _below(tree), None, 0
         empty: list[File] = []
-        files = list(_below(os.path.join(top, encode_fs(record.encapsulation)), empty))
+        files = list(_below(tree, empty))
         # The store resolves links.
         if not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
             return files, Content([], {}, empty).left_out(options.to), 0
     found = locate_source(options, store, record)
     is_bag = bag_directory(store, found) is not None
     if is_bag and options.verbatim:
-        return _below(top), None, 0
+        return _below(os.path.join(os.fsencode(store.root), encode_fs(record.path))), None, 0
     changed = 0
     if isinstance(found, OcflObject):
         # Files keep their content paths when another version renames them.
         changed = changed_at([os.stat(os.path.join(found.path, encode_fs(INVENTORY)))])
-    if is_bag or isinstance(found, OcflObject):
+        content = ocfl_content(found)
+    elif is_bag:
         identifier = record.id or ""
         entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
         content = ContentReader(options, store).content(entry)

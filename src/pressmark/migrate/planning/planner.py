@@ -55,6 +55,8 @@ _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
 _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
+# Parts of a plan for each core, so that all workers end at about the same time.
+PARTS = 4
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
 
@@ -273,6 +275,7 @@ class _Planning:
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
         # Chunks are cut as entries are written, unless the entries are sorted first.
         self._size = size
+        self._threads = threads
         self._builder = self._new_builder() if order == "source" else None
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
@@ -366,8 +369,8 @@ class _Planning:
         """Measure objects, and check the names that they get."""
         examined: list[_Examined] = []
         paths: list[list[str]] = []
-        for record, identifier, place in group:
-            size, names = measure(self._store, record, self._options)
+        measured = measure(self._store, [record for record, _identifier, _place in group], self._options)
+        for (record, identifier, place), (size, names) in zip(group, measured, strict=True):
             own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
             if conflict is None and place[0] is not None:
                 try:
@@ -507,4 +510,4 @@ class _Planning:
         return plan
 
     def _new_builder(self) -> jobs.ChunkBuilder:
-        return jobs.ChunkBuilder("objects", ENTRIES, *self._size)
+        return jobs.ChunkBuilder("objects", ENTRIES, *self._size, parts=PARTS * self._threads)

@@ -40,7 +40,10 @@ class Direction(ABC):
     :param options: of the migration
     :param source: the store that objects come from
     :param destination: the store that they go to
+    :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
     """
+
+    concurrent = False
 
     def __init__(self, options: Options, source: Store, destination: Any) -> None:
         self.options = options

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
+from pressmark.fixity.copy_pool import shared_pools
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
@@ -22,6 +24,10 @@ from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
+from pressmark.threads import GeneratorPool, resolve_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["Transfer", "transfer_chunk"]
 
@@ -30,6 +36,8 @@ WAITS = (0.05, 0.3, 1.0)
 # Objects that are moved into the destination together.
 BATCH = 2_000
 RENAMES = 256  # with renaming: fewer, so that empty directories are removed soon
+# Objects of this size are copied several at a time: so many for each core, and at most.
+LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
 
 # Each direction is imported when it is used.
 _DIRECTIONS = {
@@ -78,18 +86,13 @@ class Transfer:
 
     def run(self, entries: Iterable[PlanEntry]) -> list[Row]:
         """Transfer objects, and return their rows once everything is on the disk."""
-        items = []
         entries = list(entries)
+        items: list[InFlight] = []
         with self._direction:
             self._direction.prepare(entries)
-            for entry in entries:
-                item = InFlight(entry)
-                items.append(item)
-                self._try(item)
-                item.pause()
-                if self._direction.waiting() >= self._batch:
-                    self._settle()
-            self._settle()
+            for first in range(0, len(entries), self._batch):
+                items += self._transfer(entries[first : first + self._batch])
+                self._settle()
             if can_flush_filesystem():
                 with store_errors(self._destination.root):
                     flush_filesystem(os.fsencode(self._destination.root))
@@ -99,7 +102,32 @@ class Transfer:
                         self._reread(item)
         return [item.row(self._host) for item in items]
 
+    def _transfer(self, entries: Sequence[PlanEntry]) -> list[InFlight]:
+        """Transfer objects, the large ones several at a time: the files of one seldom keep all lanes and cores busy."""
+        large = [entry.bytes >= LARGE for entry in entries]
+        if sum(large) < 2 or not self._direction.concurrent or self._options.renames():
+            return [self._begun(entry) for entry in entries]
+        items: list[InFlight | Future[InFlight]] = []
+        in_flight: deque[Future[InFlight]] = deque()
+        threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
+        with shared_pools(), GeneratorPool(threads, "pressmark-object") as pool:
+            for entry, is_large in zip(entries, large, strict=True):
+                if not is_large:
+                    items.append(self._begun(entry))
+                    continue
+                if len(in_flight) == threads:
+                    in_flight.popleft().result()
+                in_flight.append(pool.submit(self._begun, entry))
+                items.append(in_flight[-1])
+            return [item if isinstance(item, InFlight) else item.result() for item in items]
+
     # --- one object -----------------------------------------------------------------------------------------------
+
+    def _begun(self, entry: PlanEntry) -> InFlight:
+        item = InFlight(entry)
+        self._try(item)
+        item.pause()
+        return item
 
     def _try(self, item: InFlight) -> None:
         """Transfer an object; try again after errors that may pass."""

@@ -99,7 +99,7 @@ class OcflToOcfl(BulkDirection):
             self.bulk_writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
             self._copy(item, path)
-        self.items.append(item)
+        self.items[entry.id] = item
         return False
 
     def replace(self, item: InFlight, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
@@ -256,7 +256,7 @@ class OcflToOcfl(BulkDirection):
             raise TransferError("source_invalid", "improper", what) from None
 
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        items, self.items = self.items, []
+        items, self.items = self.items, {}
         if not items:
             return
         try:
@@ -264,7 +264,7 @@ class OcflToOcfl(BulkDirection):
         finally:
             self._lock.close()
             self._has_lock = False
-        results = [(item, error) for item, (_staged, error) in zip(items, committed, strict=True)]
+        results = [(items[staged.identifier], error) for staged, error in committed]
         if self._renames:
             # Directories that could not be removed at once.
             self.prune(item.entry for item, error in results if error is None)

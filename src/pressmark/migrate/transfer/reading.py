@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder_reader import BagObject
     from pressmark.stores.ocfl.root import OcflRoot
 
-__all__ = ["ContentReader", "bag_directory", "locate_source", "object_path"]
+__all__ = ["ContentReader", "bag_directory", "locate_source", "object_path", "ocfl_content"]
 
 
 def locate_source(options: Options, store: Store, record: StoreObject) -> StoredObject:
@@ -84,7 +84,7 @@ class ContentReader:
                 return self._tree(entry, top, entry.encapsulation)
         found = locate_source(self._options, self._store, entry.record())
         if isinstance(found, OcflObject):
-            return _of_ocfl(found)
+            return ocfl_content(found)
         bag = bag_directory(self._store, found)
         if bag is not None:
             return self._of_bag(entry, bag)
@@ -149,7 +149,7 @@ class ContentReader:
         return with_manifests(self._tree(entry, path, None), path, self._unwrap)
 
 
-def _of_ocfl(found: OcflObject) -> Content:
+def ocfl_content(found: OcflObject) -> Content:
     """Return the files of an object's version, with the digests of its inventory."""
     document = found.inventory
     algorithm = str(document.get("digestAlgorithm"))

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from typing import Any
 
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
+from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.object_digest import FileDigests, compare
+from pressmark.migrate.options import Options
 from pressmark.migrate.transfer.bag_content import WRAPPED, check_bag, is_bag
 from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
+from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.bags.bag_writer import BagWriter
 
 __all__ = ["ToBags"]
 
@@ -27,6 +33,26 @@ class ToBags(Direction):
     """Creates bags, or adopts objects that are bags."""
 
     destination: BagFolder
+    concurrent = True
+
+    def __init__(self, options: Options, source: Store, destination: BagFolder) -> None:
+        super().__init__(options, source, destination)
+        # The chunk is flushed as a whole.
+        durable = not can_flush_filesystem()
+        self._writer = BagWriter(destination, self.mode, options.links, durable_places=durable)
+        self._items: dict[str | bytes, InFlight] = {}  # by identifier
+
+    def __enter__(self) -> ToBags:
+        self._writer.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._writer.__exit__(*error)
+
+    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
+        items, self._items = self._items, {}
+        for staged, error in self._writer.commit():
+            yield items[staged.identifier], error
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         content = self.content(item.entry)
@@ -40,7 +66,7 @@ class ToBags(Direction):
                 if verbatim or error.kind != "improper":
                     raise
         self._wrap(item, content, replace)
-        return True
+        return replace
 
     def _adopt(self, item: InFlight, content: Content, replace: bool) -> None:
         """Store the bag itself."""
@@ -85,16 +111,15 @@ class ToBags(Direction):
             compare(found[0], content.known)
             check_unchanged(content)
 
-        self.destination.put(
-            item.entry.id,
-            content.by_name() if content.top is None else content.top,
-            replace=replace,
-            mode=self.mode,
-            links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
-            info={WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {},
-            check=check,
-            on_event=copied.event,
-        )
+        given = content.by_name() if content.top is None else os.fsdecode(content.top)
+        links: Any = self.options.links if content.top is not None else "follow"
+        info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
+        more: dict[str, Any] = {"links": links, "info": info, "check": check, "on_event": copied.event}
+        if replace:
+            self.destination.put(item.entry.id, given, replace=True, mode=self.mode, **more)
+        else:
+            self._writer.stage(item.entry.id, given, **more)
+            self._items[item.entry.id] = item
         (read,) = found
         item.files = len(read.digests)
         item.bytes = sum(os.stat(path).st_size for _name, path in content.files)

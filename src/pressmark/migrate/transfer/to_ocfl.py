@@ -36,7 +36,7 @@ class BulkDirection(Direction):
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
         self.bulk_writer = destination.bulk_writer(durable_places=not can_flush_filesystem())
-        self.items: list[InFlight] = []
+        self.items: dict[str, InFlight] = {}  # by identifier
         self.places: dict[str, bytes | None] = {}
         self._base = os.fsencode(destination.root)
 
@@ -66,9 +66,9 @@ class BulkDirection(Direction):
             self.bulk_writer.finish_version(encode_fs(entry.target))
 
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        items, self.items = self.items, []
-        for item, (_staged, error) in zip(items, self.bulk_writer.commit(), strict=True):
-            yield item, error
+        items, self.items = self.items, {}
+        for staged, error in self.bulk_writer.commit():
+            yield items[staged.identifier], error
 
     def waiting(self) -> int:
         return len(self.items)
@@ -76,6 +76,8 @@ class BulkDirection(Direction):
 
 class ToOcfl(BulkDirection):
     """Writes objects as version 1, or changed objects as the next version."""
+
+    concurrent = True
 
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
@@ -109,7 +111,7 @@ class ToOcfl(BulkDirection):
         item.files, item.bytes = len(digests), size
         item.digest, item.mode = object_digest(digests), staged.mode
         self.record_copied(item, content)
-        self.items.append(item)
+        self.items[entry.id] = item
         return False
 
     def _begin_small(self, item: InFlight) -> bool:
@@ -130,7 +132,7 @@ class ToOcfl(BulkDirection):
         item.digest, item.mode = object_digest(written.digests), staged.mode
         if self.options.move:
             item.changed = written.changed
-        self.items.append(item)
+        self.items[entry.id] = item
         return True
 
     def read_target(self, entry: PlanEntry) -> list[FileDigests]:

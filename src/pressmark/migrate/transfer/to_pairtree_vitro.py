@@ -19,6 +19,7 @@ class ToPairtree(Direction):
     """Stores objects in encapsulating directories; those from a Pairtree keep their names."""
 
     destination: PairtreeStore
+    concurrent = True
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
@@ -34,7 +35,7 @@ class ToPairtree(Direction):
         self.destination.put(
             entry.id,
             # A directory is copied with its empty directories.
-            content.top if content.top is not None else content.by_name(),
+            os.fsdecode(content.top) if content.top is not None else content.by_name(),
             replace=replace,
             mode=self.mode,
             links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
@@ -53,6 +54,7 @@ class ToVitro(Direction):
     """Stores objects of one file."""
 
     destination: VitroStore
+    concurrent = True
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
@@ -68,7 +70,7 @@ class ToVitro(Direction):
         copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,
-            {decode_fs(name): path},
+            {decode_fs(name): os.fsdecode(path)},
             replace=replace,
             mode=self.mode,
             links="follow",  # the reader has refused links

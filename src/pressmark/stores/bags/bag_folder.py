@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
@@ -37,8 +38,11 @@ from pressmark.stores.bags.bag_folder_reader import (
 )
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import copy_source, refuse_within
+from pressmark.stores.object_sources import check_source, copy_source, refuse_within
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import IngestWriter
 
 __all__ = ["BagFolder"]
 
@@ -106,10 +110,19 @@ class BagFolder(BagFolderReader):
         elements = [*self._elements(name, place), *(info or {}).items()]
 
         def make(new: bytes) -> bytes:
+            check_source(source)
             self._make(identifier, source, new, elements, mode, links, on_event)
             return new
 
         return self._put(identifier, place, make, check, replace)
+
+    def _ingest_writer(
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject]:
+        # By name, because the module imports this one.
+        writer: IngestWriter[ObjectSource, StoreObject]
+        writer = import_module("pressmark.stores.bags.bag_writer").BagWriter(self, mode, links)
+        return writer
 
     def adopt(
         self,
@@ -177,6 +190,7 @@ class BagFolder(BagFolderReader):
         """Stage a bag, and publish it."""
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
+            self._index.open()
             old = self._find(name, soon=True)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
@@ -201,6 +215,7 @@ class BagFolder(BagFolderReader):
                     if self.layout is None:
                         # Before the next run takes the lock, and may remove it.
                         self._index.note(name, place)
+                self._index.save()
         identifier_, problems = self._described(place, place)
         return record_of(identifier_, place, problems)
 
@@ -333,18 +348,21 @@ class BagFolder(BagFolderReader):
         """
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
+            self._index.open()
             if self._find(name) is None:
                 raise self._missing(identifier)
-            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging, staging.lock():
-                place = self._find(name)
-                if place is None:
-                    raise self._missing(identifier)
-                # First, because otherwise the old bag would be found when the new one is gone.
-                self._sweep(staging, place)
-                os.rename(os.path.join(self._base, place), staging / b"object")
-                self._index.forget(name, place)
-                flush_directory(os.path.dirname(os.path.join(self._base, place)))
-                prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
+                with staging.lock():
+                    place = self._find(name)
+                    if place is None:
+                        raise self._missing(identifier)
+                    # First, because otherwise the old bag would be found when the new one is gone.
+                    self._sweep(staging, place)
+                    os.rename(os.path.join(self._base, place), staging / b"object")
+                    self._index.forget(place)
+                    flush_directory(os.path.dirname(os.path.join(self._base, place)))
+                    prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+                self._index.save()
 
     def check(
         self,
@@ -373,7 +391,7 @@ class BagFolder(BagFolderReader):
         =========== ==========================================================================================
         ``finish``  an interrupted replacement is completed
         ``prune``   empty directories are removed
-        ``remove``  temporary directories of killed runs are removed
+        ``remove``  temporary directories of killed runs, and an outdated index, are removed
         =========== ==========================================================================================
         """
         return repair(self, dry_run=dry_run, on_event=on_event, ignore=ignore)

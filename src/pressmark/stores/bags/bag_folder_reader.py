@@ -5,6 +5,7 @@
     <root>/
     ├── .pressmark-bags.json     how identifiers are found, if specified on creation
     ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.run_directories`
+    │   └── index                of many bags: see :mod:`pressmark.stores.bags.bag_index`
     ├── ark+=13030=xt12t3/       a bag
     └── scans/2019.tar.gz        a serialized bag; bags may be in directories
 
@@ -46,6 +47,7 @@ from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex
+from pressmark.stores.bags.index_file import NAME, key_of
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
@@ -73,10 +75,14 @@ REPLACED = b".pressmark-old"
 IDENTIFIER = "External-Identifier"
 IDENTIFIERS = ("external", "name", "layout")
 _CONFIG_LIMIT = 1 << 20
+_PAIRTREE = Pairtree()
+_PLAIN = re.compile("[!-~]{1,1000}")
 
 
 def is_writable_identifier(identifier: str) -> bool:
     """Return whether a bag-info.txt can contain an identifier."""
+    if _PLAIN.fullmatch(identifier):  # written as it is, on one line
+        return True
     try:
         written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
         return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
@@ -137,7 +143,7 @@ class BagFolderReader(Store):
             if not is_directory(self._base):
                 what = "not a directory" if exists(self._base) else "not found"
                 raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
-            if is_bag(scan(self._base, follow=False)):
+            if _is_bag_directory(self._base):
                 raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
         said = _read_config(self._base)
         if layout is None and identifiers in (None, "layout"):
@@ -149,7 +155,9 @@ class BagFolderReader(Store):
         self._info = dict(info or {})
         self._ignore = tuple(ignore)
         # The paths of bags that are not where new ones would be; filled on first use.
-        self._index = BagIndex(self._base, self._read)
+        work = os.path.join(self._base, WORK_DIRECTORY)
+        is_kept = self.layout is None and not self._ignore
+        self._index = BagIndex(self._base, work, is_kept, self._scan, self._read)
 
     # --- identifiers and places ---------------------------------------------------------------------------------------
 
@@ -162,7 +170,7 @@ class BagFolderReader(Store):
         if self.layout is not None:
             place = self.layout.map_id(identifier)
         else:
-            place = Pairtree().clean(identifier)
+            place = _PAIRTREE.clean(identifier)
             if place in ("", ".", ".."):
                 raise IdentifierError(identifier, None, "no directory name can be derived from it")
         if self.is_reserved(encode_fs(place)):
@@ -299,28 +307,53 @@ class BagFolderReader(Store):
         except OSError as error:
             yield problem("unreadable", b"", error.strerror or str(error))
             return
-        yield from self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(ignore))
+        ignored = self._ignored(ignore)
+        kept = [entry for entry in reversed(entries) if not self._is_ignored(b"", entry.name, ignored)]
+        keys = self._index.keys() if self.layout is None else {}
+        edited = []
+        for item in self._walk_places([(entry.name, entry.kind) for entry in kept], ignored):
+            yield item
+            if keys and isinstance(item, StoreObject) and item.id is not None:
+                key = key_of(item.id)
+                if keys.get(encode_fs(item.path), key) != key:
+                    edited.append(item.path)
+        if edited:
+            yield from self._outdated(edited)
+
+    def _outdated(self, paths: Iterable[str]) -> Iterator[Problem]:
+        """Yield a problem if the index has other identifiers than the bags at some paths."""
+        keys = self._index.keys(refresh=True)
+        for path in paths:
+            place = encode_fs(path)
+            kind = "file" if _is_plain_file(os.path.join(self._base, place)) else "directory"
+            for item in self._read(place, kind):
+                if isinstance(item, Problem) or item.id is None or keys.get(place) in (None, key_of(item.id)):
+                    continue
+                if not self._index.is_on_disk():
+                    self._index.discard()
+                    return
+                message = f"the identifier of {path} was changed; repair the folder"
+                yield problem("index-outdated", os.path.join(WORK_DIRECTORY, NAME), message)
+                return
 
     def _ignored(self, ignore: Sequence[str]) -> Callable[[str], object]:
         """Return a function that returns whether a name is ignored."""
         globs = (*self._ignore, *ignore)
         return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
-    def _walk_from(
-        self, found: list[tuple[bytes, str]], ignored: Callable[[str], object]
-    ) -> Iterator[StoreObject | Problem]:
-        """Yield everything at and below entries of the folder: names and kinds, in order."""
-        places = [
-            (name, kind)
-            for name, kind in reversed(found)
-            if not ignored(decode_fs(name)) and name not in (CONFIG, WORK_DIRECTORY)
-        ]
-        return self._walk_places(places, ignored)
+    def _walk_places(
+        self,
+        places: list[tuple[bytes, str]],
+        ignored: Callable[[str], object],
+        visit: Callable[[bytes], object] = lambda _place: None,
+    ) -> Iterator[Item]:
+        """Yield everything at and below places, the last one first.
 
-    def _walk_places(self, places: list[tuple[bytes, str]], ignored: Callable[[str], object]) -> Iterator[Item]:
-        """Yield everything at and below places, the last one first."""
+        :param visit: called with the path of each file and directory before it is read
+        """
         while places:
             place, kind = places.pop()
+            visit(place)
             if kind != "directory":
                 yield from self._found(place, kind)
                 continue
@@ -410,6 +443,7 @@ class BagFolderReader(Store):
         shown = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             place = self._find(shown)
+            self._index.save()
             if place is None:
                 raise self._missing(identifier)
             path = os.path.abspath(os.path.join(self._base, place))
@@ -448,18 +482,35 @@ class BagFolderReader(Store):
         if found is not None or self.layout is not None:
             return found
         # Bags of other programs may be anywhere.
-        index = self._index
-        if not (index.is_fresh() or (soon and index.is_recent())):
-            index.look()
-        place = index.find(identifier)
-        if place is not None and not self._is(place, identifier):
-            index.look(whole=True)
-            place = index.find(identifier)
-        return place if place is not None and self._is(place, identifier) else None
+        again: list[dict[str, bool]] = [{"soon": soon}, {}, {"whole": True}]
+        for options in again:
+            places = self._index.places(identifier, **options)
+            for place in places:
+                if self._is(place, identifier):
+                    return place
+            if not places:
+                break
+        return None
 
-    def _read(self, entries: Iterable[DirectoryEntry]) -> Iterator[StoreObject | Problem]:
-        """Yield the bags at and below entries of the folder."""
-        return self._walk_from([(entry.name, entry.kind) for entry in entries], self._ignored(()))
+    def _scan(self, directory: bytes) -> list[DirectoryEntry] | None:
+        """Return the entries of a directory that are not ignored; :data:`None` if it is a bag."""
+        entries = scan(os.path.join(self._base, directory), follow=False)
+        if directory and is_bag(entries):
+            return None
+        ignored = self._ignored(())
+        return [entry for entry in entries if not self._is_ignored(directory, entry.name, ignored)]
+
+    def _read(self, place: bytes, kind: str, visit: Callable[[bytes], object] = lambda _place: None) -> Iterator[Item]:
+        """Yield the bags and problems at and below an entry of a directory."""
+        ignored = self._ignored(())
+        if self._is_ignored(*os.path.split(place), ignored):
+            return iter(())
+        return self._walk_places([(place, kind)], ignored, visit)
+
+    @staticmethod
+    def _is_ignored(directory: bytes, name: bytes, ignored: Callable[[str], object]) -> bool:
+        """Return whether an entry of a directory is ignored, or the folder's own."""
+        return bool(ignored(decode_fs(name))) or (not directory and name in (CONFIG, WORK_DIRECTORY))
 
     def _at(self, place: bytes, identifier: str) -> bytes | None:
         """Return the path of the bag that belongs at ``place``, if it has the identifier."""
@@ -539,6 +590,13 @@ def is_bag(entries: Sequence[DirectoryEntry]) -> bool:
         return True
     manifests = (name.startswith(b"manifest-") and name.endswith(b".txt") for name in kinds if kinds[name] == "file")
     return kinds.get(b"data") == "directory" and any(manifests)
+
+
+def _is_bag_directory(path: bytes) -> bool:
+    """Return the result of :func:`is_bag` for a directory, which is listed only if that is necessary."""
+    return any(exists(os.path.join(path, name)) for name in (b"bagit.txt", b"data")) and is_bag(
+        scan(path, follow=False)
+    )
 
 
 def check_identifiers(base: bytes, identifiers: str, layout: Layout | None) -> None:

@@ -28,7 +28,7 @@ def repair(
     =========== ==========================================================================================
     ``finish``  an interrupted replacement is completed
     ``prune``   empty directories are removed
-    ``remove``  temporary directories of killed runs are removed
+    ``remove``  temporary directories of killed runs, and an outdated index, are removed
     =========== ==========================================================================================
     """
     tell = on_event or (lambda _event: None)
@@ -66,7 +66,7 @@ def repair(
 def _mendable(item: StoreObject | Problem) -> str | None:
     if isinstance(item, StoreObject):
         return "finish" if any(one.kind == "unfinished" for one in item.problems) else None
-    return {"empty": "prune", "leftover": "remove"}.get(item.kind)
+    return {"empty": "prune", "leftover": "remove", "index-outdated": "remove"}.get(item.kind)
 
 
 def _mend(
@@ -82,6 +82,10 @@ def _mend(
         elif restore(path, own):  # otherwise another run has completed it
             flush_directory(os.path.dirname(path))
             yield place
+    elif isinstance(item, Problem) and item.kind == "index-outdated":
+        yield place
+        if staging is not None:
+            bags._index.discard()
     elif action == "remove":
         yield place
         if (

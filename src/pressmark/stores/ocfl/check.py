@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
@@ -25,10 +25,10 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY, read_root
-from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object
+from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object, plain_object
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.walk import FoundObject, Walk, ignored
+from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import abandoned, agreed
@@ -40,6 +40,10 @@ __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "ro
 PROGRESS_EVERY = 0.1  # seconds
 # Files with other algorithms than most are read in batches of this size.
 BESIDE = 4096
+# Objects that are read in one call.
+BATCH = 64
+# After this many objects without files to read, no more are read ahead.
+IDLE = 512
 _INVENTORY = encode_fs(INVENTORY)
 _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"}
 
@@ -181,9 +185,7 @@ class Check:
         """
         self._reads_content = digests
         self._ignored = ignored(ignore)
-        opened = (
-            _Open(item.path, None, [item]) if isinstance(item, Problem) else self._looked_at(*item) for item in found
-        )
+        opened = self._opened(found, 1 if ignore else BATCH)
         for one in self._verified(opened, threads) if digests else opened:
             self._settle(self._confirmed(one, threads))
         self._tell_advice()
@@ -197,6 +199,33 @@ class Check:
             path = os.path.join(place, file.path)
             checked.problems.extend(unreadable_file(self._storage.why_unreadable(path), path, "content-unreadable"))
         return checked
+
+    def _opened(self, found: Iterable[Problem | tuple[bytes, bytes | None]], batch: int) -> Iterator[_Open]:
+        """Check the given objects without their content, up to ``batch`` in one call."""
+        waiting: list[bytes] = []
+        for item in found:
+            if not isinstance(item, Problem) and item[1] is None and batch > 1:
+                waiting.append(item[0])
+                if len(waiting) < batch:
+                    continue
+            yield from self._plain_ones(waiting)
+            waiting.clear()
+            if isinstance(item, Problem):
+                yield _Open(item.path, None, [item])
+            elif item[1] is not None or batch == 1:
+                yield self._looked_at(*item)
+        yield from self._plain_ones(waiting)
+
+    def _plain_ones(self, places: Sequence[bytes]) -> Iterator[_Open]:
+        """Check objects that are inside of none, most of them in one call."""
+        if not places:
+            return
+        read = dict(self._storage.scan_objects(b"", places, self._reads, False, len(places))[1])
+        checked = [self._plain(read[place]) if type(read.get(place)) is tuple else None for place in places]
+        items = zip(places, checked, strict=True)
+        wrong = self._store.misplacements([(place, None, one and one.identifier) for place, one in items])
+        for place, one, problems in zip(places, checked, wrong, strict=True):
+            yield self._looked_at(place, None) if one is None else _Open(place, one, problems)
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
         try:
@@ -255,6 +284,9 @@ class Check:
     def _confirmed(self, one: _Open, threads: int) -> _Open:
         """Return an object with content errors; check it again if another run has changed it."""
 
+        if len(one.problems) == one.without_content:
+            return one
+
         def again() -> _Open:
             [now] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
             return now
@@ -279,6 +311,16 @@ class Check:
             return status is None or not stat.S_ISREG(status.st_mode)
         return is_same_version(status, checked.seen)
 
+    def _plain(self, content: tuple[Any, ...]) -> Checked | None:
+        """Check an object that was read in one call; return :data:`None` if it needs a full check."""
+        version, inventory, files, size = content
+        return plain_object(version, inventory, files, size, self._store.version)
+
+    @property
+    def _reads(self) -> str:
+        """What is read of objects in one call."""
+        return "content" if self._reads_content else "objects"
+
     # --- the walk -------------------------------------------------------------------------------------------------
 
     def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
@@ -296,7 +338,12 @@ class Check:
                 value.problems[:0] = wrong
             return found
 
-        walk = Walk(self._storage, visit, finish=finish, threads=threads, clashes=True, ignore=ignore)
+        def take(place: bytes, content: tuple[Any, ...]) -> FoundObject[Checked | None] | None:
+            checked = self._plain(content)
+            return None if checked is None else FoundObject(place, None, checked)
+
+        reader = BatchReader(self._reads, take)
+        walk = Walk(self._storage, visit, reader=reader, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
             if not isinstance(item, FoundObject):
                 yield _Open(item.path, None, [item])
@@ -309,7 +356,8 @@ class Check:
         checked = one.checked
         if checked is not None:
             self._objects += 1
-            self._files += len(one.files)
+            self._files += len(one.files) + checked.verified
+            self._bytes += checked.bytes
             for code, message, kind in checked.advice:
                 kind, count, first, words = self.advice.get(code, (kind, 0, one.place, message))
                 self.advice[code] = (kind, count + 1, first, words)
@@ -322,7 +370,7 @@ class Check:
                         decode_fs(one.place),
                         tuple(one.problems),
                         tuple(checked.advice),
-                        len(one.files),
+                        len(one.files) + checked.verified,
                     )
                 )
         if self._on_event is not None and monotonic() >= self._next_progress:
@@ -365,11 +413,13 @@ class Check:
         """Read all content, and yield everything in the same order, with the problems of the content."""
         for one in opened:
             if one.files:
-                break
-            yield one
-        else:
-            return
-        main = tuple(one.files[0].digests)
+                yield from self._read(one, opened, threads)
+            else:
+                yield one
+
+    def _read(self, first: _Open, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
+        """Read the content of an object and of those after it, until many have none to be read."""
+        main = tuple(first.files[0].digests)
         window: deque[_Open] = deque()
         reading: deque[tuple[_Open, ContentFile]] = deque()
         beside: dict[tuple[str, ...], list[tuple[_Open, ContentFile]]] = {}
@@ -388,8 +438,10 @@ class Check:
 
         def feed(objects: Iterable[_Open]) -> Iterator[bytes]:
             nonlocal waiting
+            idle = 0
             for one in objects:
                 window.append(one)
+                idle = 0 if one.files else idle + 1
                 for file in one.files:
                     algorithms = tuple(file.digests)
                     if algorithms == main:
@@ -401,8 +453,10 @@ class Check:
                 if waiting and (waiting >= BESIDE or len(window) >= BESIDE):
                     read_others()
                     waiting = 0
+                if idle >= IDLE:
+                    return
 
-        for outcome in self._storage.hash_files(feed(chain([one], opened)), main, threads):
+        for outcome in self._storage.hash_files(feed(chain([first], opened)), main, threads):
             self._compare(*reading.popleft(), outcome)
             while window and not window[0].left:
                 yield window.popleft()

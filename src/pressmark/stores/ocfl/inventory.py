@@ -46,7 +46,7 @@ _BAD_ELEMENT = re.compile(r"(?:\A|/)\.{0,2}(?:/|\Z)")
 # An escaped surrogate in JSON; most inventories contain no escape.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # The beginning of an inventory: keys with strings as values before the identifier are skipped.
-_TEXT = rb'"(?:[^"\\\x00-\x1f]|\\.)*"'
+_TEXT = rb'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"'
 _IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\s*,\s*)*"id"\s*:\s*(' + _TEXT + rb")")
 
 
@@ -99,13 +99,17 @@ def scan_identifier(head: bytes) -> str | None:
     identifier.
     """
     match = _IDENTIFIER.match(head)
-    if match is None or _SURROGATE.search(match[1]) is not None:
+    if match is None:
+        return None
+    if match[1].isascii() and b"\\" not in match[1]:
+        return match[1][1:-1].decode()
+    if _SURROGATE.search(match[1]) is not None:
         return None
     try:
-        found = json.loads(match[1])
+        text = match[1].decode()
+        return json.loads(text) if "\\" in text else text[1:-1]
     except ValueError:
         return None
-    return found if isinstance(found, str) else None
 
 
 def version_number(name: str) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, ROOT, VERSIONS, declaration, read_declaration
 from pressmark.stores.ocfl.inventory import inventory_bytes
-from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.writing.object_writer import write_extension
 from pressmark.stores.problems import problem
 
@@ -30,6 +31,7 @@ __all__ = [
     "RootFacts",
     "create_root",
     "layout_file",
+    "open_root",
     "read_root",
     "refused_layout",
 ]
@@ -170,6 +172,27 @@ def read_root(storage: Storage) -> RootFacts:
         problems += found
     problems += _extensions(storage, entries)
     return RootFacts(version, layout, why, problems)
+
+
+def open_root(storage: Storage) -> RootFacts:
+    """Return what a storage root declares, like :func:`read_root`, but without all problems.
+
+    The root is not listed: it may have many directories.
+
+    :raises OSError: the root cannot be read
+    """
+    names = [declaration(ROOT, version)[0] for version in VERSIONS]
+    files = [name for name in (*names, LAYOUT) if _is_file(storage, name)]
+    version, problems = read_declaration(storage, b"", ROOT, files)
+    if version is None or LAYOUT not in files:
+        return read_root(storage)
+    layout, why, found = _layout(storage, version)
+    return RootFacts(version, layout, why, [*problems, *found])
+
+
+def _is_file(storage: Storage, name: bytes) -> bool:
+    status = status_or_none(storage, name)
+    return status is not None and stat.S_ISREG(status.st_mode)
 
 
 def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, list[Problem]]:

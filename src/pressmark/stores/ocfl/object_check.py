@@ -44,6 +44,7 @@ from pressmark.stores.ocfl.inventory_rules import (
     history_findings,
     inventory_findings,
     order_finding,
+    plain_inventory,
     unset_finding,
 )
 from pressmark.stores.ocfl.layout_files import REGISTERED
@@ -53,7 +54,7 @@ from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 
-__all__ = ["Advice", "Checked", "ContentFile", "check_object"]
+__all__ = ["Advice", "Checked", "ContentFile", "check_object", "plain_object"]
 
 _INVENTORY = encode_fs(INVENTORY)
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
@@ -89,6 +90,8 @@ class Checked(NamedTuple):
     :ivar advice: each code once
     :ivar files: the content files that can be verified
     :ivar seen: the status of the inventory before the check; :data:`None` without one
+    :ivar verified: number of content files, not in ``files``, that need no further check
+    :ivar bytes: their size, if they were read and have the expected digests
     """
 
     identifier: str | None
@@ -97,6 +100,29 @@ class Checked(NamedTuple):
     advice: list[Advice]
     files: list[ContentFile]
     seen: os.stat_result | None
+    verified: int = 0
+    bytes: int = 0
+
+
+def plain_object(
+    version: str, inventory: bytes, files: Mapping[str, str | None], size: int, root_version: str
+) -> Checked | None:
+    """Return the result for an object with one version and nothing unusual; :data:`None` if it needs a full check.
+
+    :param version: the OCFL version that it declares
+    :param inventory: read, with the same sidecar and the same copy in v1
+    :param files: SHA-512 of each content file; :data:`None` if it was not read
+    :param size: of the content that was read, in bytes
+    :param root_version: the OCFL version that the storage root declares
+    """
+    if version != root_version and later(version, root_version):
+        return None
+    found = plain_inventory(inventory, version, files)
+    if found is None:
+        return None
+    identifier, findings = found
+    advice = {finding.code: finding.message for finding in reversed(findings)}
+    return Checked(identifier, ALGORITHMS[0], [], [Advice(*one) for one in advice.items()], [], None, len(files), size)
 
 
 def check_object(

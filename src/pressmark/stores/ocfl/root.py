@@ -25,7 +25,8 @@ from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.reports import Report
-from pressmark.stores.exceptions import store_errors
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.object_sources import check_source
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -34,7 +35,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     dropped_directories,
     write_object,
 )
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject
+from pressmark.stores.store import Content, CopyMode, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -77,14 +78,15 @@ class OcflRoot(StorageRoot):
         how = self._options(mode, links, threads, created, message, user, fixity)
         name = self._identifier(identifier)
         place = self._place(name, "put")
+        with object_errors(self.root, name):
+            check_source(source)
 
         def attempt(found: FoundInventory | None) -> StoreObject:
             if found is None:
                 self._check_place_free_in_turn(name, place)
                 return self._store(name, place, source, how)
             if not replace:
-                what = f"object exists at {decode_fs(found.place)!r}; replace it, or remove it first"
-                raise ObjectError(self.root, name, "exists", what)
+                raise self._exists(name, found.place)
             return self._add_version(name, found, how, add=source, keep=False)
 
         return self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
@@ -93,7 +95,7 @@ class OcflRoot(StorageRoot):
         self,
         identifier: str | bytes,
         *,
-        add: Mapping[str, Path] | None = None,
+        add: Mapping[str, SourcePath | Content] | None = None,
         remove: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         base: str | None = None,
@@ -110,8 +112,8 @@ class OcflRoot(StorageRoot):
 
         Only files in ``add`` are read. If nothing changes, there is no new version.
 
-        :param add: files, by their logical paths, to add or to store in place of existing ones; a directory stands for
-            its files below the path
+        :param add: files, by their logical paths, to add or to store in place of existing ones: paths, bytes or open
+            binary files; the path of a directory stands for its files below the logical path
         :param remove: logical paths of files to remove
         :param rename: new logical paths of files, by old ones; all files are renamed at once, so that two can be
             exchanged
@@ -256,6 +258,12 @@ class OcflRoot(StorageRoot):
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
         return BulkWriter(self, durable_places)
+
+    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> BulkWriter:
+        from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
+
+        self._layout("put")
+        return BulkWriter(self, mode=mode, links=links)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 

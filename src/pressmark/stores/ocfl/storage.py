@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
+from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
 from pressmark.fs.entries import DirectoryEntry, scan
@@ -38,6 +39,23 @@ class Storage(Protocol):
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         """Return what is in a directory, in the order of bytes."""
+
+    def scan_objects(
+        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, Any]]]:
+        """Read the directories ``names`` of a directory, and the hierarchy and the objects below them, in one call.
+
+        Only what has no unusual feature and no problem is read; everything else is deferred.
+
+        :param reads: what to read of objects: ``places``, nothing; ``identities``, the beginning of the inventory;
+            ``objects``, all files except content, which is only opened; ``content``, all files
+        :param clashes: defer directories with names that may differ only in case
+        :param budget: maximum number of directories to read; those in an object do not count
+        :return: the rest of the budget, and path and content of each directory or object, in order:
+            :data:`None` if it is deferred; a list of the names in the directory that were not read; for an object
+            ``()``, or the beginning of its inventory, or OCFL version, inventory, SHA-512 of each content file
+            (:data:`None` if not read) and their total size
+        """
 
     def exists(self, place: bytes) -> bool:
         """Return whether anything has this path."""
@@ -94,15 +112,21 @@ class LocalStorage:
 
     def __init__(self, root: bytes) -> None:
         self._root = root
+        self._prefix = os.path.join(root, b"")
 
     def below(self, place: bytes) -> LocalStorage:
         return LocalStorage(os.path.abspath(self.path(place)))
 
     def path(self, place: bytes) -> bytes:
-        return os.path.join(self._root, place) if place else self._root
+        return self._prefix + place if place else self._root
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         return scan(self.path(directory), follow=False)
+
+    def scan_objects(
+        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, Any]]]:
+        return _kernels.active.scan_ocfl(self.path(place), place, list(names), reads, clashes, budget)
 
     def exists(self, place: bytes) -> bool:
         return durable.exists(self.path(place))

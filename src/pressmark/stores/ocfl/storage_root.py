@@ -30,7 +30,7 @@ from pressmark.stores.ocfl.layout_files import (
     WORK_DIRECTORY,
     RootFacts,
     create_root,
-    read_root,
+    open_root,
     refused_layout,
 )
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
@@ -111,7 +111,7 @@ class StorageRoot(Store):
             raise StoreError(self.root, f"{content_paths.name} does not map content paths; use 0011")
         self._check_user(user)
         with store_errors(self.root):
-            facts = read_root(self.storage)
+            facts = open_root(self.storage)
         self._why_undeclared = _undeclared(facts)
         if self._why_undeclared and not undeclared:
             raise StoreError(self.root, self._why_undeclared)
@@ -216,7 +216,12 @@ class StorageRoot(Store):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        return self._place(self._identifier(identifier), "put")
+        return self.new_place(identifier)[1]
+
+    def new_place(self, identifier: str | bytes) -> tuple[str, bytes]:
+        """Return the identifier of a new object as text, and its path: see :meth:`place`."""
+        name = self._identifier(identifier)
+        return name, self._place(name, "put")
 
     def places(self, identifiers: Sequence[str]) -> list[bytes | None]:
         """Return the paths of many new objects at once; :data:`None` where :meth:`place` raises an error.
@@ -450,6 +455,20 @@ class StorageRoot(Store):
         with object_errors(self.root, identifier):
             self._check_place_free(identifier, place)
 
+    def check_absent(self, identifier: str, place: bytes) -> None:
+        """Check that the root has no object of this identifier, and that ``place`` is free.
+
+        :raises ObjectError: of kind ``exists``, or as :meth:`check_place_free`
+        """
+        found = self._find(identifier, place)
+        if found is not None:
+            raise self._exists(identifier, found.place)
+        self._check_place_free_in_turn(identifier, place)
+
+    def _exists(self, identifier: str, place: bytes) -> ObjectError:
+        what = f"object exists at {decode_fs(place)!r}; replace it, or remove it first"
+        return ObjectError(self.root, identifier, "exists", what)
+
     def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:
         """Check as :meth:`check_place_free` does; after an error, again while no run moves anything."""
         try:
@@ -484,12 +503,7 @@ class StorageRoot(Store):
             raise ObjectError(self.root, identifier, "collision", what)
         found = self._find(identifier, place)  # raises if another object is there
         if found is not None:
-            raise ObjectError(
-                self.root,
-                identifier,
-                "exists",
-                f"object exists at {decode_fs(place)!r}; replace it, or remove it first",
-            )
+            raise self._exists(identifier, place)
         if is_object_root(entries):
             what = f"path {decode_fs(place)!r} contains an object without an inventory; check the store"
             raise ObjectError(self.root, identifier, "improper", what)

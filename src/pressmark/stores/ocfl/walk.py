@@ -28,7 +28,7 @@ from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool
 
-__all__ = ["FoundObject", "Walk", "ignored", "walk_objects"]
+__all__ = ["BatchReader", "FoundObject", "Walk", "ignored", "walk_objects"]
 
 Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
 
@@ -53,6 +53,17 @@ class FoundObject(NamedTuple, Generic[T]):
     place: bytes
     inside: bytes | None
     value: T
+
+
+class BatchReader(NamedTuple, Generic[T]):
+    """How a walk reads objects without unusual features, many in one call.
+
+    :ivar reads: what it reads of them: see :meth:`pressmark.stores.ocfl.storage.Storage.scan_objects`
+    :ivar take: called with the place and what was read; returns the object, or :data:`None` to have it visited
+    """
+
+    reads: str
+    take: Callable[[bytes, Any], FoundObject[T] | None]
 
 
 class _Group(NamedTuple):
@@ -82,6 +93,7 @@ class Walk(Generic[T]):
     """One walk of a root's hierarchy; iterate it once.
 
     :param visit: called with the place and the entries of each object, in the thread that found it
+    :param reader: reads the objects that need not be visited; unused with ``ignore``
     :param finish: called with the objects of a unit of work before they are yielded
     :param clashes: report names that differ only in case or Unicode normalization
     :param ignore: globs of names to ignore
@@ -92,6 +104,7 @@ class Walk(Generic[T]):
         storage: Storage,
         visit: Callable[[bytes, Sequence[DirectoryEntry]], T],
         *,
+        reader: BatchReader[T] | None = None,
         finish: Callable[[list[FoundObject[T]]], list[FoundObject[T]]] = lambda found: found,
         threads: int = 1,
         clashes: bool = False,
@@ -99,10 +112,11 @@ class Walk(Generic[T]):
     ) -> None:
         self._storage = storage
         self._visit = visit
+        self._reader = None if ignore else reader
         self._finish = finish
         self._threads = threads
         self._clashes = clashes
-        self._ignored = ignored(ignore)
+        self._ignored = ignored(ignore) if ignore else None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[FoundObject[T] | Problem]:
@@ -179,12 +193,40 @@ class Walk(Generic[T]):
         depth: int,
     ) -> int:
         """Read directories until the budget is used up, and return the remaining budget."""
+        if self._reader is not None and inside is None and budget > 0:
+            return self._batch(self._reader, place, names, out, budget, depth)
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
                 out.append(_Group(place, names, number, inside))
                 break
             budget = self._directory(place + b"/" + name if place else name, inside, out, budget - 1, depth)
         return budget
+
+    def _batch(
+        self,
+        reader: BatchReader[T],
+        place: bytes,
+        names: Sequence[bytes],
+        out: list[FoundObject[T] | Problem | _Group],
+        budget: int,
+        depth: int,
+    ) -> int:
+        """Read directories of the hierarchy as :meth:`_siblings` does, most of them in one call."""
+        left, found = self._storage.scan_objects(place, names, reader.reads, self._clashes, budget)
+        for path, content in found:
+            if type(content) is list:
+                out.append(_Group(path, content, 0, None))
+                continue
+            item = None if content is None else reader.take(path, content)
+            if item is not None:
+                out.append(item)
+            elif budget > 0 and depth <= DEPTH:
+                # The call has used its own budget.
+                budget = self._directory(path, None, out, budget - 1, depth)
+            else:
+                above, name = os.path.split(path)
+                out.append(_Group(above, [name], 0, None))
+        return min(budget, left)
 
     def _directory(
         self, place: bytes, inside: bytes | None, out: list[FoundObject[T] | Problem | _Group], budget: int, depth: int
@@ -218,25 +260,40 @@ class Walk(Generic[T]):
         :raises OSError: the directory cannot be read
         """
 
-        def is_usual(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
-            if isinstance(entries, FileNotFoundError):
-                return False
-            if entries is None or inside is not None or is_object_root(entries):
-                return True
-            return bool(entries) and all(entry.kind == "directory" for entry in entries)
+        try:
+            found = self._scan(place)
+        except FileNotFoundError:
+            pass
+        else:
+            if self._is_usual(found, inside):
+                return found
+        return self._settled_entries(place, inside)
 
+    def _scan(self, place: bytes) -> list[DirectoryEntry]:
+        entries, is_ignored = self._storage.scan(place), self._ignored
+        return entries if is_ignored is None else [entry for entry in entries if not is_ignored(entry.name)]
+
+    @staticmethod
+    def _is_usual(entries: Sequence[DirectoryEntry], inside: bytes | None) -> bool:
+        if inside is not None or is_object_root(entries):
+            return True
+        return bool(entries) and all(entry.kind == "directory" for entry in entries)
+
+    def _settled_entries(self, place: bytes, inside: bytes | None) -> list[DirectoryEntry] | None:
         def look() -> list[DirectoryEntry] | FileNotFoundError | None:
             try:
-                entries = self._storage.scan(place)
+                return self._scan(place)
             except FileNotFoundError as error:
                 # Still listed: it was created again, or cannot be read.
                 return error if self._is_listed(place) else None
-            return [entry for entry in entries if not self._ignored(entry.name)]
+
+        def is_fine(entries: list[DirectoryEntry] | FileNotFoundError | None) -> bool:
+            return entries is None or (not isinstance(entries, FileNotFoundError) and self._is_usual(entries, inside))
 
         def is_same(one: object, other: object) -> bool:
             return one == other or (isinstance(one, FileNotFoundError) and isinstance(other, FileNotFoundError))
 
-        found = agreed(look(), look, is_usual, self._work_directory, is_same=is_same)[0]
+        found = agreed(look(), look, is_fine, self._work_directory, is_same=is_same)[0]
         if isinstance(found, FileNotFoundError):
             raise found
         return found
@@ -276,7 +333,7 @@ class Walk(Generic[T]):
 
     def _top(self) -> list[FoundObject[T] | Problem | _Group]:
         """Return the entries of the root, the last first."""
-        entries = [entry for entry in self._storage.scan(b"") if not self._ignored(entry.name)]
+        entries = self._scan(b"")
         out: list[FoundObject[T] | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"
@@ -326,6 +383,10 @@ def walk_objects(
     def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
         return _identify(storage, place, entries)
 
+    def take(place: bytes, head: bytes) -> FoundObject[_Identity | None] | None:
+        identifier = scan_identifier(head)
+        return FoundObject(place, None, _Identity(identifier, ())) if identifier else None
+
     def compare(found: list[FoundObject[_Identity | None]]) -> list[FoundObject[_Identity | None]]:
         """Add what is wrong with the places of objects."""
         there = [(item, item.value) for item in found if item.value is not None]
@@ -337,12 +398,13 @@ def walk_objects(
         }
         return [worse.get(item.place, item) for item in found] if worse else found
 
-    for item in Walk(storage, identify, finish=compare, threads=threads, ignore=ignore):
+    reader = BatchReader("identities", take)
+    for item in Walk(storage, identify, reader=reader, finish=compare, threads=threads, ignore=ignore):
         if not isinstance(item, FoundObject):
             yield item
         elif item.value is not None:
             identifier, problems = item.value
-            proper = not any(one.severity == "error" for one in problems)
+            proper = not problems or all(one.severity != "error" for one in problems)
             yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
 
 

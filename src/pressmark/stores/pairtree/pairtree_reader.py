@@ -17,8 +17,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.durable import exists
-from pressmark.fs.entries import scan
+from pressmark.fs.durable import exists, why_unreadable
 from pressmark.fs.moves import TRIES
 from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
 from pressmark.layouts import Pairtree
@@ -334,7 +333,8 @@ def _base_of(path: Path) -> bytes:
             raise StoreError(given, f"{what}; specify the directory that contains {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
         if os.path.isdir(tree):
-            scan(tree)  # raises if it cannot be read
+            if (error := why_unreadable(tree)) is not None:
+                raise error
             return given
         if exists(tree):
             raise StoreError(given, f"{ROOT} is not a directory; restore it")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
@@ -17,7 +18,7 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import copy_source
+from pressmark.stores.object_sources import check_source, copy_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
@@ -29,6 +30,9 @@ from pressmark.stores.pairtree.version_files import (
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import IngestWriter
 
 __all__ = ["PairtreeStore"]
 
@@ -100,6 +104,7 @@ class PairtreeStore(PairtreeReader):
         """
         place, name = self._new_place(identifier, encapsulation)
         with object_errors(self.root, identifier):
+            check_source(source)
             if not replace and self._is_object(place):
                 raise self._exists(identifier, place)
             with RunDirectory(self._work_directory(place)) as staging:
@@ -115,6 +120,15 @@ class PairtreeStore(PairtreeReader):
                 with staging.lock():
                     name = self._move_in(staging, identifier, new, place, name, longest, replace)
         return self._proper(place, name)
+
+    def _ingest_writer(
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject]:
+        self.refuse_changes()
+        # By name, because the module imports this one.
+        writer: IngestWriter[ObjectSource, StoreObject]
+        writer = import_module("pressmark.stores.pairtree.pairtree_writer").PairtreeWriter(self, mode, links)
+        return writer
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
         """Move an existing directory on the same file system into the tree as an encapsulating directory.

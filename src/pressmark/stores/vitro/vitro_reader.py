@@ -487,5 +487,6 @@ def _base_of(path: Path) -> bytes:
             raise StoreError(
                 given, f"{names} is missing; restore it, or create an empty file if no namespace was declared"
             )
-        scan(tree)  # raises if it cannot be read
+        if (error := why_unreadable(tree)) is not None:
+            raise error
     return given

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
@@ -19,10 +20,13 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import copy_source
+from pressmark.stores.object_sources import check_source, copy_source
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
+
+if TYPE_CHECKING:
+    from pressmark.stores.ingest import IngestWriter
 
 __all__ = ["VitroStore"]
 
@@ -110,20 +114,12 @@ class VitroStore(VitroReader):
         self.refuse_changes()
         place = self.layout.map_id(identifier)
         with object_errors(self.root, identifier):
-            name, path = self._source(identifier, source, links)
-            try:
-                stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
-            except IdentifierError as error:
-                reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
-                raise ObjectError(self.root, identifier, "bad-name", reason) from None
-            reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
-            if reason:
-                raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
+            stored, content = self._new_file(identifier, place, source, links)
             self._refuse(identifier, place, stored, replace)
             with RunDirectory(self._work_directory()) as staging:
                 new = staging / b"object"
                 copy_source(
-                    {decode_fs(stored): path},
+                    {decode_fs(stored): content},
                     new,
                     mode=mode,
                     links=links,
@@ -132,10 +128,7 @@ class VitroStore(VitroReader):
                     on_file=on_file,
                     on_event=on_event,
                 )
-                if not os.path.isfile(os.path.join(new, stored)):
-                    raise ObjectError(
-                        self.root, identifier, "source", "not a regular file, which a Vitro object is; specify a file"
-                    )
+                self._refuse_directory(identifier, os.path.join(new, stored))
                 if self._durable:
                     flush_tree(new)
                 with staging.lock():
@@ -145,24 +138,56 @@ class VitroStore(VitroReader):
         path_ = encode_fs(f"{ROOT}/{place}")
         return self._object(place, path_, [stored], None)
 
-    def _source(self, identifier: str | bytes, source: ObjectSource, links: str) -> tuple[str, Path]:
-        """Return name and path of the one file of a source."""
+    def _ingest_writer(
+        self, mode: CopyMode, links: Literal["refuse", "follow"]
+    ) -> IngestWriter[ObjectSource, StoreObject]:
+        self.refuse_changes()
+        # By name, because the module imports this one.
+        writer: IngestWriter[ObjectSource, StoreObject]
+        writer = import_module("pressmark.stores.vitro.vitro_writer").VitroWriter(self, mode, links)
+        return writer
+
+    def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
+        """Return the stored name of the one file of a source, and its path or content.
+
+        :raises ObjectError: the source is not one file, or its name cannot be stored
+        """
+        name, content = self._source(identifier, source, links)
+        try:
+            stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
+        except IdentifierError as error:
+            reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
+            raise ObjectError(self.root, identifier, "bad-name", reason) from None
+        reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
+        if reason:
+            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
+        return stored, content
+
+    def _refuse_directory(self, identifier: str | bytes, path: bytes) -> None:
+        if not os.path.isfile(path):
+            raise ObjectError(
+                self.root, identifier, "source", "not a regular file, which a Vitro object is; specify a file"
+            )
+
+    def _source(self, identifier: str | bytes, source: ObjectSource, links: str) -> tuple[str, Any]:
+        """Return name and path of the one file of a source, or its content."""
+        check_source(source)
         count = 1
         if isinstance(source, Mapping):
             count = len(source)
             if count == 1:
                 return next(
-                    (decode_fs(name) if isinstance(name, bytes) else name, path) for name, path in source.items()
+                    (decode_fs(name) if isinstance(name, bytes) else name, content) for name, content in source.items()
                 )
         else:
             path = os.fsencode(source)
             if not os.path.isdir(path):
-                return decode_fs(os.path.basename(path)), path
+                return decode_fs(os.path.basename(path)), os.fsdecode(path)
             entries = scan(path, follow=False)
             count = len(entries)
             # Links inside the source are followed only on request.
             if count == 1 and (entries[0].kind == "file" or (entries[0].kind == "link" and links == "follow")):
-                return decode_fs(entries[0].name), os.path.join(path, entries[0].name)
+                return decode_fs(entries[0].name), os.fsdecode(os.path.join(path, entries[0].name))
         what = (
             f"the source contains {count} names"
             if count != 1

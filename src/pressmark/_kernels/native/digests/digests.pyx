@@ -10,6 +10,7 @@ from libc.string cimport memcpy, strlen
 __all__ = [
     "Engine",
     "best_level",
+    "check_small_bags",
     "copy_small",
     "copy_small_tree",
     "hexdigest_function",
@@ -18,6 +19,7 @@ __all__ = [
     "level",
     "levels",
     "move_object",
+    "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
@@ -30,6 +32,7 @@ cdef extern from "Python.h":
     int PyBUF_READ
     object PyUnicode_New(Py_ssize_t, uint32_t)
     void *PyUnicode_DATA(object)
+    char *PyByteArray_AS_STRING(object)
 
 
 cdef extern from "shared/text.h":
@@ -163,11 +166,15 @@ cdef extern from "digests/engine.h":
         PM_CONTENT
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
+        PM_FILE_TARGET
+        PM_COPY_SIZE
 
     ctypedef struct pm_file:
         int64_t priority
         int64_t ticket
         char *path
+        const char *target
+        const uint8_t *stop
 
     ctypedef struct pm_file_result:
         pm_file_result *next
@@ -193,6 +200,7 @@ cdef extern from "digests/engine.h":
         unsigned width
         int flags
         int sequential
+        size_t read_size
         int64_t content
         int closed
         int64_t read_bytes
@@ -256,6 +264,7 @@ cdef class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
+    :param copying: files are copied; without names, one at a time
     """
 
     cdef pm_engine engine
@@ -271,7 +280,7 @@ cdef class Engine:
         # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None):
+    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None, bint copying=False):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
@@ -283,6 +292,9 @@ cdef class Engine:
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
+        if copying:
+            engine.read_size = PM_COPY_SIZE
+            width = width if names else PM_FILES_IN_LANES
         if self.direct:
             engine.content = PM_CONTENT
         if beneath is not None:
@@ -321,25 +333,35 @@ cdef class Engine:
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
 
-        A file with a path is hashed in lanes.
+        A file with a path is hashed in lanes. Copies have two more items: the path of the copy, and a
+        :class:`bytearray`, which ends the copy once its byte is not 0. It must exist until the file has a result.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
-        cdef bytes path
+        cdef bytes path, target
+        cdef size_t length
         cdef pm_file *file
         cdef pm_file *queued = <pm_file *>malloc((count + 1) * sizeof(pm_file))
         if queued == NULL:
             raise MemoryError
         try:
-            for ticket, priority, path in files:
+            for ticket, priority, path, *copy in files:
                 file = &queued[made]
                 file.ticket = ticket
                 file.priority = priority
                 file.path = NULL
+                file.target = NULL
+                file.stop = NULL
                 if path is not None and self.engine.width:
-                    file.path = <char *>malloc(len(path) + 1)
+                    target = copy[0] if copy else b""
+                    length = len(path) + 1
+                    file.path = <char *>malloc(length + len(target) + 1)
                     if file.path == NULL:
                         raise MemoryError
-                    memcpy(file.path, <char *>path, len(path) + 1)
+                    memcpy(file.path, <char *>path, length)
+                    memcpy(file.path + length, <char *>target, len(target) + 1)
+                    if copy:
+                        file.target = file.path + length
+                        file.stop = <uint8_t *>PyByteArray_AS_STRING(copy[1])
                 made += 1
             with nogil:
                 taken = pm_engine_submit(&self.engine, queued, count)
@@ -379,7 +401,8 @@ cdef class Engine:
         """Return the finished files; wait for the first at most ``seconds``.
 
         A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
-        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``. Any other file is ``(ticket, result)``.
+        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
+        failed. Any other file is ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
@@ -405,6 +428,8 @@ cdef class Engine:
         cdef Py_ssize_t size, offset = 0
         cdef object extra = self.extra.pop(result.ticket, None) if self.serials else None
         if result.ending != PM_FILE_DIGESTS:
+            if result.ending == PM_FILE_TARGET:
+                return (result.ticket, result.error, None)
             return (
                 result.ticket, result.size, result.mtime_ns, result.inode, result.error, result.mode,
                 result.size_after, result.mtime_ns_after, result.total, result.there,
@@ -481,194 +506,8 @@ cdef int _run_extra_hashers(void *context, pm_worker *worker, uint32_t fresh, ui
     return 0
 
 
-# --- small files --------------------------------------------------------------------------------------------
+# --- small files, trees and bags ----------------------------------------------------------------------------
 
 
-cdef extern from "digests/small_files.h":
-    ctypedef struct pm_small_status:
-        pass
-    ctypedef struct pm_small:
-        int error
-        int64_t size
-        int64_t mtime_ns
-        int64_t inode
-        int64_t size_after
-        int64_t mtime_ns_after
-        int64_t done
-    enum:
-        PM_SMALL_MOST
-        PM_SMALL_HERE
-        PM_SMALL_DONE
-        PM_SMALL_NOT_HERE
-        PM_SMALL_SOURCE
-        PM_SMALL_TARGET
-        PM_SMALL_CHANGED
-    int pm_small_read(const char *, int, pm_small_status *, uint8_t *, pm_small *) nogil
-    int pm_small_write_like(const char *, const pm_small_status *, const uint8_t *, int64_t) nogil
-    int pm_small_new(const char *, const uint8_t *, int64_t) nogil
-
-
-def copy_small(bytes source not None, bytes target not None, int flags):
-    """Copy a small regular file, with its permission bits and times, and compute its SHA-512.
-
-    :param flags: flags for opening the source
-    :return: :data:`None` if the file is not small and regular; nothing was created. Otherwise a word and its values:
-        ``done``: digest in hex, size, time of modification in nanoseconds, inode;
-        ``source`` or ``target``: the errno of the failure there, 0;
-        ``changed``: size, time of modification and inode before, size and time after, bytes read
-    """
-    cdef uint8_t data[PM_SMALL_MOST + 1]
-    cdef uint8_t digest[64]
-    cdef int64_t offsets[2]
-    cdef pm_small_status before
-    cdef pm_small small
-    cdef int ended, error = 0
-    cdef int sha512 = algorithm_number("sha512")
-    cdef const char *here = source
-    cdef const char *there = target
-    if b"\0" in source or b"\0" in target:
-        return None
-    with nogil:
-        ended = pm_small_read(here, flags, &before, data, &small)
-        if ended == PM_SMALL_DONE:
-            offsets[0] = 0
-            offsets[1] = small.size
-            digest_column(sha512, data, offsets, 1, digest)
-            error = pm_small_write_like(there, &before, data, small.size)
-    if ended == PM_SMALL_NOT_HERE:
-        return None
-    if ended == PM_SMALL_SOURCE:
-        return "source", small.error, 0
-    if ended == PM_SMALL_CHANGED:
-        return (
-            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.done
-        )
-    if error:
-        return "target", error, 0
-    return "done", _hex(digest, 64), small.size, small.mtime_ns, small.inode
-
-
-def write_small(list paths not None, list contents not None):
-    """Write new files and create directories, in order, until one fails.
-
-    :param contents: the content of each file; :data:`None` for a directory
-    :return: :data:`True`; :data:`False` if this system is not supported, and nothing was created; or the index of the
-        path that failed, and its errno
-    """
-    cdef const char *path
-    cdef const uint8_t *data
-    cdef int64_t size
-    cdef int error
-    cdef bytes name, content
-    if not PM_SMALL_HERE:
-        return False
-    for index in range(len(paths)):
-        name, content = paths[index], contents[index]
-        if b"\0" in name:
-            return index, 22  # EINVAL on all systems
-        path = name
-        data, size = NULL, 0
-        if content is not None:
-            data, size = <const uint8_t *><const char *>content, len(content)
-        with nogil:
-            error = pm_small_new(path, data, size)
-        if error:
-            return index, error
-    return True
-
-
-# --- small trees --------------------------------------------------------------------------------------------
-
-
-cdef extern from "digests/small_trees.h":
-    ctypedef struct pm_small_tree:
-        int64_t count
-        int64_t changed
-        int64_t *offsets
-        const char **files
-        uint8_t *data
-        uint8_t *digests
-    int pm_small_tree_read(pm_small_tree *, const char *, const char *, int64_t, int) nogil
-    int pm_small_tree_is_plain(const pm_small_tree *) nogil
-    int pm_small_tree_write(const pm_small_tree *, const char *) nogil
-    int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
-
-
-def copy_small_tree(bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags):
-    """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
-
-    Nothing is copied if the directory contains anything but small regular files and directories of them, if a file name
-    is not printable ASCII, or if two files have the same content.
-
-    :param above: the parent directory, which contains nothing else
-    :param name: the directory's name
-    :param folders: the directories to create, parents first; the files are copied into the last one
-    :param device: the device of the files; any if negative
-    :param flags: flags for opening files
-    :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
-        latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
-        SHA-512 in hex, and its size
-    """
-    cdef const char *created[8]
-    cdef const char *here = above
-    cdef const char *directory = name
-    cdef int sha512 = algorithm_number("sha512"), count = len(folders), i
-    cdef bint done
-    cdef bytes one
-    cdef pm_small_tree *tree
-    if not 1 <= count <= 8:
-        raise ValueError("one to eight folders")
-    for one in (above, name, *folders):
-        if b"\0" in one:
-            return None
-    if b"/" in name:
-        return None
-    for i in range(count):
-        one = folders[i]
-        created[i] = one
-    tree = <pm_small_tree *>malloc(sizeof(pm_small_tree))
-    if tree is NULL:
-        raise MemoryError
-    try:
-        with nogil:
-            done = pm_small_tree_read(tree, here, directory, device, flags)
-            if done:
-                digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
-                done = pm_small_tree_is_plain(tree)
-            for i in range(count):
-                done = done and pm_small_new(created[i], NULL, 0) == 0
-            done = done and pm_small_tree_write(tree, created[count - 1])
-        if not done:
-            return None
-        return tree.changed, [
-            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64), tree.offsets[i + 1] - tree.offsets[i])
-            for i in range(tree.count)
-        ]
-    finally:
-        free(tree)
-
-
-def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
-    """Create the missing parent directories of an object's path and move the object there.
-
-    :param old: the present path
-    :param base: the directory that ``place`` is relative to
-    :param place: the new path
-    :param signs: file names, each after a slash, that mark a directory as an object; no object is moved into one
-    :return: whether the object was moved. If not, the reason is unknown, and directories may have been created
-    """
-    cdef const char *names[8]
-    cdef const char *here = old
-    cdef const char *above = base
-    cdef const char *there = place
-    cdef int count = len(signs), i
-    cdef bytes sign
-    cdef bint done
-    if count > 8 or b"\0" in old or b"\0" in base or b"\0" in place:
-        return False
-    for i in range(count):
-        sign = signs[i]
-        names[i] = sign
-    with nogil:
-        done = pm_move_new(here, above, there, names, count)
-    return done
+include "small_files.pxi"
+include "small_bags.pxi"

@@ -42,6 +42,7 @@ void pm_engine_init(pm_engine *engine)
 {
     memset(engine, 0, sizeof *engine);
     engine->beneath = engine->content = -1;
+    engine->read_size = PM_READ_SIZE;
     pm_lock_init(&engine->lock);
     pm_lock_init(&engine->reading);
     pm_condition_init(&engine->queued);

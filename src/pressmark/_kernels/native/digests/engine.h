@@ -1,4 +1,4 @@
-/* Hashes many files: each worker reads one file in each lane and refills its lanes from a queue of files.
+/* Hashes or copies many files: each worker reads one file in each lane and refills its lanes from a queue of files.
  *
  * Files with a path are read here and hashed without Python if lanes support their algorithms. All other files ("serial") are
  * only queued: a worker returns their ticket, and the caller hashes them. Nothing here raises or uses Python; errors are part
@@ -20,6 +20,11 @@
 #define PM_FILES_IN_LANES 1
 #endif
 
+/* 256 KiB for each lane: few system calls, and the buffers of a worker fit its share of the cache. A copied block is read,
+ * written and hashed before the next: those of all lanes fit the second-level cache. */
+#define PM_READ_SIZE ((size_t)256 << 10)
+#define PM_COPY_SIZE ((size_t)64 << 10)
+
 /* If no algorithm has lanes, this many files are read before Python hashes them: enough to make the cost of that call
  * negligible, with few buffers. */
 #define PM_FILES_AT_ONCE 16
@@ -30,12 +35,14 @@
 typedef struct {
     int64_t priority; /* the highest comes first */
     int64_t ticket;
-    char *path; /* owned; NULL for a serial file */
+    char *path;         /* owned; NULL for a serial file */
+    const char *target; /* of a copy, in the memory of `path`; NULL if the file is only hashed */
+    const uint8_t *stop; /* of a copy: not 0 to end it. Valid until it has a result */
 } pm_file;
 
 /* The result of a file in a lane. */
-enum { PM_FILE_DIGESTS = 0, PM_FILE_ERROR, PM_FILE_NOT_REGULAR, PM_FILE_CHANGED };
-/* What the path refers to after reading. Checked only for files that take a while to read. */
+enum { PM_FILE_DIGESTS = 0, PM_FILE_ERROR, PM_FILE_NOT_REGULAR, PM_FILE_CHANGED, PM_FILE_TARGET };
+/* What the path refers to after reading. Checked only for files that take a while to read and are not copied. */
 enum { PM_FILE_THERE = 0, PM_FILE_GONE, PM_FILE_REPLACED };
 
 typedef struct pm_file_result {
@@ -66,6 +73,7 @@ typedef struct {
     int beneath;    /* descriptor of the directory that paths are confined to, or -1 */
     int resolves;   /* the operating system confines them */
     int sequential;
+    size_t read_size; /* of a lane's buffer */
     int64_t content; /* files up to this size, in bytes, are returned with their content and not hashed; -1 for none */
 
     pm_lock lock; /* for everything below */

@@ -58,7 +58,12 @@ int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *dat
     return pm_small_read_at(AT_FDCWD, path, flags, before, data, small);
 }
 
-static int pm_small_put(int file, const uint8_t *data, int64_t size)
+int pm_copy_open(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+int pm_copy_write(int file, const uint8_t *data, int64_t size)
 {
     while (size > 0) {
         const ssize_t put = write(file, data, (size_t)size);
@@ -70,17 +75,23 @@ static int pm_small_put(int file, const uint8_t *data, int64_t size)
     return 0;
 }
 
-int pm_small_write_like(const char *path, const struct stat *like, const uint8_t *data, int64_t size)
+int pm_copy_close(int file, const struct stat *like)
 {
     const struct timespec times[2] = {PM_SMALL_ATIME(*like), PM_SMALL_MTIME(*like)};
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int error;
-    if (file < 0) return errno;
-    error = pm_small_put(file, data, size);
-    if (!error && fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
+    int error = 0;
+    if (fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
     if (!error && futimens(file, times) && errno != EPERM && errno != EACCES) error = errno;
     if (close(file) && !error) error = errno;
     return error;
+}
+
+int pm_small_write_like(const char *path, const struct stat *like, const uint8_t *data, int64_t size)
+{
+    const int file = pm_copy_open(path);
+    if (file < 0) return errno;
+    const int error = pm_copy_write(file, data, size);
+    const int closing = error ? (close(file), 0) : pm_copy_close(file, like);
+    return error ? error : closing;
 }
 
 int pm_small_new(const char *path, const uint8_t *data, int64_t size)
@@ -89,7 +100,7 @@ int pm_small_new(const char *path, const uint8_t *data, int64_t size)
     if (!data) return mkdir(path, 0777) ? errno : 0;
     file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) return errno;
-    error = pm_small_put(file, data, size);
+    error = pm_copy_write(file, data, size);
     if (close(file) && !error) error = errno;
     return error;
 }

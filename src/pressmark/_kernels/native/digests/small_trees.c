@@ -101,26 +101,35 @@ static int pm_small_tree_read_files(pm_small_tree *tree, int directory, int64_t 
     return 1;
 }
 
+/* Opens a directory if it is alone in its parent. */
+static int pm_open_alone(const char *above, const char *name)
+{
+    struct dirent *entry;
+    DIR *outer = opendir(above);
+    int folder = -1;
+    if (!outer) return -1;
+    while ((errno = 0, entry = readdir(outer)))
+        if (!pm_is_dots(entry->d_name) && strcmp(entry->d_name, name)) break;
+    if (!entry && !errno) folder = openat(dirfd(outer), name, PM_OPEN_FOLDER);
+    closedir(outer);
+    return folder;
+}
+
 int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags)
 {
     char path[PM_TREE_PATH];
-    struct dirent *entry;
-    DIR *outer = opendir(above), *inner = NULL;
-    int folder = -1, fine;
-    if (!outer) return 0;
-    while ((errno = 0, entry = readdir(outer)))
-        if (!pm_is_dots(entry->d_name) && strcmp(entry->d_name, name)) break;
-    fine = !entry && !errno;
-    if (fine) folder = openat(dirfd(outer), name, PM_OPEN_FOLDER);
-    if (folder >= 0 && !(inner = fdopendir(folder))) close(folder);
-    if (inner) {
-        tree->count = tree->changed = tree->offsets[0] = 0;
-        tree->named = 0;
-        fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, device, flags);
-        closedir(inner);
+    const int folder = *above ? pm_open_alone(above, name) : open(name, PM_OPEN_FOLDER);
+    DIR *inner = folder < 0 ? NULL : fdopendir(folder);
+    int fine;
+    if (!inner) {
+        if (folder >= 0) close(folder);
+        return 0;
     }
-    closedir(outer);
-    return inner && fine;
+    tree->count = tree->changed = tree->offsets[0] = 0;
+    tree->named = 0;
+    fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, device, flags);
+    closedir(inner);
+    return fine;
 }
 
 int pm_small_tree_write(const pm_small_tree *tree, const char *directory)

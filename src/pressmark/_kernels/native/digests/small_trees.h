@@ -28,8 +28,8 @@ typedef struct {
 
 /* Whether no name needs escapes in JSON, and no two files have the same content. */
 int pm_small_tree_is_plain(const pm_small_tree *tree);
-/* Lists and reads the files of a directory that is alone in its parent, all on one device (any if negative). Returns 0 if
- * this is not possible. */
+/* Lists and reads the files of a directory, all on one device (any if negative). It is alone in its parent `above`, or `above`
+ * is empty and `name` its path. Returns 0 if this is not possible. */
 int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags);
 /* Writes the files into an existing directory; returns 0 on failure. */
 int pm_small_tree_write(const pm_small_tree *tree, const char *directory);

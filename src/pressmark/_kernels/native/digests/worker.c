@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "beneath.h"
+#include "small_files.h"
 
-/* 256 KiB for each lane: few system calls, and the buffers of a worker fit its share of the cache. */
-#define PM_READ_SIZE ((size_t)256 << 10)
 /* Lanes with less data than this end together, since stopping all lanes for each would cost more. */
 #define PM_QUANTUM ((size_t)2048)
 /* Data is split at multiples of the largest block size, so that lanes need not reassemble blocks. */
@@ -36,6 +35,8 @@ static void pm_worker_free(pm_worker *worker)
     for (unsigned i = 0; i < PM_MAXIMUM_LANES; i++) {
         if (worker->lane[i].descriptor >= 0)
             close(worker->lane[i].descriptor);
+        if (worker->lane[i].target >= 0)
+            close(worker->lane[i].target);
         free(worker->lane[i].file.path);
     }
     while (worker->first) {
@@ -52,7 +53,7 @@ static void pm_worker_init(pm_worker *worker, pm_engine *engine)
     memset(worker, 0, sizeof *worker);
     worker->engine = engine;
     for (unsigned i = 0; i < PM_MAXIMUM_LANES; i++)
-        worker->lane[i].descriptor = -1;
+        worker->lane[i].descriptor = worker->lane[i].target = -1;
 }
 
 /* Allocates buffers and banks for the first file; some workers never have one. */
@@ -63,7 +64,7 @@ static int pm_worker_allocate(pm_worker *worker)
     for (unsigned a = 0; a < engine->algorithms; a++)
         banks += pm_engine_banks(engine, a);
     void *memory = NULL;
-    if (posix_memalign(&memory, 4096, engine->width * PM_READ_SIZE))
+    if (posix_memalign(&memory, 4096, engine->width * engine->read_size))
         return -1;
     worker->buffers = (uint8_t *)memory;
     memory = NULL;
@@ -75,7 +76,7 @@ static int pm_worker_allocate(pm_worker *worker)
         for (unsigned b = 0; b < pm_engine_banks(engine, a); b++)
             pm_bank_init(bank++, engine->level, engine->algorithm[a]);
     for (unsigned i = 0; i < engine->width; i++)
-        worker->lane[i].buffer = worker->buffers + i * PM_READ_SIZE;
+        worker->lane[i].buffer = worker->buffers + i * engine->read_size;
     return 0;
 }
 
@@ -111,7 +112,9 @@ static void pm_worker_release(pm_worker *worker, pm_lane *lane)
 {
     if (lane->descriptor >= 0)
         close(lane->descriptor);
-    lane->descriptor = -1;
+    if (lane->target >= 0)
+        close(lane->target);
+    lane->descriptor = lane->target = -1;
     free(lane->file.path);
     lane->file.path = NULL;
     worker->active--;
@@ -142,6 +145,11 @@ static int pm_worker_fail(pm_worker *worker, unsigned index, int ending, int err
     return 0;
 }
 
+static int pm_lane_is_stopped(const pm_lane *lane)
+{
+    return lane->file.stop && __atomic_load_n(lane->file.stop, __ATOMIC_RELAXED);
+}
+
 /* Opens the file of a lane. */
 static int pm_worker_open(pm_worker *worker, unsigned index)
 {
@@ -150,6 +158,8 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     lane->total = 0;
     lane->at = lane->filled = 0;
     lane->ended = 0;
+    if (pm_lane_is_stopped(lane))
+        return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
     lane->descriptor = pm_engine_open(worker->engine, lane->file.path, worker->engine->flags);
     if (lane->descriptor < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
@@ -158,19 +168,30 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     if (!S_ISREG(lane->before.st_mode))
         return pm_worker_fail(worker, index, PM_FILE_NOT_REGULAR, 0);
 #if defined(POSIX_FADV_SEQUENTIAL)
-    if (lane->before.st_size > (off_t)PM_READ_SIZE)
+    if (lane->before.st_size > (off_t)worker->engine->read_size)
         (void)posix_fadvise(lane->descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
     return 0;
+}
+
+/* Writes the buffer of a lane to its target. Returns 0 or errno. */
+static int pm_worker_write(pm_lane *lane)
+{
+    if (lane->target < 0 && (lane->target = pm_copy_open(lane->file.target)) < 0)
+        return errno;
+    return pm_copy_write(lane->target, lane->buffer, (int64_t)lane->filled);
 }
 
 /* Refills the buffer of a lane. */
 static int pm_worker_read(pm_worker *worker, unsigned index)
 {
     pm_lane *lane = &worker->lane[index];
+    const size_t read_size = worker->engine->read_size;
     ssize_t size;
+    if (pm_lane_is_stopped(lane))
+        return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
     do
-        size = read(lane->descriptor, lane->buffer, PM_READ_SIZE);
+        size = read(lane->descriptor, lane->buffer, read_size);
     while (size < 0 && errno == EINTR);
     if (size < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
@@ -181,13 +202,19 @@ static int pm_worker_read(pm_worker *worker, unsigned index)
     const int64_t expected = lane->before.st_size;
     if (size == 0) {
         lane->ended = 1;
-    } else if (expected > 0) {
+    } else if (expected > 0 || lane->file.target) {
         /* Ends at the expected size if there was room for more, or beyond it, since a file may grow without end. */
-        lane->ended = lane->total > expected || (lane->total == expected && (size_t)size < PM_READ_SIZE);
+        lane->ended = lane->total > expected || (lane->total == expected && (size_t)size < read_size);
     } else {
         /* Virtual files have size 0 and some content. A file that has grown now has a size. */
         struct stat now;
         lane->ended = fstat(lane->descriptor, &now) || now.st_size > 0;
+    }
+    /* A file of one block is written when it is known not to have changed. */
+    if (lane->file.target && size && lane->total <= expected && !(lane->ended && lane->target < 0)) {
+        const int error = pm_worker_write(lane);
+        if (error)
+            return pm_worker_fail(worker, index, PM_FILE_TARGET, error);
     }
     return 0;
 }
@@ -279,7 +306,7 @@ static void pm_worker_compute(pm_worker *worker)
     if (step < PM_QUANTUM)
         step = PM_QUANTUM;
     if (engine->algorithms == 0) /* no lanes to keep in step */
-        step = PM_READ_SIZE;
+        step = engine->read_size;
     step = (step + PM_CUT - 1) / PM_CUT * PM_CUT;
     for (unsigned i = 0; i < engine->width; i++) {
         pm_lane *lane = &worker->lane[i];
@@ -303,6 +330,17 @@ static void pm_worker_compute(pm_worker *worker)
                 pm_bank_update(bank, data + begin, lengths + begin);
         }
     }
+}
+
+/* Completes the copy of a lane. Returns 0 or errno. */
+static int pm_worker_end_copy(pm_lane *lane)
+{
+    int error = lane->target < 0 ? pm_worker_write(lane) : 0;
+    if (!error) {
+        error = pm_copy_close(lane->target, &lane->before);
+        lane->target = -1;
+    }
+    return error;
 }
 
 /* Creates the results of the lanes in `ended`, whose files were read completely. */
@@ -331,15 +369,17 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
         }
         result->size_after = after.st_size;
         result->mtime_ns_after = PM_MTIME(after);
-        if (lane->total >= (int64_t)PM_READ_SIZE) {
+        if (lane->total >= (int64_t)PM_READ_SIZE && !lane->file.target) {
             if (pm_engine_stat(engine, lane->file.path, &path))
                 result->there = PM_FILE_GONE;
             else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)
                 result->there = PM_FILE_REPLACED;
         }
         if (result->size_after != result->size || result->mtime_ns_after != result->mtime_ns
-            || (lane->total != result->size_after && result->size_after > 0) || result->there)
+            || (lane->total != result->size_after && (result->size_after > 0 || lane->file.target)) || result->there)
             result->ending = PM_FILE_CHANGED;
+        else if (lane->file.target && (result->error = pm_worker_end_copy(lane)))
+            result->ending = PM_FILE_TARGET;
     }
     pm_bank *bank = worker->banks;
     size_t offset = 0;

@@ -9,6 +9,7 @@
 
 typedef struct {
     int descriptor; /* -1: the lane is free */
+    int target;     /* of a copy; -1: not open */
     int ended;      /* the buffer has the last data */
     pm_file file;
     struct stat before;

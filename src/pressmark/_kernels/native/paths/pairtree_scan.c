@@ -1,5 +1,7 @@
 #include "pairtree_scan.h"
 
+#include "directories.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,25 +9,6 @@
 /* A name of this many bytes has at least three characters, since a character has at most four bytes. */
 #define PM_SURELY_LONG 9
 #define PM_LONGEST_NAME 255
-/* The buffer of one system call; Pairtree directories seldom contain more than a hundred short names. */
-#define PM_ENTRIES_SIZE 32768
-
-#if defined(_WIN32)
-#define PM_CAN_SCAN 0
-#else
-#define PM_CAN_SCAN 1
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
-#ifndef O_CLOEXEC
-#define O_CLOEXEC 0
-#endif
-#endif
 
 /* The content of one directory. */
 typedef struct {
@@ -64,8 +47,6 @@ static int pm_entry_kind(int directory, const char *name, int type)
 static int pm_take_entry(pm_look *look, int directory, const char *name, int type, int is_morty, int follow)
 {
     const uint8_t *bytes = (const uint8_t *)name;
-    if (bytes[0] == '.' && (bytes[1] == 0 || (bytes[1] == '.' && bytes[2] == 0)))
-        return 0;
     const int64_t length = (int64_t)strlen(name);
     if (length < PM_SURELY_LONG)
         for (int64_t i = 0; i < length; i++)
@@ -94,80 +75,20 @@ static int pm_take_entry(pm_look *look, int directory, const char *name, int typ
     return 0;
 }
 
-#if defined(__linux__) && defined(SYS_getdents64)
-
-/* As in linux/dirent.h, which user programs cannot include. */
-typedef struct {
-    uint64_t inode;
-    int64_t next;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-} pm_dirent;
-
-static int pm_read_entries(pm_look *look, int directory, char *buffer, int is_morty, int follow)
-{
-    for (;;) {
-        const long filled = syscall(SYS_getdents64, directory, buffer, PM_ENTRIES_SIZE);
-        if (filled <= 0)
-            return filled == 0 ? 0 : PM_LOOK_DEFER;
-        for (long at = 0; at < filled;) {
-            const pm_dirent *entry = (const pm_dirent *)(const void *)(buffer + at);
-            const int status = pm_take_entry(look, directory, entry->name, entry->type, is_morty, follow);
-            if (status != 0)
-                return status;
-            at += entry->size;
-        }
-    }
-}
-
-/* Reads a directory and closes it. */
-static int pm_read_directory(pm_look *look, int directory, char *buffer, int is_morty, int follow)
-{
-    const int status = pm_read_entries(look, directory, buffer, is_morty, follow);
-    close(directory);
-    return status;
-}
-
-#else
-
-static int pm_read_directory(pm_look *look, int directory, char *buffer, int is_morty, int follow)
-{
-    (void)buffer;
-    DIR *stream = fdopendir(directory);
-    if (stream == NULL) {
-        close(directory);
-        return PM_LOOK_DEFER;
-    }
-    int status = 0;
-    while (status == 0) {
-        errno = 0;
-        const struct dirent *entry = readdir(stream);
-        if (entry == NULL) {
-            status = errno == 0 ? 0 : PM_LOOK_DEFER;
-            break;
-        }
-#if defined(DT_UNKNOWN)
-        const int type = entry->d_type;
-#else
-        const int type = 0;
-#endif
-        status = pm_take_entry(look, directory, entry->d_name, type, is_morty, follow);
-    }
-    closedir(stream);
-    return status;
-}
-
-#endif
-
 /* Reads the directory `path` below `root`. Returns 0, PM_LOOK_DEFER or PM_NO_MEMORY. */
 static int pm_look_into(pm_look *look, int root, const char *path, int is_morty, int follow, char *buffer)
 {
     look->count = look->end_length = 0;
-    const int directory = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
+    pm_directory directory;
+    if (pm_open_directory(&directory, root, path, buffer) < 0)
         return PM_LOOK_DEFER;
-    const int status = pm_read_directory(look, directory, buffer, is_morty, follow);
+    int status = 0, type = 0;
+    const char *name;
+    while (status == 0 && (name = pm_next_entry(&directory, &type)) != NULL)
+        status = pm_take_entry(look, directory.descriptor, name, type, is_morty, follow);
+    if (status == 0 && directory.failed)
+        status = PM_LOOK_DEFER;
+    pm_close_directory(&directory);
     if (status != 0)
         return status;
     return look->end_length || look->count ? 0 : PM_LOOK_DEFER;
@@ -195,46 +116,6 @@ static void pm_sort_descending(uint16_t *names, int64_t count)
     }
 }
 
-/* Waiting paths, the next one last, each with a NUL at its end. */
-typedef struct {
-    pm_bytes bytes;
-    int64_t *starts;
-    int64_t count, capacity;
-} pm_waiting;
-
-/* Adds `path`, and after a slash `name` unless that is empty. */
-static int pm_wait(pm_waiting *waiting, const uint8_t *path, int64_t length, const uint8_t *name,
-                          int64_t name_length)
-{
-    if (pm_reserve_items(&waiting->starts, &waiting->capacity, waiting->count + 1, sizeof *waiting->starts) < 0)
-        return PM_NO_MEMORY;
-    pm_bytes *bytes = &waiting->bytes;
-    if (pm_reserve(bytes, length + 1 + name_length + 1) < 0)
-        return PM_NO_MEMORY;
-    waiting->starts[waiting->count++] = bytes->size;
-    uint8_t *end = bytes->data + bytes->size;
-    memcpy(end, path, (size_t)length);
-    end += length;
-    if (name_length) {
-        *end++ = '/';
-        memcpy(end, name, (size_t)name_length);
-        end += name_length;
-    }
-    *end++ = 0;
-    bytes->size = end - bytes->data;
-    return 0;
-}
-
-/* Removes the next path and copies it to `path`, with its NUL. */
-static int pm_next(pm_waiting *waiting, pm_bytes *path)
-{
-    const int64_t start = waiting->starts[--waiting->count];
-    path->size = 0;
-    const int status = pm_append(path, waiting->bytes.data + start, waiting->bytes.size - start);
-    waiting->bytes.size = start;
-    return status;
-}
-
 /* Adds the directories below `path`: the first name is next, so it is added last. */
 static int pm_wait_below(pm_waiting *waiting, const pm_bytes *path, pm_look *look)
 {
@@ -258,8 +139,7 @@ typedef struct {
 static void pm_free_scan(pm_scan *scan)
 {
     free(scan->look.below);
-    free(scan->waiting.starts);
-    pm_free_bytes(&scan->waiting.bytes);
+    pm_free_waiting(&scan->waiting);
     pm_free_bytes(&scan->path);
     free(scan->buffer);
 }

@@ -1,7 +1,6 @@
-/* The walk of plain Pairtree directories; pure/pairtree_scan.py defines which directories are deferred.
+/* The walk of plain Pairtree directories; pure/directory_scan.py defines which directories are deferred.
  *
- * Nothing here needs the GIL, and several threads may walk different parts. On Linux, directories are read by the system call:
- * a Pairtree has several small directories for each object, and creating a DIR costs as much as reading one.
+ * Nothing here needs the GIL, and several threads may walk different parts.
  */
 #ifndef PRESSMARK_PAIRTREE_SCAN_H
 #define PRESSMARK_PAIRTREE_SCAN_H

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import stat
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
@@ -183,7 +186,10 @@ class ParquetReader:
 
 
 class ParquetWriter:
-    """Writes rows of any format as Parquet."""
+    """Writes rows of any format as Parquet.
+
+    A row group is encoded, compressed and written by another thread while the rows of the next one are read and mapped.
+    """
 
     def __init__(self, sink: Any, reader: Any, spec: ColumnSpec) -> None:
         self._output = _Output(sink)
@@ -192,6 +198,8 @@ class ParquetWriter:
         self._held_rows = 0
         self._held_bytes = 0
         self._writer: Any = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
         self._rows: list[list[bytes]] | None = None
         if isinstance(reader, ParquetReader):
             schema, self._options = reader.schema, _options_of(reader, spec.result)
@@ -211,6 +219,9 @@ class ParquetWriter:
         """Write the magic bytes."""
         with _named(self._output.name):
             self._writer = pq.ParquetWriter(self._output, self._schema, **self._options)
+        # The end of a run waits for the thread, and writing to a pipe that nobody reads would never end.
+        if self._output.is_regular():
+            self._pool = ThreadPoolExecutor(1, "pressmark-write")
 
     def check(self, block: Any) -> None:
         """Fail rows with a value that is not UTF-8."""
@@ -248,6 +259,9 @@ class ParquetWriter:
     def finish(self) -> None:
         """Write the rows that are held, and the footer."""
         self._flush()
+        self._await_group()
+        if self._pool is not None:
+            self._pool.shutdown()
         with _named(self._output.name):
             self._writer.close()
         self._output.flush()
@@ -255,6 +269,8 @@ class ParquetWriter:
     def abandon(self) -> None:
         """Close the writer of pyarrow, and discard the footer that it adds."""
         self._output.abandoned = True
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         if self._writer is not None:
             with contextlib.suppress(Exception):
                 self._writer.close()
@@ -269,17 +285,35 @@ class ParquetWriter:
         return pa.record_batch(arrays, schema=self._schema)
 
     def _flush(self) -> None:
-        if self._held_rows:
-            # Each batch may have its own dictionary; a column chunk has only one.
-            table = pa.Table.from_batches(self._held, self._schema).unify_dictionaries()
-            with _named(self._output.name):
-                self._writer.write_table(table, row_group_size=self._held_rows)
-            del table
-            self._held = []
-            # Otherwise the pool grows to a hundred megabytes over many row groups.
-            pa.default_memory_pool().release_unused()
-        self._held = []
-        self._held_rows = self._held_bytes = 0
+        """Have the rows that are held written, once those before them are."""
+        self._await_group()
+        batches, self._held = self._held, []
+        rows, self._held_rows, self._held_bytes = self._held_rows, 0, 0
+        if not rows:
+            return
+        if self._pool is None:
+            self._write_group(batches, rows)
+        else:
+            self._writing = self._pool.submit(self._write_group, batches, rows)
+
+    def _await_group(self) -> None:
+        """Wait for the row group that is being written.
+
+        :raises Failure: it cannot be written
+        """
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def _write_group(self, batches: list[Any], rows: int) -> None:
+        # Each batch may have its own dictionary; a column chunk has only one.
+        table = pa.Table.from_batches(batches, self._schema).unify_dictionaries()
+        batches.clear()
+        with _named(self._output.name):
+            self._writer.write_table(table, row_group_size=rows)
+        del table
+        # Otherwise the pool grows to a hundred megabytes over many row groups.
+        pa.default_memory_pool().release_unused()
 
 
 class _Input:
@@ -308,6 +342,10 @@ class _Output:
         self.name: str = sink.name
         self.closed = False
         self.abandoned = False
+
+    def is_regular(self) -> bool:
+        """Return whether the sink is a regular file."""
+        return stat.S_ISREG(os.fstat(self._sink.fileno()).st_mode)
 
     def write(self, data: Any) -> int:
         if self.abandoned:

@@ -1,27 +1,25 @@
-"""Many objects into an OCFL storage root: staged one by one, then published together.
+"""Many objects into an OCFL storage root: see :mod:`pressmark.stores.staging_writer`.
 
-The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
-one rename, after all of its bytes are on disk, and never over, inside or around another object.
+An object never appears inside or around another object.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from types import TracebackType
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 
 from pressmark import _kernels
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import StoreError
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
-from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.durable import flush_tree
+from pressmark.fs.moves import rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory
-from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.exceptions import object_errors
+from pressmark.stores.object_sources import check_source
 from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -29,18 +27,18 @@ from pressmark.stores.ocfl.writing.object_writer import (
     Files,
     Provenance,
     Written,
+    dropped_directories,
     write_inventories,
     write_object,
 )
-from pressmark.stores.store import CopyMode
+from pressmark.stores.staging_writer import StagingWriter
+from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
 __all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]
 
 _CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
 _SHA512 = "sha512"
 _SMALL = OpenOptions(follow=False)
-# Objects moved while the lock is held; other runs wait for a few milliseconds.
-TURN = 256
 
 
 class WrittenSmall(NamedTuple):
@@ -73,40 +71,49 @@ class Staged(NamedTuple):
     mode: str | None
 
 
-class BulkWriter:
-    """Write many objects to a storage root; a context manager. Objects that are not committed are removed on exit.
+class BulkWriter(StagingWriter[Staged]):
+    """Write many objects to a storage root; see :class:`StagingWriter`.
 
     :param root: the storage root
-    :param durable_places: flush the names of published objects; otherwise the caller must
+    :param durable_places: as for :class:`StagingWriter`
+    :param mode: for :meth:`prepare`, as for :meth:`OcflRoot.put`, like ``links``
     """
 
-    def __init__(self, root: StorageRoot, durable_places: bool = True) -> None:
+    def __init__(
+        self, root: StorageRoot, durable_places: bool = True, mode: CopyMode = "auto", links: str = "refuse"
+    ) -> None:
+        super().__init__(root.root, os.fsencode(root.root), durable=root.durable, durable_places=durable_places)
         self._root = root
-        self._wanted = root.durable and durable_places
-        self._base = os.fsencode(root.root)
         self._length = len(os.path.abspath(self._base)) + 1
         self._provenance = Provenance(None, root.message, root.user)
-        self._stack = ExitStack()
-        self._waiting: list[Staged] = []
+        self._mode = mode
+        self._links = links
 
-    def __enter__(self) -> BulkWriter:
-        with store_errors(self._base):
-            self._staging: RunDirectory = self._stack.enter_context(self._root.staging())
-        return self
+    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
+        return self._root.staging()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
-    def __len__(self) -> int:
-        """Return the number of objects that wait to be committed."""
-        return len(self._waiting)
+    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+        root = self._root
+        name, place = root.new_place(identifier)
+        with object_errors(root.root, name):
+            check_source(source)
+            is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
+        if is_taken:
+            root.check_absent(name, place)
+        staged = None
+        if isinstance(source, (str, os.PathLike)):
+            staged = self.stage_small(name, b"", os.fsencode(source), place, self._mode)
+        if staged is None:
+            staged = self.stage(name, source, place=place, mode=self._mode, links=self._links)
+        if isinstance(staged.written, WrittenSmall):
+            return staged.written.size
+        assert staged.written is not None
+        return sum(outcome.size or 0 for outcome in staged.written.outcomes.values())
 
     def stage(
         self,
         identifier: str,
-        files: Files,
+        files: ObjectSource | Files,
         *,
         place: bytes | None = None,
         mode: CopyMode = "auto",
@@ -132,7 +139,7 @@ class BulkWriter:
             raise StoreError(root.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
         if place is None:
             place = root.place(identifier)
-        new = self._staging / root.new_name()
+        new = self.new_path()
         copy_options = CopyOptions(mode, links, None, root.copied)
         try:
             with object_errors(root.root, identifier):
@@ -163,7 +170,7 @@ class BulkWriter:
     ) -> Staged | None:
         """Write version 1 of an object of a few small files to the staging directory, quickly.
 
-        :param above: a directory that contains nothing but the object's directory
+        :param above: a directory that contains nothing but the object's directory; empty if ``name`` is a path
         :param name: the name of the object's directory
         :param place: as for :meth:`stage`
         :return: :data:`None` if the object needs :meth:`stage`, which reports why; nothing of it is left
@@ -175,7 +182,7 @@ class BulkWriter:
         is_long = self._length + len(place) + len("/v1/content/") + NAME_MAX >= PATH_MAX
         if is_long or device is None or root.algorithm != "sha512" or root.content_paths is not None:
             return None
-        new = self._staging / root.new_name()
+        new = self.new_path()
         written = None
         try:
             written = write_small_object(
@@ -234,102 +241,18 @@ class BulkWriter:
             self._root.storage.add(directory, place + b"/" + os.path.basename(directory))
         self.finish_version(place)
 
-    def commit(self, on_moved: Callable[[Staged], object] | None = None) -> Iterator[tuple[Staged, ObjectError | None]]:
-        """Publish all waiting objects, and yield each with its error, if any.
-
-        Refused objects are removed if they were staged here.
-
-        :param on_moved: called with each object as soon as it is in its place, while the lock is held
-        :raises StoreError: published names could not be flushed
-        """
-        waiting, self._waiting = self._waiting, []
-        done: list[tuple[Staged, ObjectError | None]] = []
+    def _move(self, staged: Staged, known: set[bytes]) -> None:
         try:
-            self._flush(waiting)
-        except OSError as error:
-            done = [(staged, self._refusal(staged, error)) for staged in waiting]
-        while len(done) < len(waiting):
-            turn = waiting[len(done) : len(done) + TURN]
-            try:
-                with self._staging.lock():
-                    known: set[bytes] = set()
-                    results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
-            except OSError as error:  # the lock is not available
-                results = [(staged, self._refusal(staged, error)) for staged in turn]
-            done += results
-        self._flush_places([staged.place for staged, error in done if error is None])
-        for staged, refused in done:
-            if refused is not None and self._is_ours(staged):
-                self._discard(staged.path)
-            yield staged, refused
+            self._by_one_rename(staged, known)
+        except (FileExistsError, NotADirectoryError):
+            # The place is not free: report why, or handle it.
+            self._root.check_place_free(staged.identifier, staged.place)
+            self._root.move_in(staged.identifier, staged.path, staged.place)
 
-    def _is_ours(self, staged: Staged) -> bool:
-        """Return whether an object was written to the private directory."""
-        return staged.path.startswith(self._staging.path + b"/")
-
-    def _flush(self, waiting: list[Staged]) -> None:
-        """Flush everything that was written, before any of it appears."""
-        # Adopted objects are on disk already.
-        if not self._root.durable or all(staged.written is None and not self._is_ours(staged) for staged in waiting):
-            return
-        if can_flush_filesystem():
-            flush_filesystem(self._staging.path)
-        else:
-            for staged in waiting:
-                flush_tree(staged.path)
-
-    def _flush_places(self, places: list[bytes]) -> None:
-        """Flush the names of published objects."""
-        if not self._wanted or not places:
-            return
-        with store_errors(self._base):
-            if can_flush_filesystem():
-                flush_filesystem(self._base)
-            else:
-                for directory in sorted({above for place in places for above in _above(place)}):
-                    flush_directory(os.path.join(self._base, directory))
-
-    def _refusal(self, staged: Staged, error: OSError) -> ObjectError:
-        try:
-            with object_errors(self._root.root, staged.identifier):
-                raise error
-        except ObjectError as refused:
-            return refused
-
-    @staticmethod
-    def _discard(path: bytes) -> None:
-        # The rest is removed with the private directory.
-        with suppress(OSError):
-            if os.path.lexists(path):
-                remove_tree(path)
-
-    def _move_in(
-        self, staged: Staged, known: set[bytes], on_moved: Callable[[Staged], object] | None
-    ) -> ObjectError | None:
-        """Publish one object while the lock is held, and return the error, if any.
-
-        :param known: directories that are known not to be objects while the lock is held
-        :param on_moved: called when the object is in its place
-        """
-        try:
-            with object_errors(self._root.root, staged.identifier):
-                try:
-                    self._by_one_rename(staged, known)
-                except FileNotFoundError:
-                    if not os.path.lexists(staged.path):
-                        what = "another run has moved or removed the object; run the command again"
-                        raise ObjectError(self._root.root, staged.identifier, "changed", what) from None
-                    raise
-                except (FileExistsError, NotADirectoryError):
-                    # The place is not free: report why, or handle it.
-                    self._root.check_place_free(staged.identifier, staged.place)
-                    self._root.move_in(staged.identifier, staged.path, staged.place)
-        except ObjectError as error:
-            prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
-            return error
-        if on_moved is not None:
-            on_moved(staged)
-        return None
+    def _record(self, staged: Staged) -> StoreObject:
+        dropped = staged.written.dropped if isinstance(staged.written, Written) else ()
+        problems = dropped_directories(staged.place, dropped)
+        return StoreObject(staged.identifier, decode_fs(staged.place), True, None, problems)
 
     def _by_one_rename(self, staged: Staged, known: set[bytes]) -> None:
         if self._root.is_elsewhere(staged.place):
@@ -351,12 +274,6 @@ class BulkWriter:
         rename_new(staged.path, path + b"/" + name)
 
 
-def _above(place: bytes) -> Iterator[bytes]:
-    while place:
-        place = os.path.dirname(place)
-        yield place
-
-
 # --- small objects ----------------------------------------------------------------------------------------------------
 
 
@@ -375,7 +292,7 @@ def write_small_object(
 
     The result equals that of :func:`write_object`.
 
-    :param above: a directory that contains nothing but the object's directory
+    :param above: a directory that contains nothing but the object's directory; empty if ``name`` is a path
     :param name: the name of the object's directory
     :param place: the future path; nothing is written if it is taken
     :param device: the device of the source's files; negative for any

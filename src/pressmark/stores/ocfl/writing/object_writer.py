@@ -12,20 +12,20 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import Copying, CopyTask, copy_file, copy_files
-from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.copying import Copying, CopyTask, copy_files
+from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import UnreadableSourceError, source_tree
+from pressmark.stores.object_sources import UnreadableSourceError, Upload, copy_in_order, is_content, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -37,7 +37,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.store import ObjectSource, Path
+from pressmark.stores.store import ObjectSource
 
 __all__ = [
     "CopiedFiles",
@@ -57,10 +57,10 @@ __all__ = [
 ]
 
 Fixity = Mapping[str, Mapping[str, str]]
-#: Names in an object and the files to copy there, already checked by the caller.
-Files = list[tuple[bytes, bytes]]
-# Up to this number, files are copied by the calling thread; starting threads would take longer.
-FEW = 16
+#: A name in an object, and the path of the file to copy there, or its content.
+File = tuple[bytes, bytes | Upload]
+#: Files that the caller has checked.
+Files = list[tuple[bytes, bytes]] | list[File]
 # Maximal depth of directories in a source; walking is recursive.
 DEEPEST = 400
 _EXTENSIONS = b"extensions"
@@ -107,31 +107,31 @@ class CopyOptions:
     copied: set[int] = field(default_factory=set)
     used: str | None = None
 
-    def copy(self, jobs: Iterator[CopyTask], algorithms: tuple[str, ...]) -> Generator[Outcome, None, None]:
-        """Copy files, and yield their outcomes in order."""
-        first = list(islice(jobs, FEW))
-        if not first:
-            self.used = None
+    def copy(
+        self, tasks: Iterator[Any], algorithms: tuple[str, ...], has_content: bool = False
+    ) -> Generator[Outcome, None, None]:
+        """Copy files, and yield their outcomes in order.
+
+        :param tasks: copy tasks, and uploads if ``has_content`` is true
+        """
+        if has_content:
+            self.used = "copy"
+            yield from copy_in_order(tasks, algorithms, self.links)
             return
-        mode = self.mode
-        device = os.stat(first[0].source).st_dev if mode == "auto" else -1
-        if device in self.copied:
-            mode = "copy"
-        if mode == "copy" and len(first) < FEW:
-            self.used = mode
-            manner = OpenOptions(self.links == "follow")
-            for job in first:
-                yield copy_file(job, algorithms, manner)
+        self.used = None
+        first = next(tasks, None)
+        if first is None:
             return
-        jobs = chain(first, jobs)
+        mode = "copy" if self.mode == "auto" and (device := os.stat(first.source).st_dev) in self.copied else self.mode
 
         def note(event: object) -> None:
             if isinstance(event, Copying):
                 self.used = event.mode
-                if event.mode == "copy":
+                if event.mode == "copy" and self.mode == "auto":
                     self.copied.add(device)
 
-        yield from copy_files(jobs, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
+        tasks = chain([first], tasks)
+        yield from copy_files(tasks, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
 
 
 def now() -> str:
@@ -307,8 +307,8 @@ class CopiedFiles:
         """Copy all files of ``source`` below ``folder``, and record their digests."""
         spelling = {digest.lower(): digest for digest in self.manifest}
         duplicates = False
-        jobs = self._jobs(source, top, folder, copy_options.links == "follow")
-        with closing(copy_options.copy(jobs, self._algorithms)) as copies:
+        tasks = self._tasks(source, top, folder, copy_options.links == "follow")
+        with closing(copy_options.copy(tasks, self._algorithms, _has_content(source))) as copies:
             for number, outcome in enumerate(copies):
                 logical, content, target = self._names[number]
                 if outcome.digests is None:
@@ -360,7 +360,9 @@ class CopiedFiles:
             _rmdir(os.path.join(base, encode_fs(below)))
         _rmdir(base)
 
-    def _jobs(self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool) -> Iterator[CopyTask]:
+    def _tasks(
+        self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool
+    ) -> Iterator[CopyTask | Upload]:
         base = top + b"/" + encode_fs(folder)
         made = False
         for name, path in source_files(source, top, follow, self.dropped):
@@ -378,7 +380,7 @@ class CopiedFiles:
                     self._folders.add(parent)
                     parent = parent.rpartition("/")[0]
             self._names.append((logical, f"{folder}/{content}", target))
-            yield CopyTask(path, target)
+            yield CopyTask(path, target) if isinstance(path, bytes) else path._replace(target=target)
 
     def _content_path(self, logical: str) -> str:
         assert self._content_paths is not None
@@ -435,9 +437,14 @@ def logical_name(name: bytes) -> str:
     return logical
 
 
-def source_files(
-    source: ObjectSource | Files, target: bytes, follow: bool, dropped: list[bytes]
-) -> Iterator[tuple[bytes, bytes]]:
+def _has_content(source: ObjectSource | Files) -> bool:
+    """Return whether a source contains more than paths."""
+    if isinstance(source, list):
+        return any(not isinstance(path, bytes) for _name, path in source)
+    return isinstance(source, Mapping) and any(map(is_content, source.values()))
+
+
+def source_files(source: ObjectSource | Files, target: bytes, follow: bool, dropped: list[bytes]) -> Iterator[File]:
     """Yield names and paths of the files of a source; directories without files are added to ``dropped``.
 
     :param target: the destination of the copy
@@ -446,14 +453,14 @@ def source_files(
         yield from source
         return
     seen = set()
-    # A source that is a link stands for its target, under the link's name.
-    tops: Iterable[tuple[Path, bytes, bytes]] = (
-        [(given, encode_fs(logical), b"") for logical, given in source.items()]
-        if isinstance(source, Mapping)
-        else [(source, b"", os.path.basename(os.fsencode(os.fspath(source))))]
-    )
-    for given, inside, alone in tops:
-        for name, path, entries in source_tree(_top(given), inside, target, follow, alone=alone, deepest=DEEPEST):
+    tops: Iterable[tuple[Any, bytes, bytes]]
+    if isinstance(source, Mapping):
+        tops = [(content, encode_fs(logical), b"") for logical, content in source.items()]
+    else:
+        # A source that is a link stands for its target, under the link's name.
+        tops = [(os.fsdecode(source), b"", os.path.basename(os.fsencode(source)))]
+    for content, inside, alone in tops:
+        for name, path, entries in _tree(content, inside, target, follow, alone):
             if entries is None:
                 if name in seen:
                     raise SourceError("bad-name", f"{decode_fs(name)!r} is specified twice")
@@ -463,6 +470,13 @@ def source_files(
                 dropped.append(name)
 
 
-def _top(given: Path) -> bytes:
-    path = os.fsencode(os.fspath(given))
-    return os.path.realpath(path) if os.path.islink(path) else path
+def _tree(
+    content: Any, inside: bytes, target: bytes, follow: bool, alone: bytes
+) -> Iterator[tuple[bytes, bytes | Upload, list[DirectoryEntry] | None]]:
+    """Yield the files of one item of a source: see :func:`source_tree`."""
+    if is_content(content):
+        yield inside, Upload(inside, content, b""), None
+        return
+    path = os.fsencode(content)
+    top = os.path.realpath(path) if os.path.islink(path) else path
+    yield from source_tree(top, inside, target, follow, alone=alone, deepest=DEEPEST)

@@ -1,0 +1,196 @@
+# Small files and directories, read and written in one call. digests.pyx includes this file.
+
+# --- small files --------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/small_files.h":
+    ctypedef struct pm_small_status:
+        pass
+    ctypedef struct pm_small:
+        int error
+        int64_t size
+        int64_t mtime_ns
+        int64_t inode
+        int64_t size_after
+        int64_t mtime_ns_after
+        int64_t done
+    enum:
+        PM_SMALL_MOST
+        PM_SMALL_HERE
+        PM_SMALL_DONE
+        PM_SMALL_NOT_HERE
+        PM_SMALL_SOURCE
+        PM_SMALL_TARGET
+        PM_SMALL_CHANGED
+    int pm_small_read(const char *, int, pm_small_status *, uint8_t *, pm_small *) nogil
+    int pm_small_write_like(const char *, const pm_small_status *, const uint8_t *, int64_t) nogil
+    int pm_small_new(const char *, const uint8_t *, int64_t) nogil
+
+
+def copy_small(bytes source not None, bytes target not None, int flags):
+    """Copy a small regular file, with its permission bits and times, and compute its SHA-512.
+
+    :param flags: flags for opening the source
+    :return: :data:`None` if the file is not small and regular; nothing was created. Otherwise a word and its values:
+        ``done``: digest in hex, size, time of modification in nanoseconds, inode;
+        ``source`` or ``target``: the errno of the failure there, 0;
+        ``changed``: size, time of modification and inode before, size and time after, bytes read
+    """
+    cdef uint8_t data[PM_SMALL_MOST + 1]
+    cdef uint8_t digest[64]
+    cdef int64_t offsets[2]
+    cdef pm_small_status before
+    cdef pm_small small
+    cdef int ended, error = 0
+    cdef int sha512 = algorithm_number("sha512")
+    cdef const char *here = source
+    cdef const char *there = target
+    if b"\0" in source or b"\0" in target:
+        return None
+    with nogil:
+        ended = pm_small_read(here, flags, &before, data, &small)
+        if ended == PM_SMALL_DONE:
+            offsets[0] = 0
+            offsets[1] = small.size
+            digest_column(sha512, data, offsets, 1, digest)
+            error = pm_small_write_like(there, &before, data, small.size)
+    if ended == PM_SMALL_NOT_HERE:
+        return None
+    if ended == PM_SMALL_SOURCE:
+        return "source", small.error, 0
+    if ended == PM_SMALL_CHANGED:
+        return (
+            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.done
+        )
+    if error:
+        return "target", error, 0
+    return "done", _hex(digest, 64), small.size, small.mtime_ns, small.inode
+
+
+def write_small(list paths not None, list contents not None):
+    """Write new files and create directories, in order, until one fails.
+
+    :param contents: the content of each file; :data:`None` for a directory
+    :return: :data:`True`; :data:`False` if this system is not supported, and nothing was created; or the index of the
+        path that failed, and its errno
+    """
+    cdef const char *path
+    cdef const uint8_t *data
+    cdef int64_t size
+    cdef int error
+    cdef bytes name, content
+    if not PM_SMALL_HERE:
+        return False
+    for index in range(len(paths)):
+        name, content = paths[index], contents[index]
+        if b"\0" in name:
+            return index, 22  # EINVAL on all systems
+        path = name
+        data, size = NULL, 0
+        if content is not None:
+            data, size = <const uint8_t *><const char *>content, len(content)
+        with nogil:
+            error = pm_small_new(path, data, size)
+        if error:
+            return index, error
+    return True
+
+
+# --- small trees --------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/small_trees.h":
+    ctypedef struct pm_small_tree:
+        int64_t count
+        int64_t changed
+        int64_t *offsets
+        const char **files
+        uint8_t *data
+        uint8_t *digests
+    int pm_small_tree_read(pm_small_tree *, const char *, const char *, int64_t, int) nogil
+    int pm_small_tree_is_plain(const pm_small_tree *) nogil
+    int pm_small_tree_write(const pm_small_tree *, const char *) nogil
+    int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
+
+
+def copy_small_tree(
+    bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags, bint hashed=True
+):
+    """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
+
+    Nothing is copied if the directory contains anything but small regular files and directories of them. With digests,
+    nothing is copied either if a file name is not printable ASCII, or if two files have the same content.
+
+    :param above: the parent directory, which contains nothing else; empty if ``name`` is the directory's path
+    :param name: the directory's name
+    :param folders: the directories to create, parents first; the files are copied into the last one
+    :param device: the device of the files; any if negative
+    :param flags: flags for opening files
+    :param hashed: compute the digests
+    :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
+        latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
+        SHA-512 in hex (empty without digests), and its size
+    """
+    cdef const char *created[8]
+    cdef const char *here = above
+    cdef const char *directory = name
+    cdef int sha512 = algorithm_number("sha512"), count = len(folders), i
+    cdef bint done
+    cdef bytes one
+    cdef pm_small_tree *tree
+    if not 1 <= count <= 8:
+        raise ValueError("one to eight folders")
+    for one in (above, name, *folders):
+        if b"\0" in one:
+            return None
+    if above and b"/" in name:
+        return None
+    for i in range(count):
+        one = folders[i]
+        created[i] = one
+    tree = <pm_small_tree *>malloc(sizeof(pm_small_tree))
+    if tree is NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            done = pm_small_tree_read(tree, here, directory, device, flags)
+            if done and hashed:
+                digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
+                done = pm_small_tree_is_plain(tree)
+            for i in range(count):
+                done = done and pm_small_new(created[i], NULL, 0) == 0
+            done = done and pm_small_tree_write(tree, created[count - 1])
+        if not done:
+            return None
+        return tree.changed, [
+            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64 if hashed else 0), tree.offsets[i + 1] - tree.offsets[i])
+            for i in range(tree.count)
+        ]
+    finally:
+        free(tree)
+
+
+def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
+    """Create the missing parent directories of an object's path and move the object there.
+
+    :param old: the present path
+    :param base: the directory that ``place`` is relative to
+    :param place: the new path
+    :param signs: file names, each after a slash, that mark a directory as an object; no object is moved into one
+    :return: whether the object was moved. If not, the reason is unknown, and directories may have been created
+    """
+    cdef const char *names[8]
+    cdef const char *here = old
+    cdef const char *above = base
+    cdef const char *there = place
+    cdef int count = len(signs), i
+    cdef bytes sign
+    cdef bint done
+    if count > 8 or b"\0" in old or b"\0" in base or b"\0" in place:
+        return False
+    for i in range(count):
+        sign = signs[i]
+        names[i] = sign
+    with nogil:
+        done = pm_move_new(here, above, there, names, count)
+    return done

@@ -1,0 +1,153 @@
+#include "small_folder.h"
+
+#ifndef _WIN32
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+typedef struct {
+    pm_folder *folder;
+    const char *skip;
+    uint8_t *data;
+    int64_t end, room;
+    /* The open directories: a mount can lead back to one of them. */
+    dev_t devices[PM_FOLDER_DEPTH];
+    ino_t inodes[PM_FOLDER_DEPTH];
+} reading;
+
+uint32_t pm_folder_key(const char *path, size_t length)
+{
+    uint32_t key = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < length; i++) {
+        const uint8_t byte = (uint8_t)path[i];
+        key = (key ^ (byte >= 'A' && byte <= 'Z' ? byte | 0x20u : byte)) * 16777619u;
+    }
+    return key;
+}
+
+/* Adds the path of a directory entry. Returns NULL if the path is not plain or collides with another one. */
+static pm_folder_entry *add_entry(pm_folder *folder, const char *above, size_t length, const char *name)
+{
+    const size_t more = strlen(name), whole = length + more;
+    pm_folder_entry *entry;
+    char *path = folder->names + folder->named;
+    if (folder->count == PM_FOLDER_ENTRIES || folder->named + whole + 2 > PM_FOLDER_NAMES) return NULL;
+    for (size_t i = 0; i < more; i++) {
+        const uint8_t byte = (uint8_t)name[i];
+        if (byte < 0x20 || byte > 0x7e || byte == '%' || byte == '\\') return NULL;
+    }
+    memcpy(path, above, length);
+    memcpy(path + length, name, more + 1);
+    entry = &folder->entry[folder->count];
+    entry->path = path;
+    entry->length = (uint32_t)whole;
+    entry->key = pm_folder_key(path, whole);
+    entry->file = -1;
+    for (int i = 0; i < folder->count; i++)
+        if (folder->entry[i].key == entry->key) return NULL;
+    folder->named += whole + 1;
+    folder->count++;
+    return entry;
+}
+
+static int read_file(reading *run, int directory, const char *name, pm_folder_entry *entry)
+{
+    struct stat before;
+    pm_small small;
+    if (!run->data) {
+        if (fstatat(directory, name, &before, AT_SYMLINK_NOFOLLOW) || !S_ISREG(before.st_mode)) return 0;
+        small.size = before.st_size;
+        small.mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(before));
+        small.inode = (int64_t)before.st_ino;
+    } else if (run->end + PM_SMALL_MOST + 1 > run->room
+               || pm_small_read_at(directory, name, OPEN_FILE, &before, run->data + run->end, &small) != PM_SMALL_DONE) {
+        return 0;
+    }
+    entry->file = run->folder->files++;
+    entry->begin = run->end;
+    entry->size = small.size;
+    entry->mtime_ns = small.mtime_ns;
+    entry->inode = small.inode;
+    run->end += small.size;
+    return 1;
+}
+
+/* Reads the files of an open directory, and closes it. `above` is its path with a slash at the end. */
+static int read_folder(reading *run, int descriptor, const char *above, size_t length, int depth)
+{
+    struct stat status;
+    struct dirent *entry;
+    DIR *directory;
+    int fine = depth < PM_FOLDER_DEPTH && !fstat(descriptor, &status);
+    for (int i = 0; fine && i < depth; i++) fine = run->devices[i] != status.st_dev || run->inodes[i] != status.st_ino;
+    if (!fine || !(directory = fdopendir(descriptor))) {
+        close(descriptor);
+        return 0;
+    }
+    run->devices[depth] = status.st_dev;
+    run->inodes[depth] = status.st_ino;
+    while (fine && (errno = 0, entry = readdir(directory))) {
+        const char *name = entry->d_name;
+        pm_folder_entry *added;
+        if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
+        if (!depth && run->skip && !strcmp(name, run->skip)) continue;
+        fine = (added = add_entry(run->folder, above, length, name)) != NULL;
+        if (!fine) break;
+        if (entry->d_type == DT_DIR) {
+            const int below = openat(descriptor, name, OPEN_FOLDER);
+            char *path = run->folder->names + run->folder->named;
+            /* The path of the directory with a slash; later paths start with a copy of it. */
+            fine = below >= 0 && run->folder->named + added->length + 2 <= PM_FOLDER_NAMES;
+            if (fine) {
+                memcpy(path, added->path, added->length);
+                path[added->length] = '/';
+                run->folder->named += added->length + 1;
+                fine = read_folder(run, below, path, added->length + 1, depth + 1);
+            } else if (below >= 0) {
+                close(below);
+            }
+        } else {
+            fine = entry->d_type == DT_REG && read_file(run, descriptor, name, added);
+        }
+    }
+    fine = fine && !errno;
+    closedir(directory);
+    return fine;
+}
+
+int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room)
+{
+    reading run;
+    /* The directory itself may be named by a link. */
+    const int descriptor = openat(at, path, OPEN_FOLDER & ~O_NOFOLLOW);
+    if (descriptor < 0) return -1;
+    folder->count = folder->files = 0;
+    folder->named = 0;
+    run.folder = folder;
+    run.skip = skip;
+    run.data = data;
+    run.end = begin;
+    run.room = room;
+    return read_folder(&run, descriptor, "", 0, 0) ? run.end : -1;
+}
+
+#else
+
+int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room)
+{
+    (void)folder, (void)at, (void)path, (void)skip, (void)data, (void)begin, (void)room;
+    return -1;
+}
+
+uint32_t pm_folder_key(const char *path, size_t length)
+{
+    (void)path, (void)length;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,649 @@
+#include "ocfl/scan.h"
+
+#include "shared/text.h"
+
+/* The buffer of one system call. */
+#define PM_OCFL_ENTRIES_SIZE 32768
+#define PM_OCFL_HEAD 4096 /* bytes that nearly always contain the identifier */
+/* Larger inventories and files are deferred, and so are objects with more content. */
+#define PM_OCFL_FILE (INT64_C(1) << 20)
+#define PM_OCFL_BYTES (INT64_C(4) << 20)
+#define PM_OCFL_FILES 4096
+#define PM_OCFL_DEPTH 64 /* open directories */
+
+enum { PM_OCFL_DEFER = 1 };
+enum { PM_OCFL_IS_OTHER = 0, PM_OCFL_IS_FILE, PM_OCFL_IS_DIRECTORY };
+
+#define PM_OCFL_INVENTORY "inventory.json"
+#define PM_OCFL_SIDECAR "inventory.json.sha512"
+
+/* --- results ------------------------------------------------------------------------------------------------- */
+
+static int pm_ocfl_put_entry(pm_ocfl_scan *scan, const char *name, int kind)
+{
+    if (pm_reserve_items(&scan->entries, &scan->entries_capacity, scan->entries_count + 1, sizeof *scan->entries) < 0)
+        return PM_NO_MEMORY;
+    pm_ocfl_entry *entry = &scan->entries[scan->entries_count];
+    entry->at = scan->names.size;
+    entry->kind = kind;
+    if (pm_append(&scan->names, name, (int64_t)strlen(name) + 1) < 0)
+        return PM_NO_MEMORY;
+    scan->entries_count++;
+    return 0;
+}
+
+static int pm_ocfl_put_text(pm_ocfl_scan *scan, const void *bytes, int64_t size, pm_ocfl_text *text)
+{
+    text->at = scan->text.size;
+    text->size = size;
+    return pm_append(&scan->text, bytes, size);
+}
+
+static int pm_ocfl_put_file(pm_ocfl_scan *scan, const void *path, int64_t size, int64_t message)
+{
+    if (pm_reserve_items(&scan->files, &scan->files_capacity, scan->files_count + 1, sizeof *scan->files) < 0)
+        return PM_NO_MEMORY;
+    scan->files[scan->files_count].message = message;
+    return pm_ocfl_put_text(scan, path, size, &scan->files[scan->files_count++].path);
+}
+
+/* Begins an item whose place is the current path. */
+static pm_ocfl_item *pm_ocfl_put_item(pm_ocfl_scan *scan, int kind)
+{
+    if (pm_reserve_items(&scan->items, &scan->items_capacity, scan->items_count + 1, sizeof *scan->items) < 0)
+        return NULL;
+    pm_ocfl_item *item = &scan->items[scan->items_count];
+    memset(item, 0, sizeof *item);
+    item->kind = kind;
+    item->first = scan->files_count;
+    if (pm_ocfl_put_text(scan, scan->path.data, scan->path.size, &item->place) < 0)
+        return NULL;
+    scan->items_count++;
+    return item;
+}
+
+#if defined(_WIN32)
+
+static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
+{
+    (void)scan, (void)top;
+    return PM_OCFL_DEFER;
+}
+
+#else
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
+
+#ifdef __APPLE__
+#define PM_OCFL_MTIME(status) ((status).st_mtimespec)
+#else
+#define PM_OCFL_MTIME(status) ((status).st_mtim)
+#endif
+
+#define PM_OCFL_OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/* Never waits for a named pipe in place of a file. */
+#define PM_OCFL_OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+
+/* --- directories --------------------------------------------------------------------------------------------- */
+
+static int pm_ocfl_kind(int directory, const char *name, int type)
+{
+    struct stat status;
+#if defined(DT_DIR) && defined(DT_REG) && defined(DT_UNKNOWN)
+    if (type == DT_DIR)
+        return PM_OCFL_IS_DIRECTORY;
+    if (type == DT_REG)
+        return PM_OCFL_IS_FILE;
+    if (type != DT_UNKNOWN)
+        return PM_OCFL_IS_OTHER;
+#else
+    (void)type;
+#endif
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return PM_OCFL_IS_OTHER;
+    return S_ISDIR(status.st_mode) ? PM_OCFL_IS_DIRECTORY : S_ISREG(status.st_mode) ? PM_OCFL_IS_FILE : PM_OCFL_IS_OTHER;
+}
+
+static int pm_ocfl_add_entry(pm_ocfl_scan *scan, int directory, const char *name, int type)
+{
+    if (name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)))
+        return 0;
+    return pm_ocfl_put_entry(scan, name, pm_ocfl_kind(directory, name, type));
+}
+
+#if defined(__linux__) && defined(SYS_getdents64)
+
+/* As in linux/dirent.h, which user programs cannot include. */
+typedef struct {
+    uint64_t inode;
+    int64_t next;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+} pm_ocfl_dirent;
+
+static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
+{
+    for (;;) {
+        const long filled = syscall(SYS_getdents64, directory, scan->buffer, PM_OCFL_ENTRIES_SIZE);
+        if (filled <= 0)
+            return filled == 0 ? 0 : PM_OCFL_DEFER;
+        for (long at = 0; at < filled;) {
+            const pm_ocfl_dirent *entry = (const pm_ocfl_dirent *)(const void *)(scan->buffer + at);
+            if (pm_ocfl_add_entry(scan, directory, entry->name, entry->type) < 0)
+                return PM_NO_MEMORY;
+            at += entry->size;
+        }
+    }
+}
+
+#else
+
+static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
+{
+    const int copy = dup(directory);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    int status = 0;
+    if (stream == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return PM_OCFL_DEFER;
+    }
+    while (status == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(stream);
+        if (entry == NULL) {
+            status = errno == 0 ? 0 : PM_OCFL_DEFER;
+            break;
+        }
+#if defined(DT_UNKNOWN)
+        status = pm_ocfl_add_entry(scan, directory, entry->d_name, entry->d_type);
+#else
+        status = pm_ocfl_add_entry(scan, directory, entry->d_name, 0);
+#endif
+    }
+    closedir(stream);
+    return status;
+}
+
+#endif
+
+/* Opens a directory and adds its entries. Returns its descriptor, or -1 with `status`. The entries begin at `first`; the caller
+ * removes them. */
+static int pm_ocfl_open_directory(pm_ocfl_scan *scan, int parent, const char *name, int *status)
+{
+    const int directory = openat(parent, name, PM_OCFL_OPEN_DIRECTORY);
+    *status = directory < 0 ? PM_OCFL_DEFER : pm_ocfl_add_entries(scan, directory);
+    if (*status == 0)
+        return directory;
+    if (directory >= 0)
+        close(directory);
+    return -1;
+}
+
+static const char *pm_ocfl_name(const pm_ocfl_scan *scan, int64_t entry)
+{
+    return (const char *)scan->names.data + scan->entries[entry].at;
+}
+
+static void pm_ocfl_drop_entries(pm_ocfl_scan *scan, int64_t first)
+{
+    if (scan->entries_count > first) {
+        scan->names.size = scan->entries[first].at;
+        scan->entries_count = first;
+    }
+}
+
+static int pm_ocfl_compare_names(const void *one, const void *other)
+{
+    return strcmp(((const pm_ocfl_entry *)one)->name, ((const pm_ocfl_entry *)other)->name);
+}
+
+static void pm_ocfl_sort(pm_ocfl_scan *scan, int64_t first)
+{
+    for (int64_t i = first; i < scan->entries_count; i++)
+        scan->entries[i].name = pm_ocfl_name(scan, i);
+    qsort(scan->entries + first, (size_t)(scan->entries_count - first), sizeof *scan->entries, pm_ocfl_compare_names);
+}
+
+/* Ends the message whose bytes were just appended to the data. */
+static int pm_ocfl_end_message(pm_ocfl_scan *scan)
+{
+    if (pm_reserve_items(&scan->offsets, &scan->offsets_capacity, scan->messages + 2, sizeof *scan->offsets) < 0)
+        return PM_NO_MEMORY;
+    scan->offsets[0] = 0;
+    scan->offsets[++scan->messages] = scan->data.size;
+    return 0;
+}
+
+/* --- files --------------------------------------------------------------------------------------------------- */
+
+/* Opens a regular file with one hard link. Returns its descriptor, or -1. */
+static int pm_ocfl_open_file(int directory, const char *name, struct stat *status)
+{
+    const int file = openat(directory, name, PM_OCFL_OPEN_FILE);
+    if (file < 0)
+        return -1;
+    if (fstat(file, status) == 0 && S_ISREG(status->st_mode) && status->st_nlink == 1)
+        return file;
+    close(file);
+    return -1;
+}
+
+/* Appends at most `most` bytes of an open file. Returns their number, PM_NO_MEMORY, or -2 on failure. */
+static int64_t pm_ocfl_append_file(int file, int64_t most, pm_bytes *bytes)
+{
+    int64_t done = 0;
+    if (pm_reserve(bytes, most) < 0)
+        return PM_NO_MEMORY;
+    while (done < most) {
+        const ssize_t got = read(file, bytes->data + bytes->size, (size_t)(most - done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -2;
+        if (got == 0)
+            break;
+        bytes->size += got;
+        done += got;
+        /* A regular file returns fewer bytes only at its end. */
+        if (done < most)
+            break;
+    }
+    return done;
+}
+
+static int pm_ocfl_is_unchanged(int file, const struct stat *before)
+{
+    struct stat after;
+    return fstat(file, &after) == 0 && after.st_size == before->st_size
+        && PM_OCFL_MTIME(after).tv_sec == PM_OCFL_MTIME(*before).tv_sec
+        && PM_OCFL_MTIME(after).tv_nsec == PM_OCFL_MTIME(*before).tv_nsec;
+}
+
+/* Appends a whole small file. `is_content`: it must not change while it is read. Returns 0, PM_OCFL_DEFER or PM_NO_MEMORY. */
+static int pm_ocfl_read_file(int directory, const char *name, int is_content, pm_bytes *bytes)
+{
+    struct stat before;
+    const int file = pm_ocfl_open_file(directory, name, &before);
+    int status = PM_OCFL_DEFER;
+    if (file < 0)
+        return PM_OCFL_DEFER;
+    if (before.st_size <= PM_OCFL_FILE) {
+        /* One byte more than expected, to detect a file that has grown. */
+        const int64_t done = pm_ocfl_append_file(file, (int64_t)before.st_size + 1, bytes);
+        if (done == PM_NO_MEMORY)
+            status = PM_NO_MEMORY;
+        else if (done == (int64_t)before.st_size && (!is_content || pm_ocfl_is_unchanged(file, &before)))
+            status = 0;
+    }
+    close(file);
+    return status;
+}
+
+/* Compares a whole file with given bytes. */
+static int pm_ocfl_expect(pm_ocfl_scan *scan, int directory, const char *name, const void *expected, int64_t size)
+{
+    scan->scratch.size = 0;
+    const int status = pm_ocfl_read_file(directory, name, 0, &scan->scratch);
+    if (status != 0)
+        return status;
+    return scan->scratch.size == size && memcmp(scan->scratch.data, expected, (size_t)size) == 0 ? 0 : PM_OCFL_DEFER;
+}
+
+/* --- objects ------------------------------------------------------------------------------------------------- */
+
+/* The item is a copy: the array may move. */
+static int pm_ocfl_read_content_file(pm_ocfl_scan *scan, pm_ocfl_item *item, int directory, const char *name)
+{
+    int64_t message = -1;
+    struct stat status;
+    if (scan->files_count - item->first >= PM_OCFL_FILES)
+        return PM_OCFL_DEFER;
+    if (scan->reads == PM_OCFL_CONTENT) {
+        const int64_t before = scan->data.size;
+        const int failed = pm_ocfl_read_file(directory, name, 1, &scan->data);
+        if (failed != 0)
+            return failed;
+        message = scan->messages;
+        item->bytes += scan->data.size - before;
+        if (item->bytes > PM_OCFL_BYTES)
+            return PM_OCFL_DEFER;
+        if (pm_ocfl_end_message(scan) < 0)
+            return PM_NO_MEMORY;
+    } else {
+        const int file = pm_ocfl_open_file(directory, name, &status);
+        if (file < 0)
+            return PM_OCFL_DEFER;
+        close(file);
+    }
+    return pm_ocfl_put_file(scan, scan->inside.data, scan->inside.size, message);
+}
+
+/* Reads a content directory; scan.inside is its path in the object. */
+static int pm_ocfl_read_content(pm_ocfl_scan *scan, pm_ocfl_item *item, int parent, const char *name, int depth)
+{
+    const int64_t first = scan->entries_count, length = scan->inside.size;
+    int status;
+    const int directory = depth > PM_OCFL_DEPTH ? -1 : pm_ocfl_open_directory(scan, parent, name, &status);
+    if (depth > PM_OCFL_DEPTH)
+        return PM_OCFL_DEFER;
+    if (directory < 0) {
+        pm_ocfl_drop_entries(scan, first);
+        return status;
+    }
+    const int64_t last = scan->entries_count;
+    if (first == last)
+        status = PM_OCFL_DEFER;
+    for (int64_t i = first; i < last && status == 0; i++) {
+        /* The names may move while deeper directories are read. */
+        if (pm_append(&scan->inside, "/", 1) < 0
+            || pm_append(&scan->inside, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i))) < 0)
+            status = PM_NO_MEMORY;
+        else if (scan->entries[i].kind == PM_OCFL_IS_FILE)
+            status = pm_ocfl_read_content_file(scan, item, directory, pm_ocfl_name(scan, i));
+        else if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY)
+            status = pm_ocfl_read_content(scan, item, directory, pm_ocfl_name(scan, i), depth + 1);
+        else
+            status = PM_OCFL_DEFER;
+        scan->inside.size = length;
+    }
+    close(directory);
+    pm_ocfl_drop_entries(scan, first);
+    return status;
+}
+
+/* Which of the expected entries a directory has. */
+enum { PM_HAS_INVENTORY = 1, PM_HAS_SIDECAR = 2, PM_HAS_CONTENT = 4, PM_HAS_V1 = 4, PM_HAS_1_0 = 8, PM_HAS_1_1 = 16 };
+
+/* Returns the entries that a directory has, or -1 if it has others. `folder`: the name of the expected directory. */
+static int pm_ocfl_members(const pm_ocfl_scan *scan, int64_t first, int64_t last, const char *folder)
+{
+    int found = 0;
+    for (int64_t i = first; i < last; i++) {
+        const char *name = pm_ocfl_name(scan, i);
+        const int is_file = scan->entries[i].kind == PM_OCFL_IS_FILE;
+        if (is_file && strcmp(name, PM_OCFL_INVENTORY) == 0)
+            found |= PM_HAS_INVENTORY;
+        else if (is_file && strcmp(name, PM_OCFL_SIDECAR) == 0)
+            found |= PM_HAS_SIDECAR;
+        else if (is_file && strcmp(name, "0=ocfl_object_1.0") == 0)
+            found |= PM_HAS_1_0;
+        else if (is_file && strcmp(name, "0=ocfl_object_1.1") == 0)
+            found |= PM_HAS_1_1;
+        else if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY && strcmp(name, folder) == 0)
+            found |= PM_HAS_V1;
+        else
+            return -1;
+    }
+    return found;
+}
+
+/* Reads v1: copies of inventory and sidecar, and the content. */
+static int pm_ocfl_read_version(pm_ocfl_scan *scan, pm_ocfl_item *item, int object)
+{
+    const int64_t first = scan->entries_count;
+    int status;
+    const int directory = pm_ocfl_open_directory(scan, object, "v1", &status);
+    if (directory >= 0) {
+        const int members = pm_ocfl_members(scan, first, scan->entries_count, "content");
+        const int64_t start = scan->offsets[item->inventory], size = scan->offsets[item->inventory + 1] - start;
+        if ((members & ~PM_HAS_CONTENT) != (PM_HAS_INVENTORY | PM_HAS_SIDECAR))
+            status = PM_OCFL_DEFER;
+        if (status == 0)
+            status = pm_ocfl_expect(scan, directory, PM_OCFL_INVENTORY, scan->data.data + start, size);
+        if (status == 0)
+            status = pm_ocfl_expect(scan, directory, PM_OCFL_SIDECAR, scan->text.data + item->sidecar.at, item->sidecar.size);
+        if (status == 0 && members & PM_HAS_CONTENT) {
+            scan->inside.size = 0;
+            status = pm_append(&scan->inside, "v1/content", 10);
+            if (status == 0)
+                status = pm_ocfl_read_content(scan, item, directory, "content", 1);
+        }
+        close(directory);
+    }
+    pm_ocfl_drop_entries(scan, first);
+    return status;
+}
+
+static int pm_ocfl_read_whole(pm_ocfl_scan *scan, pm_ocfl_item *item, int object, int64_t first)
+{
+    const int members = pm_ocfl_members(scan, first, scan->entries_count, "v1");
+    const int usual = PM_HAS_INVENTORY | PM_HAS_SIDECAR | PM_HAS_V1;
+    if (members < 0 || (members != (usual | PM_HAS_1_0) && members != (usual | PM_HAS_1_1)))
+        return PM_OCFL_DEFER;
+    item->minor = members & PM_HAS_1_1 ? 1 : 0;
+    int status = item->minor ? pm_ocfl_expect(scan, object, "0=ocfl_object_1.1", "ocfl_object_1.1\n", 16)
+                             : pm_ocfl_expect(scan, object, "0=ocfl_object_1.0", "ocfl_object_1.0\n", 16);
+    if (status == 0)
+        status = pm_ocfl_read_file(object, PM_OCFL_INVENTORY, 0, &scan->data);
+    item->inventory = scan->messages;
+    if (status == 0)
+        status = pm_ocfl_end_message(scan);
+    item->sidecar.at = scan->text.size;
+    if (status == 0)
+        status = pm_ocfl_read_file(object, PM_OCFL_SIDECAR, 0, &scan->text);
+    item->sidecar.size = scan->text.size - item->sidecar.at;
+    if (status == 0)
+        status = pm_ocfl_read_version(scan, item, object);
+    item->count = scan->files_count - item->first;
+    return status;
+}
+
+/* Reads the beginning of the inventory. */
+static int pm_ocfl_read_head(pm_ocfl_scan *scan, pm_ocfl_item *item, int object, int64_t first)
+{
+    struct stat status;
+    int is_there = 0;
+    for (int64_t i = first; i < scan->entries_count; i++)
+        is_there |= scan->entries[i].kind == PM_OCFL_IS_FILE && strcmp(pm_ocfl_name(scan, i), PM_OCFL_INVENTORY) == 0;
+    const int file = is_there ? openat(object, PM_OCFL_INVENTORY, PM_OCFL_OPEN_FILE) : -1;
+    int64_t done = -2;
+    if (file >= 0) {
+        item->sidecar.at = scan->text.size;
+        if (fstat(file, &status) == 0 && S_ISREG(status.st_mode))
+            done = pm_ocfl_append_file(file, PM_OCFL_HEAD, &scan->text);
+        item->sidecar.size = scan->text.size - item->sidecar.at;
+        close(file);
+    }
+    return done >= 0 ? 0 : done == PM_NO_MEMORY ? PM_NO_MEMORY : PM_OCFL_DEFER;
+}
+
+/* Whether a directory of an object is one that OCFL defines: others may contain objects. */
+static int pm_ocfl_is_known_directory(const char *name)
+{
+    if (strcmp(name, "extensions") == 0 || strcmp(name, "logs") == 0)
+        return 1;
+    return name[0] == 'v' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
+/* Reads an object whose entries begin at `first`. */
+static int pm_ocfl_read_object(pm_ocfl_scan *scan, int object, int64_t first)
+{
+    for (int64_t i = first; i < scan->entries_count; i++)
+        if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY && !pm_ocfl_is_known_directory(pm_ocfl_name(scan, i)))
+            return PM_OCFL_DEFER;
+    pm_ocfl_item *put = pm_ocfl_put_item(scan, PM_OCFL_OBJECT);
+    if (put == NULL)
+        return PM_NO_MEMORY;
+    pm_ocfl_item item = *put;
+    const int64_t number = scan->items_count - 1, text = scan->text.size, data = scan->data.size;
+    const int64_t messages = scan->messages, files = scan->files_count;
+    int status = 0;
+    if (scan->reads == PM_OCFL_IDENTITIES)
+        status = pm_ocfl_read_head(scan, &item, object, first);
+    else if (scan->reads != PM_OCFL_PLACES)
+        status = pm_ocfl_read_whole(scan, &item, object, first);
+    if (status == PM_OCFL_DEFER) {
+        item.kind = PM_OCFL_DEFERRED;
+        scan->text.size = text;
+        scan->data.size = data;
+        scan->messages = messages;
+        scan->files_count = files;
+        status = 0;
+    }
+    scan->items[number] = item;
+    return status;
+}
+
+/* --- the hierarchy ------------------------------------------------------------------------------------------- */
+
+/* Whether two of these names may differ only in case. */
+static int pm_ocfl_may_clash(const pm_ocfl_scan *scan, int64_t first)
+{
+    if (scan->entries_count - first < 2)
+        return 0;
+    for (int64_t i = first; i < scan->entries_count; i++)
+        for (const char *at = pm_ocfl_name(scan, i); *at; at++)
+            if ((unsigned char)*at >= 0x80 || (*at >= 'A' && *at <= 'Z'))
+                return 1;
+    return 0;
+}
+
+static int pm_ocfl_read_directory(pm_ocfl_scan *scan, int parent, const char *name, int depth);
+
+/* Reads the entries from `first` on, all directories, and removes them. The names that exceed the budget are the rest. */
+static int pm_ocfl_read_entries(pm_ocfl_scan *scan, int directory, int64_t first, int depth)
+{
+    const int64_t last = scan->entries_count, length = scan->path.size;
+    int status = 0;
+    int64_t i = first;
+    for (; i < last && status == 0 && scan->budget > 0 && depth <= PM_OCFL_DEPTH; i++) {
+        if ((length && pm_append(&scan->path, "/", 1) < 0)
+            || pm_append(&scan->path, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i))) < 0)
+            status = PM_NO_MEMORY;
+        else
+            status = pm_ocfl_read_directory(scan, directory, pm_ocfl_name(scan, i), depth);
+        scan->path.size = length;
+    }
+    if (status == 0 && i < last) {
+        pm_ocfl_item *rest = pm_ocfl_put_item(scan, PM_OCFL_REST);
+        status = rest == NULL ? PM_NO_MEMORY : 0;
+        if (rest != NULL)
+            rest->count = last - i;
+        for (; i < last && status == 0; i++)
+            status = pm_ocfl_put_file(scan, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i)), -1);
+    }
+    pm_ocfl_drop_entries(scan, first);
+    return status;
+}
+
+/* Reads one directory of the hierarchy with everything below it; the current path is its path. */
+static int pm_ocfl_read_directory(pm_ocfl_scan *scan, int parent, const char *name, int depth)
+{
+    const int64_t first = scan->entries_count;
+    int status, is_object = 0, is_plain = 1;
+    const int directory = pm_ocfl_open_directory(scan, parent, name, &status);
+    scan->budget--;
+    for (int64_t i = first; i < scan->entries_count && directory >= 0; i++) {
+        const int kind = scan->entries[i].kind;
+        is_object |= kind == PM_OCFL_IS_FILE && strncmp(pm_ocfl_name(scan, i), "0=ocfl_object_", 14) == 0;
+        is_plain &= kind == PM_OCFL_IS_DIRECTORY;
+    }
+    if (directory >= 0) {
+        if (is_object) {
+            status = pm_ocfl_read_object(scan, directory, first);
+        } else if (!is_plain || scan->entries_count == first || (scan->clashes && pm_ocfl_may_clash(scan, first))) {
+            status = PM_OCFL_DEFER;
+        } else {
+            pm_ocfl_sort(scan, first);
+            status = pm_ocfl_read_entries(scan, directory, first, depth + 1);
+        }
+        close(directory);
+    }
+    pm_ocfl_drop_entries(scan, first);
+    if (status == PM_OCFL_DEFER)
+        status = pm_ocfl_put_item(scan, PM_OCFL_DEFERRED) == NULL ? PM_NO_MEMORY : 0;
+    /* The data is hashed at the end: it should not grow beyond the caches. */
+    if (scan->data.size > PM_OCFL_BYTES)
+        scan->budget = 0;
+    return status;
+}
+
+static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
+{
+    const int directory = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return PM_OCFL_DEFER;
+    const int status = pm_ocfl_read_entries(scan, directory, 0, 1);
+    close(directory);
+    return status;
+}
+
+#endif
+
+/* Defers all names. */
+static int pm_ocfl_defer(pm_ocfl_scan *scan, const char *names, int64_t count)
+{
+    const int64_t length = scan->path.size;
+    int status = 0;
+    for (int64_t i = 0; i < count && status == 0; i++, names += strlen(names) + 1) {
+        if ((length && pm_append(&scan->path, "/", 1) < 0) || pm_append(&scan->path, names, (int64_t)strlen(names)) < 0
+            || pm_ocfl_put_item(scan, PM_OCFL_DEFERRED) == NULL)
+            status = PM_NO_MEMORY;
+        scan->path.size = length;
+    }
+    return status;
+}
+
+int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const char *names, int64_t count, int reads, int clashes,
+                 int64_t budget)
+{
+    const char *name = names;
+    int status = 0;
+    memset(scan, 0, sizeof *scan);
+    scan->reads = reads;
+    scan->clashes = clashes;
+    scan->budget = budget;
+    scan->buffer = (char *)malloc(PM_OCFL_ENTRIES_SIZE);
+    if (scan->buffer == NULL || pm_append(&scan->path, place, (int64_t)strlen(place)) < 0)
+        return PM_NO_MEMORY;
+    for (int64_t i = 0; i < count && status == 0; i++, name += strlen(name) + 1)
+        status = pm_ocfl_put_entry(scan, name, PM_OCFL_IS_DIRECTORY);
+    if (status == 0)
+        status = pm_ocfl_read_names(scan, top);
+    return status == PM_OCFL_DEFER ? pm_ocfl_defer(scan, names, count) : status;
+}
+
+void pm_ocfl_compare(pm_ocfl_scan *scan, const uint8_t *digests)
+{
+    static const char name[] = PM_OCFL_INVENTORY "\n";
+    for (int64_t i = 0; i < scan->items_count; i++) {
+        pm_ocfl_item *item = &scan->items[i];
+        uint8_t hex[128];
+        if (item->kind != PM_OCFL_OBJECT)
+            continue;
+        const uint8_t *sidecar = scan->text.data + item->sidecar.at;
+        int64_t at = 128;
+        pm_put_hex(hex, digests + 64 * item->inventory, 0, 128);
+        int is_right = item->sidecar.size > 128 && memcmp(sidecar, hex, 128) == 0;
+        while (is_right && at < item->sidecar.size && (sidecar[at] == ' ' || sidecar[at] == '\t'))
+            at++;
+        is_right = is_right && at > 128 && item->sidecar.size - at == sizeof name - 1
+            && memcmp(sidecar + at, name, sizeof name - 1) == 0;
+        if (!is_right)
+            item->kind = PM_OCFL_DEFERRED;
+    }
+}
+
+void pm_ocfl_free(pm_ocfl_scan *scan)
+{
+    free(scan->items);
+    free(scan->files);
+    free(scan->offsets);
+    free(scan->entries);
+    free(scan->buffer);
+    pm_free_bytes(&scan->text);
+    pm_free_bytes(&scan->data);
+    pm_free_bytes(&scan->names);
+    pm_free_bytes(&scan->path);
+    pm_free_bytes(&scan->inside);
+    pm_free_bytes(&scan->scratch);
+}

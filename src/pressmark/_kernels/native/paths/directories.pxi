@@ -1,0 +1,79 @@
+# Directories read in one call. paths.pyx includes this file.
+
+# --- Pairtree directories -----------------------------------------------------------------------------------
+
+
+cdef extern from "paths/pairtree_scan.h":
+    int pm_scan_pairtree(const char *, const pm_column *, int, int64_t, pm_column *, pm_column *, pm_column *) nogil
+
+
+def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, int64_t budget):
+    """Read directories of a Pairtree and the directories below them, in the order of their bytes.
+
+    :param root: the directory that the paths are relative to
+    :param paths: the directories, in order; the name after the last slash must be ASCII
+    :param follow: accept symbolic links to directories as objects
+    :param budget: the maximum number of directories to read
+    :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
+        directory, empty for deferred ones; and the paths that were not read
+    """
+    cdef ByteColumn places = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn rest = ByteColumn.__new__(ByteColumn)
+    cdef const char *top = root
+    cdef int64_t most = max(budget, 0)
+    cdef int status
+    with nogil:
+        status = pm_scan_pairtree(
+            top, &paths.column, follow, most, &places.column, &names.column, &rest.column
+        )
+    if status < 0:
+        raise MemoryError
+    return places, names, rest
+
+
+# --- trees --------------------------------------------------------------------------------------------------
+
+
+cdef extern from "paths/tree_sizes.h":
+    ctypedef struct pm_tree_size:
+        int64_t files
+        int64_t bytes
+        int64_t changed
+        int64_t blocks
+        int64_t directories
+
+    int pm_tree_sizes(const pm_column *, pm_tree_size *, pm_column *) nogil
+
+
+def tree_sizes(ByteColumn tops not None):
+    """Measure trees of regular files.
+
+    A tree is deferred if it cannot be read, or contains a link, a special file or an empty directory.
+
+    :param tops: the paths of the trees
+    :return: for each tree the number of its files, their bytes, the latest change of a file's content or status in
+        nanoseconds since 1970, the bytes of their blocks of 4 KiB, and the number of directories with files, or None if
+        it is deferred; and for each tree the names of its files, each with a NUL at its end
+    """
+    cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
+    cdef int64_t count = tops.column.count
+    cdef pm_tree_size *sizes = <pm_tree_size *>malloc(max(1, count) * sizeof(pm_tree_size))
+    cdef int status
+    if sizes == NULL:
+        raise MemoryError
+    try:
+        with nogil:
+            status = pm_tree_sizes(&tops.column, sizes, &names.column)
+        if status < 0:
+            raise MemoryError
+        found = []
+        for index in range(count):
+            size = sizes[index]
+            if size.files < 0:
+                found.append(None)
+            else:
+                found.append((size.files, size.bytes, size.changed, size.blocks, size.directories))
+        return found, names
+    finally:
+        free(sizes)

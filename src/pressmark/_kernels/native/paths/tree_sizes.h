@@ -1,0 +1,21 @@
+/* The size and the names of files of whole trees; pure/directory_scan.py defines which trees are deferred.
+ *
+ * Nothing here needs the GIL, and several threads may measure different trees.
+ */
+#ifndef PRESSMARK_TREE_SIZES_H
+#define PRESSMARK_TREE_SIZES_H
+
+#include "../shared/column.h"
+
+typedef struct {
+    int64_t files; /* -1 for a deferred tree; the rest is then undefined */
+    int64_t bytes;
+    int64_t changed; /* nanoseconds since 1970 */
+    int64_t blocks;  /* bytes in blocks of 4 KiB */
+    int64_t directories;
+} pm_tree_size;
+
+/* Measures each tree of `tops`. Creates the column of names, each with a NUL at its end. Returns 0 or PM_NO_MEMORY. */
+int pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names);
+
+#endif

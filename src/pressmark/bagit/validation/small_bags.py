@@ -1,0 +1,75 @@
+"""Validate bags of few small files, many in one call.
+
+The kernel reads all files of a bag and returns only that it is valid, without any problem that depends on rules of this
+package. Other bags, and those of the pure implementation, are validated one by one (:mod:`.validate`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pressmark import _kernels
+from pressmark.bagit.bag_info import long_line_problem
+from pressmark.bagit.problems import BagReport
+from pressmark.reports import Problem
+from pressmark.threads import GeneratorPool, resolve_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["SmallBag", "check_small_bag", "check_small_bags"]
+
+# Bags in a call: enough to fill the lanes with their files.
+BATCH = 64
+
+
+class SmallBag(NamedTuple):
+    """A valid bag.
+
+    :ivar counts: counts of its report
+    :ivar problems: its problems, which are warnings
+    """
+
+    counts: dict[str, int]
+    problems: list[Problem]
+
+    def report(self, keep: int) -> BagReport:
+        """Return the report of a full validation, which keeps at most ``keep`` problems."""
+        report = BagReport(counts=self.counts, keep=keep)
+        report.add(self.problems)
+        return report
+
+
+def check_small_bag(path: bytes) -> SmallBag | None:
+    """Return a bag if it is small and valid; :data:`None` for any other."""
+    return _check((path,))[0]
+
+
+def check_small_bags(paths: Sequence[bytes], threads: int | None = None) -> Iterator[SmallBag | None]:
+    """Check many bags, and yield the result of :func:`check_small_bag` for each, in order."""
+    batches = [paths[begin : begin + BATCH] for begin in range(0, len(paths), BATCH)]
+    workers = min(resolve_threads(threads), len(batches))
+    if workers < 2:
+        for batch in batches:
+            yield from _check(batch)
+        return
+    waiting: deque[Future[list[SmallBag | None]]] = deque()
+    with GeneratorPool(workers, "pressmark-bags") as pool:
+        for batch in batches:
+            waiting.append(pool.submit(_check, batch))
+            if len(waiting) > 2 * workers:
+                yield from waiting.popleft().result()
+        for future in waiting:
+            yield from future.result()
+
+
+def _check(paths: Sequence[bytes]) -> list[SmallBag | None]:
+    found = _kernels.active.check_small_bags(list(paths))
+    return [None if facts is None else _bag(*facts) for facts in found]
+
+
+def _bag(files: int, nbytes: int, tag_files: int, long_lines: int, first_long: int) -> SmallBag:
+    problems = [long_line_problem(long_lines, first_long)] if long_lines else []
+    return SmallBag({"files": files, "bytes": nbytes, "tag_files": tag_files}, problems)

@@ -1,0 +1,117 @@
+"""Changes of a directory by any process, reported by the system (inotify, on Linux).
+
+The system's clock for files stands still for milliseconds. Two changes may therefore leave the same time, and one's own
+change hides another one just before it. A watch misses neither.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import struct
+import sys
+import weakref
+from contextlib import suppress
+from functools import cache
+from time import sleep
+from typing import Any
+
+__all__ = ["DirectoryWatch"]
+
+# linux/magic.h: ext2 to ext4, XFS, Btrfs, tmpfs, ZFS, F2FS. Network file systems omit changes by other machines.
+_LOCAL = frozenset({0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x2FC12FC1, 0xF2F52010})
+# linux/inotify.h
+_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE, _ONLYDIR = 0x40, 0x80, 0x100, 0x200, 0x01000000
+_WITH_NAME = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+_EVENT = struct.Struct("iIII")
+_READ = 1 << 16
+_CLOCK_REALTIME_COARSE = 5  # linux/time.h: the clock of the times of files
+# Times that are multiples of this are those of a file system with a coarser clock.
+_FINE = 1_000_000  # nanoseconds
+
+
+@cache
+def _library() -> Any:
+    """Return the C library; :data:`None` if it lacks inotify."""
+    if not sys.platform.startswith("linux"):
+        return None
+    library = ctypes.CDLL(None, use_errno=True)
+    has_all = all(hasattr(library, name) for name in ("inotify_init1", "inotify_add_watch", "statfs"))
+    return library if has_all else None
+
+
+def _is_local(library: Any, directory: bytes) -> bool:
+    status = ctypes.create_string_buffer(512)
+    return library.statfs(directory, status) == 0 and ctypes.c_long.from_buffer(status).value & 0xFFFFFFFF in _LOCAL
+
+
+class DirectoryWatch:
+    """A watch of the names in a directory.
+
+    :ivar inode: inode number of the directory
+    :raises OSError: the system or the file system does not report all changes
+    """
+
+    def __init__(self, directory: bytes) -> None:
+        library = _library()
+        if library is None or not _is_local(library, directory):
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), directory)
+        self._directory = directory
+        self._descriptor: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), directory)
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+        self._process = os.getpid()
+        if library.inotify_add_watch(self._descriptor, directory, _WITH_NAME | _ONLYDIR) < 0:
+            number = ctypes.get_errno()
+            self.close()
+            raise OSError(number, os.strerror(number), directory)
+        self.inode = os.stat(directory).st_ino
+
+    def names(self) -> set[bytes] | None:
+        """Return the names that were created, removed or renamed since the last call; :data:`None` if that is unknown.
+
+        It is unknown after too many changes, after the directory itself was replaced, and in a forked process, which
+        must not take the events of its parent.
+        """
+        found: set[bytes] = set()
+        if os.getpid() != self._process:
+            return None
+        while True:
+            try:
+                data = os.read(self._descriptor, _READ)
+            except BlockingIOError:
+                return found if os.stat(self._directory).st_ino == self.inode else None
+            except OSError:
+                return None
+            start = 0
+            while start < len(data):
+                _watch, mask, _cookie, size = _EVENT.unpack_from(data, start)
+                start += _EVENT.size
+                if not mask & _WITH_NAME:
+                    return None
+                found.add(data[start : start + size].rstrip(b"\0"))
+                start += size
+
+    def settle(self, changed: int) -> bool:
+        """Wait until every later change has another time, and every earlier one is reported.
+
+        :param changed: the time of the last change, in nanoseconds
+        :return: whether that is certain
+        """
+        import time  # not on every system
+
+        if changed % _FINE == 0:
+            return False
+        for _ in range(20):
+            if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > changed:
+                break
+            sleep(0.001)
+        else:
+            return False
+        # The system looks for an unknown name when no change is in progress.
+        with suppress(OSError):
+            os.lstat(os.path.join(self._directory, b".pressmark-" + secrets.token_hex(8).encode()))
+        return True

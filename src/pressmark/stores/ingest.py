@@ -1,0 +1,200 @@
+"""Many objects into a store: prepared one by one, published and flushed together.
+
+The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object still
+appears completely or not at all, and is reported as stored only when it is on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from time import monotonic
+from types import TracebackType
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from pressmark.errors import IdentifierError, IngestError, ObjectError, StoreError
+from pressmark.fs.names import decode_fs
+
+__all__ = ["Ingest", "IngestResult", "IngestWriter"]
+
+# Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
+MAX_BYTES = 1 << 28  # 256 MiB
+# Errors that are kept to be raised at the end.
+MAX_ERRORS = 100
+
+Source = TypeVar("Source")
+Source_contra = TypeVar("Source_contra", contravariant=True)
+Record = TypeVar("Record")
+Record_co = TypeVar("Record_co", covariant=True)
+
+
+class IngestResult(NamedTuple, Generic[Record]):
+    """The result of one object.
+
+    :ivar identifier: as given
+    :ivar record: the stored object, which is on disk; :data:`None` if it was not stored
+    :ivar error: the reason why it was not stored; :data:`None` if it was
+    """
+
+    identifier: str | bytes
+    record: Record | None
+    error: ObjectError | IdentifierError | None
+
+
+class IngestWriter(Protocol[Source_contra, Record_co]):
+    """What a kind of store does to store many objects: a context manager that discards unpublished objects on exit."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None: ...
+
+    def prepare(self, identifier: str | bytes, source: Source_contra) -> int:
+        """Prepare an object, and return its size in bytes.
+
+        An occupied path is refused before the source is read.
+
+        :raises ObjectError: it cannot be stored; nothing of it is left
+        :raises IdentifierError: the identifier has no path in the store
+        """
+
+    def publish(self) -> Iterator[Record_co | ObjectError]:
+        """Publish all prepared objects, and yield the record or the error of each, in their order.
+
+        Content is on disk before an object appears, and the names of all objects before the first record is yielded.
+
+        :raises StoreError: the names could not be flushed
+        """
+
+
+class Ingest(Generic[Source, Record]):
+    """Store many objects; a context manager returned by :meth:`pressmark.stores.Store.ingest`.
+
+    Objects wait until a batch is full, and are then published together. At the end of the ``with`` block, the remaining
+    objects are stored; if the block raises an exception, the objects that still wait are discarded.
+
+    :param root: the store, for messages
+    :param put: stores one object
+    :param writer: stores many objects; :data:`None` to store them one by one
+    :param replace: replace existing objects
+    :param on_result: called with the result of each object, in the order of :meth:`put`
+    :param max_objects: number of objects in a batch
+    :param max_seconds: an object waits at most this long for the next :meth:`put` to publish it
+    :ivar stored: number of stored objects so far
+    :ivar failed: number of failed objects so far
+    """
+
+    def __init__(
+        self,
+        root: str,
+        put: Callable[[str | bytes, Source], Record],
+        writer: IngestWriter[Source, Record] | None,
+        *,
+        replace: bool = False,
+        on_result: Callable[[IngestResult[Record]], object] | None = None,
+        max_objects: int = 1_000,
+        max_seconds: float = 1.0,
+    ) -> None:
+        self.stored = self.failed = 0
+        self._root = root
+        self._put_one = put
+        self._writer = writer
+        self._replace = replace
+        self._on_result = on_result
+        self._max_objects = max_objects
+        self._max_seconds = max_seconds
+        self._stack: ExitStack | None = None
+        # In the order of the calls: prepared objects, which have neither record nor error, and finished ones between.
+        self._waiting: list[IngestResult[Record]] = []
+        self._prepared: set[str] = set()
+        self._bytes = 0
+        self._since = 0.0
+        self._errors: list[ObjectError | IdentifierError] = []
+
+    def __enter__(self) -> Ingest[Source, Record]:
+        with ExitStack() as stack:
+            if self._writer is not None:
+                stack.enter_context(self._writer)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._stack is not None
+        with self._stack:
+            if error is None:
+                self.flush()
+        self._stack = None
+        if error is None and self._errors:
+            raise self._error()
+
+    def put(self, identifier: str | bytes, source: Source) -> None:
+        """Store an object soon. An object that cannot be stored is reported as a result, and does not affect others.
+
+        :param source: as for :meth:`pressmark.stores.Store.put`; its files are read before this returns
+        :raises StoreError: the store cannot be written to
+        """
+        if self._stack is None:
+            raise ValueError("not in a with block; use: with store.ingest() as batch")
+        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        if name in self._prepared:
+            self.flush()
+        try:
+            self._waiting.append(IngestResult(identifier, self._stored(identifier, name, source), None))
+        except (ObjectError, IdentifierError) as error:
+            self._waiting.append(IngestResult(identifier, None, error))
+        if len(self._waiting) == 1:
+            self._since = monotonic()
+        is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
+        if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
+            self.flush()
+
+    def _stored(self, identifier: str | bytes, name: str, source: Source) -> Record | None:
+        """Store or prepare an object; return the record of a stored one."""
+        if self._writer is None:
+            return self._put_one(identifier, source)
+        try:
+            self._bytes += self._writer.prepare(identifier, source)
+        except ObjectError as error:
+            if error.kind != "exists" or not self._replace:
+                raise
+            return self._put_one(identifier, source)
+        self._prepared.add(name)
+        return None
+
+    def flush(self) -> None:
+        """Publish all waiting objects, flush them to disk, and report their results.
+
+        Call it before a pause, such as waiting for the next request.
+
+        :raises StoreError: the names of published objects could not be flushed
+        """
+        waiting, self._waiting = self._waiting, []
+        published = iter(()) if self._writer is None or not self._prepared else self._writer.publish()
+        self._prepared.clear()
+        self._bytes = 0
+        for result in waiting:
+            if result.record is None and result.error is None:
+                found = next(published)
+                if isinstance(found, ObjectError):
+                    result = result._replace(error=found)
+                else:
+                    result = result._replace(record=found)
+            self._report(result)
+
+    def _report(self, result: IngestResult[Record]) -> None:
+        if result.error is None:
+            self.stored += 1
+        else:
+            self.failed += 1
+        if self._on_result is not None:
+            self._on_result(result)
+        elif result.error is not None and len(self._errors) < MAX_ERRORS:
+            self._errors.append(result.error)
+
+    def _error(self) -> StoreError:
+        objects = self.stored + self.failed
+        what = f"{self.failed:,} of {objects:,} objects not stored: {self._errors[0]}"
+        return IngestError(self._root, what, tuple(self._errors))

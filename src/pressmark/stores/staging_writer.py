@@ -1,0 +1,236 @@
+"""Many objects into a store: staged one by one, then published together.
+
+The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
+one rename, after all of its bytes are on disk, and never over another object.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, suppress
+from itertools import count
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar
+
+from pressmark.errors import ObjectError
+from pressmark.fixity.copy_pool import shared_pools
+from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
+from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.removal import remove_tree
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.store import StoreObject
+
+__all__ = ["TURN", "Staged", "StagingWriter", "make_above"]
+
+# Objects moved while the lock is held; other runs wait for a few milliseconds.
+TURN = 256
+
+
+class Staged(Protocol):
+    """An object ready to be published."""
+
+    @property
+    def identifier(self) -> str | bytes: ...
+    @property
+    def place(self) -> bytes:
+        """Its future path, relative to the base directory."""
+
+    @property
+    def path(self) -> bytes:
+        """Its current path."""
+
+
+Item = TypeVar("Item", bound=Staged)
+
+
+class StagingWriter(ABC, Generic[Item]):
+    """Write many objects to a store; a context manager. Objects that are not committed are removed on exit.
+
+    :param root: the store, for messages
+    :param base: the directory that the paths of objects are relative to
+    :param durable: flush the content of objects before they are published
+    :param durable_places: also flush the names of published objects; otherwise the caller must
+    """
+
+    def __init__(self, root: str, base: bytes, *, durable: bool, durable_places: bool = True) -> None:
+        self._name = root
+        self._base = base
+        self._durable = durable
+        self._durable_places = durable and durable_places
+        self._stack = ExitStack()
+        self._waiting: list[Item] = []
+        self._numbers = count()
+
+    def __enter__(self) -> Self:
+        with store_errors(self._base):
+            self._staging: RunDirectory = self._stack.enter_context(self._run_directory())
+        self._stack.enter_context(shared_pools())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def __len__(self) -> int:
+        """Return the number of objects that wait to be committed."""
+        return len(self._waiting)
+
+    # --- what a kind of store defines ---------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
+        """Return the private directory, on the file system of the store."""
+
+    def _begin_turn(self) -> None:
+        """Prepare for moves, while the lock is held."""
+        return None
+
+    @abstractmethod
+    def _move(self, staged: Item, known: set[bytes]) -> None:
+        """Move an object to its place, which is free, while the lock is held.
+
+        :param known: directories that are known to be plain directories while the lock is held
+        :raises ObjectError: the object cannot be stored
+        :raises OSError: it cannot be moved
+        """
+
+    @abstractmethod
+    def _record(self, staged: Item) -> StoreObject:
+        """Return the record of a published object."""
+
+    # --- publishing ---------------------------------------------------------------------------------------------------
+
+    def new_path(self) -> bytes:
+        """Return a path for an object in the private directory."""
+        return self._staging / str(next(self._numbers)).encode()
+
+    def publish(self) -> Iterator[StoreObject | ObjectError]:
+        """Publish all waiting objects, and yield the record or the error of each, in order; see :meth:`commit`."""
+        for staged, error in self.commit():
+            yield self._record(staged) if error is None else error
+
+    def commit(self, on_moved: Callable[[Item], object] | None = None) -> Iterator[tuple[Item, ObjectError | None]]:
+        """Publish all waiting objects, and yield each with its error, if any.
+
+        Refused objects are removed afterwards if they were staged here.
+
+        :param on_moved: called with each object as soon as it is in its place, while the lock is held
+        :raises StoreError: published names could not be flushed
+        """
+        waiting, self._waiting = self._waiting, []
+        done: list[tuple[Item, ObjectError | None]] = []
+        try:
+            self._flush(waiting)
+        except OSError as error:
+            done = [(staged, self._refusal(staged, error)) for staged in waiting]
+        while len(done) < len(waiting):
+            turn = waiting[len(done) : len(done) + TURN]
+            try:
+                with self._staging.lock():
+                    self._begin_turn()
+                    known: set[bytes] = set()
+                    results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
+            except OSError as error:  # the lock is not available
+                results = [(staged, self._refusal(staged, error)) for staged in turn]
+            done += results
+        self._flush_places([staged.place for staged, error in done if error is None])
+        for staged, refused in done:
+            yield staged, refused
+            if refused is not None and self._is_ours(staged):
+                self._discard(staged.path)
+
+    def _is_ours(self, staged: Item) -> bool:
+        """Return whether an object was written to the private directory."""
+        return staged.path.startswith(self._staging.path + b"/")
+
+    def _flush(self, waiting: list[Item]) -> None:
+        """Flush everything that was written, before any of it appears."""
+        # Other objects are on disk already.
+        if not self._durable or not any(map(self._is_ours, waiting)):
+            return
+        flush = flush_filesystem if can_flush_filesystem() else flush_tree
+        flush(self._staging.path)
+
+    def _flush_places(self, places: list[bytes]) -> None:
+        """Flush the names of published objects."""
+        if not self._durable_places or not places:
+            return
+        with store_errors(self._base):
+            if can_flush_filesystem():
+                flush_filesystem(self._base)
+            else:
+                for directory in sorted({above for place in places for above in _above(place)}):
+                    flush_directory(os.path.join(self._base, directory))
+
+    def _refusal(self, staged: Item, error: OSError) -> ObjectError:
+        try:
+            with object_errors(self._name, staged.identifier):
+                raise error
+        except ObjectError as refused:
+            return refused
+
+    @staticmethod
+    def _discard(path: bytes) -> None:
+        # The rest is removed with the private directory.
+        with suppress(OSError):
+            if os.path.lexists(path):
+                remove_tree(path)
+
+    def _move_in(
+        self, staged: Item, known: set[bytes], on_moved: Callable[[Item], object] | None
+    ) -> ObjectError | None:
+        """Publish one object while the lock is held, and return the error, if any."""
+        try:
+            with object_errors(self._name, staged.identifier):
+                try:
+                    self._move(staged, known)
+                except FileNotFoundError:
+                    if not os.path.lexists(staged.path):
+                        what = "another run has moved or removed the object; run the command again"
+                        raise ObjectError(self._name, staged.identifier, "changed", what) from None
+                    raise
+        except ObjectError as error:
+            known.clear()
+            prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
+            return error
+        if on_moved is not None:
+            on_moved(staged)
+        return None
+
+
+def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
+    """Create the missing directories above the path ``place`` below ``base``, while no other run changes them.
+
+    :param known: directories that are known to exist; the others are added
+    :return: whether the last one was created, so that it is empty
+    :raises NotADirectoryError: something else is in the way, such as a symbolic link
+    :raises OSError: a directory cannot be created
+    """
+    missing = []
+    above = os.path.dirname(place)
+    while above and above not in known:
+        missing.append(above)
+        above = os.path.dirname(above)
+    made = False
+    for above in reversed(missing):
+        path = base + b"/" + above
+        try:
+            os.mkdir(path)
+            made = True
+        except FileExistsError as error:
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                raise NotADirectoryError(*error.args) from None
+            made = False
+        known.add(above)
+    return made
+
+
+def _above(place: bytes) -> Iterator[bytes]:
+    while place:
+        place = os.path.dirname(place)
+        yield place

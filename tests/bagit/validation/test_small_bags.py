@@ -1,0 +1,300 @@
+"""Bags of few small files, validated in one call: never otherwise than one by one, and not at all if unusual."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pressmark.bagit import validate
+from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation import validate as one_by_one
+from pressmark.bagit.validation.small_bags import BATCH, SmallBag, check_small_bag, check_small_bags
+from support.effort import repeats
+from support.implementations import PURE, Implementation, use
+
+from ..bags import Sketch, line
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+
+TAGS = {b"readme.md": b"read me", b"meta/one.xml": b"<x/>"}
+INFO = b"Contact-Name: J\xc3\xa4ne\nBagging-Date: 2026-01-31\nBag-Size: 1.5 KB\nPayload-Oxum: 20.2\nTitle: a\n story\n"
+LONG = b"Title: " + b"x" * 73 + b"\n"
+
+PLAIN = {
+    "usual": Sketch(),
+    "version 0.97": Sketch(version="0.97"),
+    "all algorithms": Sketch(
+        algorithms=["md5", "sha1", "sha256", "sha384", "sha512"],
+        tag_algorithms=["md5", "sha1", "sha256", "sha384", "sha512"],
+    ),
+    "no tag manifest": Sketch(tag_algorithms=[], tag_files=TAGS),
+    "tag files": Sketch(tag_files=TAGS),
+    "no metadata": Sketch(info=None),
+    "metadata": Sketch(info=INFO),
+    "long lines": Sketch(info=b"A: b\n" + LONG + LONG),
+    "names": Sketch(payload={b"data/ x;'y~ /z*.txt ": b"1", b"data/data/manifest-md5.txt": b"2"}, info=b"A: b\n"),
+    "upper-case digits": Sketch(
+        manifests={"manifest-sha512.txt": Sketch().manifest()[:128].upper() + Sketch().manifest()[128:]}
+    ),
+}
+UNUSUAL = {
+    "no declaration": Sketch(absent={b"bagit.txt"}),
+    "other version": Sketch(version="0.96"),
+    "unknown version": Sketch(version="2.0"),
+    "other encoding": Sketch(encoding="ISO-8859-1"),
+    "fetch.txt": Sketch(fetch=b"https://example.org/a 6 data/a.txt\n"),
+    "package-info.txt": Sketch(tag_files={b"package-info.txt": b"A: b\n"}),
+    "other algorithm": Sketch(algorithms=["sha3256"], tag_algorithms=["sha3256"]),
+    "other algorithm of tags": Sketch(tag_algorithms=["sha256"]),
+    "file missing": Sketch(absent={b"data/a.txt"}),
+    "file unlisted": Sketch(unlisted={b"data/a.txt"}),
+    "tag file unlisted": Sketch(tag_files=TAGS, unlisted={b"readme.md"}),
+    "manifest unlisted": Sketch(unlisted={b"manifest-sha512.txt"}),
+    "listed twice": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest() * 2}),
+    "wrong checksum": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest().replace(b"0", b"1", 1)}),
+    "unterminated line": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest()[:-1]}),
+    "carriage return": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest().replace(b"\n", b"\r\n")}),
+    "blank line": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest() + b"\n"}),
+    "asterisk": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest().replace(b"  ", b" *")}),
+    "three spaces": Sketch(manifests={"manifest-sha512.txt": Sketch().manifest().replace(b"  ", b"   ")}),
+    "two manifests of one algorithm": Sketch(manifests={"manifest-SHA512.txt": Sketch().manifest()}),
+    "tag file in payload manifest": Sketch(
+        manifests={"manifest-sha512.txt": Sketch().manifest() + line(b"read me", b"readme.md")}, tag_files=TAGS
+    ),
+    "payload in tag manifest": Sketch(tag_manifests={"tagmanifest-sha512.txt": line(b"alpha\n", b"data/a.txt")}),
+    "names that collide": Sketch(payload={b"data/a": b"1", b"data/A": b"2"}, info=None),
+    "directories that collide": Sketch(payload={b"data/a/b": b"1", b"data/A/b": b"2"}, info=None),
+    "hidden tag file": Sketch(tag_files={b".note": b"x"}),
+    "unsafe tag file": Sketch(tag_files={b"c:note": b"x"}),
+    "percent sign": Sketch(payload={b"data/%41": b"1"}, info=None),
+    "not ASCII": Sketch(payload={b"data/\xc3\xa9": b"1"}, info=None),
+    "empty file": Sketch(payload={b"data/a": b""}, info=None),
+    "large file": Sketch(payload={b"data/a": bytes(1 << 15)}, info=None),
+    "many files": Sketch(payload={b"data/%d" % number: b"x" for number in range(200)}, info=None),
+    "wrong Payload-Oxum": Sketch(info=b"Payload-Oxum: 20.3\n"),
+    "wrong Payload-Oxum in bytes": Sketch(info=b"Payload-Oxum: 21.2\n"),
+    "two Payload-Oxum": Sketch(info=b"Payload-Oxum: 20.2\npayload-oxum: 20.2\n"),
+    "continued Payload-Oxum": Sketch(info=b"Payload-Oxum: 20.2\n 1\n"),
+    "wrong date": Sketch(info=b"bagging-date: 2026-02-30\n"),
+    "wrong size": Sketch(info=b"Bag-Size: much\n"),
+    "count of a group": Sketch(info=b"Bag-Count: 1 of 2\n"),
+    "space before the colon": Sketch(info=b"A : b\n"),
+    "no space after the colon": Sketch(info=b"A:b\n"),
+    "two spaces after the colon": Sketch(info=b"A:  b\n"),
+    "indented first line": Sketch(info=b" A: b\n"),
+    "blank line of metadata": Sketch(info=b"A: b\n\nC: d\n"),
+    "metadata without end": Sketch(info=b"A: b"),
+    "metadata not UTF-8": Sketch(info=b"A: \xff\n"),
+    "byte-order mark": Sketch(info=b"\xef\xbb\xbfA: b\n"),
+}
+
+
+def full(path: Path) -> BagReport:
+    """Validate a bag without the short cut."""
+    return validate(path, on_event=lambda _event: None)
+
+
+@pytest.fixture(params=PLAIN)
+def plain(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return PLAIN[request.param].write(tmp_path / "bag")
+
+
+def test_plain_bags(implementation: Implementation, plain: Path) -> None:
+    """Counts and warnings are those of the full validation."""
+    with use(implementation):
+        found, report = check_small_bag(os.fsencode(plain)), full(plain)
+    assert report.ok
+    assert {problem.kind for problem in report.problems} <= {"info-long-line"}
+    assert found == (None if implementation == PURE else SmallBag(report.counts, report.problems))
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_bags(name: str, tmp_path: Path) -> None:
+    """All others are left to the full validation, whether they are valid or not."""
+    assert check_small_bag(os.fsencode(UNUSUAL[name].write(tmp_path / "bag"))) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["data/link", "link", "data/pipe", ".pressmark-bag/x", "data", "bag-info.txt/x", "none"]
+)
+def test_unusual_entries(name: str, tmp_path: Path) -> None:
+    """Links, pipes, leftovers of a change and directories instead of files are left to the full validation."""
+    bag = Sketch(tag_algorithms=[], info=None).write(tmp_path / "bag")
+    if name == "data":
+        (bag / "data").rename(bag / "other")
+        (bag / "data").write_bytes(b"x")
+    elif name.endswith("link"):
+        (bag / name).symlink_to(bag / "data" / "a.txt")
+    elif name.endswith("pipe"):
+        os.mkfifo(bag / name)
+    elif name == "none":
+        bag /= name
+    else:
+        (bag / name).parent.mkdir()
+        (bag / name).write_bytes(b"x")
+    assert check_small_bag(os.fsencode(bag)) is None
+
+
+@pytest.mark.usefixtures("pair")
+def test_deep_directories(tmp_path: Path) -> None:
+    """A directory may be empty, but not too deep."""
+    bag = Sketch().write(tmp_path / "bag")
+    (bag / "data" / "empty").mkdir()
+    assert check_small_bag(os.fsencode(bag)) is not None
+    (bag / "data" / "/".join("d" * 20)).mkdir(parents=True)
+    assert check_small_bag(os.fsencode(bag)) is None
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_link_to_a_bag(tmp_path: Path) -> None:
+    """The base directory may be named by a link."""
+    (tmp_path / "link").symlink_to(Sketch().write(tmp_path / "bag"))
+    assert check_small_bag(os.fsencode(tmp_path / "link")) is not None
+
+
+@pytest.mark.usefixtures("pair")
+def test_validate_takes_the_short_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small valid bag is validated in one call, with its warnings; only a full validation without more options."""
+    bag = Sketch(info=LONG).write(tmp_path / "bag")
+    expected = full(bag)
+
+    def no_more(*_arguments: object, **_options: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(one_by_one, "BagDirectory", no_more)
+    told: list[object] = []
+    assert validate(bag, on_problem=told.append) == expected
+    assert told == expected.problems
+    assert validate(bag, keep=0).summary() == {**expected.summary(), "omitted": 1}
+    with pytest.raises(ValueError, match="threads=-1"):
+        validate(bag, threads=-1)
+    for options in ({"level": "complete"}, {"read": "sequential"}, {"ledger": tmp_path / "ledger"}):
+        with pytest.raises(AssertionError):
+            validate(bag, **options)
+
+
+@pytest.mark.usefixtures("pair")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_bags(tmp_path: Path, threads: int) -> None:
+    """Each bag has its own result, in order: the wrong bags among valid ones with other algorithms."""
+    draw = random.Random(7)
+    paths, expected = [], []
+    for number in range(3 * BATCH + 5):
+        payload = {b"data/%d" % name: draw.randbytes(draw.choice([1, 100, 5000])) for name in range(draw.randint(1, 9))}
+        algorithms = draw.choice([["sha512"], ["md5", "sha256"], ["sha256"]])
+        sketch = Sketch(payload=payload, algorithms=algorithms, tag_algorithms=algorithms, info=b"A: b\n")
+        bag = sketch.write(tmp_path / str(number))
+        is_right = draw.random() < 0.9
+        if not is_right:
+            (bag / "data" / "0").write_bytes(bytes(len(payload[b"data/0"])))
+        paths.append(os.fsencode(bag))
+        size = sum(map(len, payload.values()))
+        expected.append(
+            ({"files": len(payload), "bytes": size, "tag_files": 2 + 2 * len(algorithms)}, []) if is_right else None
+        )
+    assert list(check_small_bags(paths, threads)) == expected
+    assert list(check_small_bags([], threads)) == []
+
+
+def mutated(draw: random.Random, data: bytes) -> bytes:
+    """Insert, replace or remove a few bytes."""
+    for _ in range(draw.choice([1, 1, 2])):
+        at = draw.randint(0, len(data))
+        piece = draw.choice(
+            [
+                b"\n",
+                b"\r",
+                b" ",
+                b"\t",
+                b":",
+                b"%",
+                b"\\",
+                b"/",
+                b".",
+                b"*",
+                b"\0",
+                b"\x7f",
+                b"\xff",
+                b"\xc3\xa9",
+                b"A",
+                b"0",
+            ]
+        )
+        data = data[:at] + piece * draw.randint(0, 1) + data[at + draw.randint(0, 1) :]
+    return data
+
+
+def drawn(draw: random.Random) -> Sketch:
+    """Return a bag with a few faults, whose checksums are right."""
+    names = [b"data/a.txt", b"data/A.txt", b"data/b/c", b"data/b c", b"data/b/", b"data/e", b"data/-", b"data/d/d/d/d"]
+    payload = {
+        name.rstrip(b"/"): draw.randbytes(draw.choice([1, 9, 200, 16384] * 4 + [0]))
+        for name in names
+        if draw.random() < 0.4
+    }
+    algorithms = draw.sample(["md5", "sha1", "sha256", "sha512"], draw.choice([1, 1, 1, 2]))
+    good = [
+        b"Payload-Oxum: %d.%d\n" % (sum(map(len, payload.values())), len(payload)),
+        *(b"Bagging-Date: 2025-12-31\n", b"Bag-Size: 77.5 MB\n", b"Title: x  \n", b"T: y\n", b"T u: z\n"),
+        *(b"T: a\n more\n", b"T: a\n\tmore\n", b"Title: " + b"\xc3\xa9" * draw.choice([72, 73]) + b"\n"),
+    ]
+    bad = [
+        *(b"Bagging-Date: 2024-02-29\n", b"Bagging-Date: 2025-04-31\n", b"bag-size: 7 kB\n", b"Bag-Size: 1.B\n"),
+        *(
+            b"Bag-Count: 1 of 2\n",
+            b"Title:\n",
+            b"Title: \n",
+            b" \n",
+            b"T\xc3\xa4: y\n",
+            b" more\n",
+            b"Payload-Oxum: 1.1\n",
+        ),
+    ]
+    elements = draw.sample(good, draw.randint(0, 4)) + draw.sample(bad, draw.choice([0, 0, 0, 1]))
+    sketch = Sketch(
+        version=draw.choice(["1.0", "1.0", "0.97"]),
+        payload=payload,
+        algorithms=algorithms,
+        tag_algorithms=algorithms if draw.random() < 0.8 else draw.choice([[], ["sha512"]]),
+        info=b"".join(draw.sample(elements, len(elements))),
+    )
+    fault = draw.random()
+    if fault < 0.2:
+        sketch.info = mutated(draw, sketch.info or b"")
+    elif fault < 0.4:
+        name = draw.choice(algorithms)
+        sketch.manifests[f"manifest-{name}.txt"] = mutated(draw, sketch.manifest(name))
+    elif fault < 0.5:
+        sketch.declaration = mutated(draw, sketch.tags()[b"bagit.txt"])
+    elif fault < 0.6:
+        sketch.tag_files[mutated(draw, b"tags/x").strip(b"/").replace(b"\0", b"").replace(b"//", b"/")] = b"x"
+    elif fault < 0.7:
+        sketch.unlisted.add(draw.choice([*sketch.tags(), *payload]))
+    return sketch
+
+
+def test_random_bags(tmp_path: Path, pair: tuple[Implementation, Implementation]) -> None:
+    """A bag is valid in one call only if the full validation finds the same counts and warnings."""
+    seed = random.randrange(1 << 32)
+    draw = random.Random(seed)
+    accepted = 0
+    rounds = repeats(300, 20_000)
+    with use(pair[0]):
+        for number in range(rounds):
+            try:
+                bag = drawn(draw).write(tmp_path / str(number))
+            except OSError:  # a file and a directory of one name
+                continue
+            if draw.random() < 0.2:
+                file = draw.choice([path for path in bag.rglob("*") if path.is_file()])
+                file.write_bytes(mutated(draw, file.read_bytes()))
+            found, report = check_small_bag(os.fsencode(bag)), full(bag)
+            if found is not None:
+                accepted += 1
+                assert (found.counts, found.problems) == (report.counts, report.problems), (seed, number)
+            shutil.rmtree(bag)
+    assert accepted > rounds / 20

@@ -1,0 +1,21 @@
+"""The lines of a plan."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pressmark.migrate.planning.entry import PlanEntry
+
+TEXTS = st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogateescape"))
+NUMBERS = st.integers(-(2**70), 2**70)
+
+
+@given(st.builds(PlanEntry, TEXTS, TEXTS, TEXTS, TEXTS, st.none() | TEXTS, NUMBERS, NUMBERS, NUMBERS))
+def test_line(entry: PlanEntry) -> None:
+    """A line is the JSON object of the entry in ASCII, and its keys keep their order."""
+    line = entry.line()
+    assert line == json.dumps(entry._asdict(), separators=(",", ":")).encode("ascii") + b"\n"
+    assert PlanEntry.parse(line) == entry

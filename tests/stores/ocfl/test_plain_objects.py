@@ -1,0 +1,585 @@
+"""Objects without unusual features are checked and listed in one call, with the results of the full check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pressmark import _kernels
+from pressmark.reports import Problem
+from pressmark.stores.job import _walked_ocfl
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl.inventory import InventoryError, first_version, inventory_bytes, read_inventory
+from pressmark.stores.ocfl.inventory_rules import inventory_findings, plain_inventory
+from pressmark.stores.ocfl.root import OcflRoot
+from pressmark.stores.ocfl.storage import LocalStorage
+from support.implementations import NATIVE, native_is_missing, use
+
+from .samples import CREATED, USER, create, rewrite, save, source, visit_all
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX files"),
+    pytest.mark.skipif(native_is_missing(), reason="needs the extension modules"),
+]
+
+IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3", "info:c/4", "info:d/5")
+FILES = {"a.txt": b"one", "deep/er/b.bin": bytes(range(256)) * 40, "empty": b""}
+
+
+@pytest.fixture(autouse=True)
+def native() -> Iterator[None]:
+    with use(NATIVE):
+        yield
+
+
+def filled(top: Path, word: str = "0003") -> OcflRoot:
+    root = create(top, word)
+    for number, identifier in enumerate(IDENTIFIERS):
+        folder = source(top.parent / f"in{number}", {**FILES, "a.txt": b"%d" % number})
+        root.put(identifier, folder, created=CREATED)
+    return root
+
+
+def place(root: OcflRoot, number: int = 2) -> Path:
+    return Path(root.root) / root.place(IDENTIFIERS[number]).decode()
+
+
+def refused(*_given: Any, **_options: Any) -> Any:
+    raise AssertionError("an object was visited")
+
+
+def results(root: OcflRoot, **options: Any) -> tuple[list[Problem], dict[str, int], list[Any]]:
+    """Return problems, counts and the result of each object, of a check."""
+    objects: list[Any] = []
+    report = root.check(on_object=lambda one: objects.append(one._replace(advice=set(one.advice))), **options)
+    return report.problems, report.counts, objects
+
+
+def everything(root: OcflRoot) -> list[Any]:
+    found: list[Any] = [results(root, digests=digests, threads=n) for digests in (True, False) for n in (1, 2)]
+    beside: list[Problem] = []
+    return [*found, [*root.objects(threads=1, on_problem=beside.append)], beside, [*_walked_ocfl(root, ())]]
+
+
+# --- the path that is taken -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("digests", [False, True])
+def test_plain_objects_are_not_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: bool) -> None:
+    """Check and listing of plain objects read them in one call, and neither scans nor opens them one by one."""
+    root = filled(tmp_path / "root")
+    scan = LocalStorage.scan
+    monkeypatch.setattr(ocfl_check, "check_object", refused)
+    monkeypatch.setattr(ocfl_walk, "_identify", refused)
+    monkeypatch.setattr(LocalStorage, "scan", lambda storage, name: refused() if b"/" in name else scan(storage, name))
+    size = sum(map(len, FILES.values())) - 2
+    for threads in (1, 2):
+        report = root.check(digests=digests, threads=threads)
+        assert report.problems == []
+        assert report.counts == {"objects": 5, "files": 15, **({"bytes": 5 * size} if digests else {})}
+    assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.place)
+
+
+def test_objects_of_a_chunk_are_not_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check of given objects reads plain ones in one call, and visits the others."""
+    root = filled(tmp_path / "root")
+    changed, extra = place(root, 1), place(root, 3)
+    (changed / "v1/content/a.txt").write_bytes(b"?")
+    (extra / "extra").write_bytes(b"?")
+    shutil.rmtree(place(root, 4))
+    calls: list[bytes] = []
+    full = ocfl_check.check_object
+
+    def counted(storage: Any, where: bytes, *given: Any) -> Any:
+        calls.append(where)
+        return full(storage, where, *given)
+
+    monkeypatch.setattr(ocfl_check, "check_object", counted)
+    found = [(root.place(identifier), None) for identifier in IDENTIFIERS]
+    outside = Problem("file-stray", "error", "", b"x")
+    results: list[ocfl_check.ObjectResult] = []
+    check = ocfl_check.Check(root, None, None, results.append)
+    report = check.report_on([found[0], outside, *found[1:]], True, 1)
+    assert [(problem.kind, problem.path) for problem in report.problems] == [
+        ("file-stray", b"x"),
+        ("content-mismatch", found[1][0] + b"/v1/content/a.txt"),
+        ("object-extra", found[3][0] + b"/extra"),
+    ]
+    assert [result.path for result in results] == [where.decode() for where, _inside in found[:4]]
+    assert set(calls) == {found[1][0], found[3][0]}
+    # Objects below a path that is no object are not part of the check.
+    above = os.path.dirname(found[0][0])
+    results.clear()
+    ocfl_check.Check(root, None, None, results.append).report_on([(above, None)], False, 1)
+    assert [result.path for result in results] == [above.decode()]
+
+
+@pytest.mark.parametrize(("idle", "expected"), [(2, 2), (512, 1)])
+def test_long_runs_of_plain_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: int, expected: int) -> None:
+    """A run of the engine ends before many objects that have no file to read, so that they are reported soon."""
+    monkeypatch.setattr(ocfl_check, "IDLE", idle)
+    root = filled(tmp_path / "root", "0004")
+    in_order = sorted(IDENTIFIERS, key=root.place)
+    for identifier in (in_order[0], in_order[-1]):
+        root.put(identifier, tmp_path / "in0", replace=True)
+    engine, runs = LocalStorage.hash_files, []
+
+    def counted(*given: Any) -> Any:
+        runs.append(given)
+        return engine(*given)
+
+    monkeypatch.setattr(LocalStorage, "hash_files", counted)
+    objects: list[str] = []
+    report = root.check(digests=True, threads=1, on_object=lambda one: objects.append(one.path))
+    assert (report.problems, report.counts["objects"], len(runs)) == ([], 5, expected)
+    assert objects == [root.place(identifier).decode() for identifier in in_order]
+
+
+# --- unusual objects --------------------------------------------------------------------------------------------------
+
+Change = Callable[[OcflRoot], object]
+
+
+def write(name: str, data: bytes = b"x") -> Change:
+    def change(root: OcflRoot) -> None:
+        path = place(root) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    return change
+
+
+def remove(name: str) -> Change:
+    return lambda root: (place(root) / name).unlink()
+
+
+def inventory(change: Callable[[dict[str, Any]], object]) -> Change:
+    return lambda root: rewrite(place(root), change)
+
+
+def text(change: Callable[[bytes], bytes]) -> Change:
+    """Change the bytes of the inventory, with the right sidecars."""
+    return lambda root: save(place(root), change((place(root) / "inventory.json").read_bytes()))
+
+
+def replaced(one: bytes, other: bytes) -> Change:
+    def change(data: bytes) -> bytes:
+        assert one in data
+        return data.replace(one, other, 1)
+
+    return text(change)
+
+
+def link(name: str, target: str) -> Change:
+    def change(root: OcflRoot) -> None:
+        path = place(root) / name
+        if path.is_file():
+            path.unlink()
+        path.symlink_to(target)
+
+    return change
+
+
+def nested(root: OcflRoot) -> None:
+    shutil.copytree(place(root, 1), place(root) / "inner")
+
+
+def upper(document: dict[str, Any]) -> None:
+    document["manifest"] = {digest.upper(): paths for digest, paths in document["manifest"].items()}
+    state = document["versions"]["v1"]["state"]
+    document["versions"]["v1"]["state"] = {digest.upper(): paths for digest, paths in state.items()}
+
+
+def malformed(document: dict[str, Any]) -> None:
+    for block in (document["manifest"], document["versions"]["v1"]["state"]):
+        block["0" * 127] = block.pop(next(iter(block)))
+
+
+def one_for_another(document: dict[str, Any]) -> None:
+    """List one path twice instead of another one."""
+    for block, path in ((document["manifest"], "v1/content/a.txt"), (document["versions"]["v1"]["state"], "a.txt")):
+        block.pop(next(digest for digest, paths in block.items() if paths[0].endswith("empty")))
+        next(paths for paths in block.values() if paths == [path]).append(path)
+
+
+def first(block: dict[str, Any]) -> Any:
+    return next(iter(block.values()))
+
+
+UNUSUAL: dict[str, Change] = {
+    "nothing": lambda root: None,
+    "two versions": lambda root: root.put(IDENTIFIERS[2], Path(root.root).parent / "in0", replace=True),
+    "another file": write("extra"),
+    "an empty directory": lambda root: (place(root) / "v1/content/none").mkdir(),
+    "an empty object": lambda root: root.put("info:empty", Path(root.root).parent / "in5"),
+    "logs": write("logs/log"),
+    "an extension": write("extensions/0001-x/file"),
+    "a mutable head": write("extensions/0005-mutable-head/head/inventory.json"),
+    "an object inside": nested,
+    "a version that is not listed": write("v2/content/a"),
+    "a file in the version": write("v1/extra"),
+    "a folder in the version": write("v1/other/extra"),
+    "content that is not listed": write("v1/content/extra"),
+    "content that is missing": remove("v1/content/a.txt"),
+    "content that differs": write("v1/content/a.txt", b"?"),
+    "content that is not UTF-8": lambda root: (place(root) / "v1/content/a.txt").rename(
+        os.fsdecode(os.fsencode(place(root) / "v1/content") + b"/\xff")
+    ),
+    "no inventory": remove("inventory.json"),
+    "no inventory in v1": remove("v1/inventory.json"),
+    "no sidecar": remove("inventory.json.sha512"),
+    "no sidecar in v1": remove("v1/inventory.json.sha512"),
+    "a sidecar of another algorithm": write("inventory.json.md5"),
+    "a sidecar that is wrong": write("inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
+    "a sidecar in v1 that is wrong": write("v1/inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
+    "a sidecar without a name": lambda root: [
+        (place(root) / name).write_bytes((place(root) / name).read_bytes()[:128])
+        for name in ("inventory.json.sha512", "v1/inventory.json.sha512")
+    ],
+    "an inventory in v1 that differs": write("v1/inventory.json", b"{}"),
+    "a declaration that is wrong": write("0=ocfl_object_1.1", b"ocfl_object_1.1"),
+    "a declaration that is unknown": write("0=ocfl_object_2.0", b"ocfl_object_2.0\n"),
+    "two declarations": write("0=ocfl_object_1.0", b"ocfl_object_1.0\n"),
+    "another declaration": lambda root: (place(root) / "0=ocfl_object_1.1").rename(place(root) / "0=ocfl_object_1.0"),
+    "no declaration": remove("0=ocfl_object_1.1"),
+    "a link to content": link("v1/content/a.txt", "empty"),
+    "a link to a directory": link("v1/content/link", "deep"),
+    "a link to the inventory": link("inventory.json", "v1/inventory.json"),
+    "a hard link": lambda root: os.link(place(root) / "v1/content/a.txt", Path(root.root).parent / "linked"),
+    "a hard link to the sidecar": lambda root: os.link(place(root) / "inventory.json.sha512", place(root) / "v1/y"),
+    "a named pipe": lambda root: os.mkfifo(place(root) / "v1/content/pipe"),
+    "large content": lambda root: root.put("info:large", source(tmp(root), {"large": b"x" * (1 << 20) + b"x"})),
+    "much content": lambda root: root.put(
+        "info:much", source(tmp(root), {f"{number}": b"%d" % number * (1 << 19) for number in range(9)})
+    ),
+    "a moved object": lambda root: place(root).rename(Path(root.root) / "moved"),
+    "a stray file": lambda root: (place(root).parent / "stray").write_bytes(b"x"),
+    "an empty directory in the hierarchy": lambda root: (place(root).parent / "none").mkdir(),
+    "names that differ in case": lambda root: [
+        shutil.copytree(place(root), place(root).parent / name) for name in ("Xyz", "xyZ", "\u00e9", "e\u0301")
+    ],
+    "a fixity block": inventory(lambda document: document.update(fixity={"md5": {"0" * 32: ["v1/content/empty"]}})),
+    "another content directory": inventory(lambda document: document.update(contentDirectory="other")),
+    "the usual content directory": inventory(lambda document: document.update(contentDirectory="content")),
+    "an unknown key": inventory(lambda document: document.update(more="")),
+    "another identifier": inventory(lambda document: document.update(id="info:other")),
+    "an identifier that is no URI": inventory(lambda document: document.update(id="other")),
+    "an empty identifier": inventory(lambda document: document.update(id="")),
+    "a number as identifier": inventory(lambda document: document.update(id=1)),
+    "another type": inventory(lambda document: document.update(type="https://ocfl.io/1.0/spec/#inventory")),
+    "another head": inventory(lambda document: document.update(head="v2")),
+    "padded versions": inventory(lambda document: document.update(head="v01", versions={"v01": {}})),
+    "upper case": inventory(upper),
+    "a malformed digest": inventory(malformed),
+    "one path for another": inventory(one_for_another),
+    "sha256": inventory(lambda document: document.update(digestAlgorithm="sha256")),
+    "no state": inventory(lambda document: document["versions"]["v1"].pop("state")),
+    "an unknown key of the version": inventory(lambda document: document["versions"]["v1"].update(more="")),
+    "created that is wrong": inventory(
+        lambda document: document["versions"]["v1"].update(created="2026-02-30T00:00:00Z")
+    ),
+    "no created": inventory(lambda document: document["versions"]["v1"].pop("created")),
+    "no message": inventory(lambda document: document["versions"]["v1"].pop("message")),
+    "a message that is no text": inventory(lambda document: document["versions"]["v1"].update(message=[])),
+    "no user": inventory(lambda document: document["versions"]["v1"].pop("user")),
+    "no address": inventory(lambda document: document["versions"]["v1"]["user"].pop("address")),
+    "an address that is no URI": inventory(lambda document: document["versions"]["v1"]["user"].update(address="x")),
+    "an address that is no text": inventory(lambda document: document["versions"]["v1"]["user"].update(address=1)),
+    "an empty name": inventory(lambda document: document["versions"]["v1"]["user"].update(name="")),
+    "an unknown key of the user": inventory(lambda document: document["versions"]["v1"]["user"].update(more="")),
+    "a path twice": inventory(lambda document: first(document["manifest"]).append("v1/content/a.txt")),
+    "a path of another": inventory(lambda document: first(document["manifest"]).append("v1/content/empty")),
+    "a path that is not there": inventory(lambda document: first(document["manifest"]).append("v1/content/z")),
+    "a path with dots": inventory(lambda document: first(document["manifest"]).append("v1/content/../content/z")),
+    "no paths": inventory(lambda document: document["manifest"].update({"0" * 128: []})),
+    "paths that are no list": inventory(lambda document: document["manifest"].update({"0" * 128: "a"})),
+    "a number as path": inventory(lambda document: first(document["manifest"]).append(1)),
+    "a list as path": inventory(lambda document: first(document["manifest"]).append(["v1/content/a.txt"])),
+    "a digest that is not used": inventory(lambda document: document["versions"]["v1"]["state"].popitem()),
+    "a digest that is unknown": inventory(lambda document: document["manifest"].popitem()),
+    "another digest in the state": inventory(
+        lambda document: document["versions"]["v1"]["state"].update({"0" * 128: ["z"]})
+    ),
+    "several logical paths": inventory(lambda document: first(document["versions"]["v1"]["state"]).append("copy")),
+    "renamed": inventory(lambda document: first(document["versions"]["v1"]["state"]).__setitem__(0, "other")),
+    "a logical path twice": inventory(lambda document: first(document["versions"]["v1"]["state"]).append("empty")),
+    "a logical path with dots": inventory(lambda document: first(document["versions"]["v1"]["state"]).append("../x")),
+    "a logical file as directory": inventory(
+        lambda document: first(document["versions"]["v1"]["state"]).append("empty/x")
+    ),
+    "a number as logical path": inventory(lambda document: first(document["versions"]["v1"]["state"]).append(1)),
+    "a repeated key": replaced(b'"head"', b'"head": "v1", "head"'),
+    "a repeated key with another value": replaced(b'"head"', b'"head": "v2", "head"'),
+    "a repeated digest": text(lambda data: data.replace(b'"manifest": {', b'"manifest": {' + entry(data) + b",", 1)),
+    "a repeated key of the user": replaced(b'"name"', b'"name": "", "name"'),
+    "a repeated key without a colon": replaced(b'"head"', b'"head"\t: "v1" , "head"'),
+    "an escape": replaced(b'"info:b/3"', b'"info:b\\/3"'),
+    "an escaped key": replaced(b'"head"', b'"he\\u0061d": "v1", "head"'),
+    "a surrogate": replaced(b'"info:b/3"', b'"info:b/3\\ud800"'),
+    "NaN": replaced(b'"head"', b'"more": NaN, "head"'),
+    "NaN that is replaced": replaced(b'"head"', b'"head": NaN, "head"'),
+    "a long number": replaced(b'"head"', b'"head": ' + b"9" * 5000 + b', "head"'),
+    "deep brackets": text(lambda _data: b"[" * 100_000),
+    "bytes that are not UTF-8": replaced(b"A Curator", b"A Cur\xff"),
+    "a byte order mark": text(lambda data: b"\xef\xbb\xbf" + data),
+    "UTF-16": text(lambda data: data.decode().encode("utf-16")),
+    "a control character": replaced(b"A Curator", b"A\x01Curator"),
+    "text after the end": text(lambda data: data + b"x"),
+    "an array": text(lambda data: b"[" + data + b"]"),
+    "colons in names": replaced(b"A Curator", b"A: Curator"),
+    "other white space": text(lambda data: json.dumps(json.loads(data), separators=(",", ":")).encode()),
+    "an empty file": text(lambda _data: b""),
+}
+
+
+def tmp(root: OcflRoot) -> Path:
+    return Path(root.root).parent / "more"
+
+
+def entry(data: bytes) -> bytes:
+    digest, paths = next(iter(json.loads(data)["manifest"].items()))
+    return json.dumps({digest: paths}).encode()[1:-1]
+
+
+@pytest.mark.parametrize("change", UNUSUAL.values(), ids=list(UNUSUAL))
+def test_unusual_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
+    """Problems, counts, advice and order are those of the full check."""
+    (tmp_path / "in5").mkdir()
+    root = filled(tmp_path / "root")
+    change(root)
+    fast = everything(root)
+    visit_all(monkeypatch)
+    full = everything(root)
+    assert fast == full
+
+
+def test_a_later_version_than_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects of a later version of OCFL than their root are reported."""
+    root = filled(tmp_path / "root")
+    root.version = "1.0"
+    fast = everything(root)
+    assert [problem.kind for problem in fast[0][0]] == ["version-later"] * 5
+    visit_all(monkeypatch)
+    assert everything(root) == fast
+
+
+# --- inventories ------------------------------------------------------------------------------------------------------
+
+SHA512 = [hashlib.sha512(b"%d" % number).hexdigest() for number in range(3)]
+WORDS = [
+    "",
+    "v1",
+    "v2",
+    "a.txt",
+    "b",
+    "b/c",
+    "../b",
+    "v1/content/a.txt",
+    "v1/content/b",
+    "info:x",
+    "x",
+    CREATED,
+    "sha512",
+]
+WORDS += ["sha256", "a:b", "\u00e9", "\ud800", "a\\b", 'a"b', SHA512[0], SHA512[1].upper(), "0", *USER.values()]
+KEYS = [
+    "id",
+    "type",
+    "head",
+    "manifest",
+    "versions",
+    "state",
+    "created",
+    "message",
+    "user",
+    "name",
+    "address",
+    "fixity",
+]
+VALUES = st.recursive(
+    st.sampled_from(WORDS) | st.sampled_from([None, True, 0, 1.5, float("nan"), 10**30]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*KEYS, *WORDS[:-4]]), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+
+
+def plain(metadata: dict[str, Any]) -> dict[str, Any]:
+    manifest = {SHA512[0]: ["v1/content/a.txt"], SHA512[1]: ["v1/content/b", "v1/content/c/d"]}
+    state = {digest: [path.removeprefix("v1/content/") for path in paths] for digest, paths in manifest.items()}
+    return first_version("info:x", "1.1", "sha512", manifest, {"created": CREATED, "state": state, **metadata})
+
+
+def nodes(value: Any) -> list[Any]:
+    """Return all containers in a JSON value."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [*([value] if isinstance(value, dict | list) else []), *(node for one in inner for node in nodes(one))]
+
+
+@st.composite
+def inventories(draw: st.DrawFn) -> bytes:
+    """Draw the inventory of a plain object, with a few changes of values or bytes."""
+    metadata = {key: {"message": "m:n", "user": dict(USER)}[key] for key in ("message", "user") if draw(st.booleans())}
+    document = plain(metadata)
+    for _ in range(draw(st.integers(0, 2))):
+        node = draw(st.sampled_from(nodes(document)))
+        if isinstance(node, list):
+            node.insert(draw(st.integers(0, len(node))), draw(VALUES))
+            if draw(st.booleans()):
+                del node[draw(st.integers(0, len(node) - 1))]
+        else:
+            if node and draw(st.booleans()):
+                del node[draw(st.sampled_from(sorted(node)))]
+            if draw(st.booleans()):
+                node[draw(st.sampled_from([*KEYS, *node, *SHA512]))] = draw(VALUES)
+    data = json.dumps(document, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1])))
+    raw = data.encode("utf-8", "surrogatepass")
+    for _ in range(draw(st.integers(0, 2))):
+        start = draw(st.integers(0, len(raw)))
+        piece = draw(
+            st.sampled_from([b"", b":", b'"', b'"id":"info:x",', b'"user":{},', b"\\", b"{", b"}", b"\xff", b"9", b" "])
+        )
+        end = start + draw(st.sampled_from([0, 0, 1, 8]))
+        raw = raw[:start] + piece + raw[end:]
+    if draw(st.booleans()):
+        key = draw(st.sampled_from(KEYS)).encode()
+        raw = raw.replace(
+            b'"%s"' % key, b'"%s": %s, "%s"' % (key, draw(st.sampled_from([b'""', b"{}", b'"v1"'])), key), 1
+        )
+    return raw
+
+
+@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
+@given(inventories(), st.booleans())
+def test_plain_inventories_have_no_violation(data: bytes, is_read: bool) -> None:
+    """An inventory that needs no full examination has only advice, the same as in one, and describes the content."""
+    files = {"v1/content/a.txt": SHA512[0], "v1/content/b": SHA512[1], "v1/content/c/d": SHA512[1]}
+    found = plain_inventory(data, "1.1", files if is_read else dict.fromkeys(files))
+    repeated: list[str] = []
+    try:
+        document = read_inventory(data, repeated)
+        findings = inventory_findings(document, "1.1")
+    except InventoryError:
+        assert found is None
+        return
+    if found is None:
+        return
+    assert not repeated
+    assert all(finding.kind == "inventory-advice" for finding in findings)
+    assert {finding.code: finding.message for finding in reversed(findings)} == {
+        finding.code: finding.message for finding in reversed(found[1])
+    }
+    assert document["id"] == found[0]
+    contents = {path: digest for digest, paths in document["manifest"].items() for path in paths}
+    assert contents.keys() == files.keys()
+    assert not is_read or contents == files
+
+
+@pytest.mark.parametrize("metadata", [{}, {"message": "m:n"}, {"message": "", "user": USER}, {"user": {"name": "n"}}])
+def test_usual_inventories_are_plain(metadata: dict[str, Any]) -> None:
+    """Inventories of Pressmark, and compact ones, need no full examination."""
+    files = {"v1/content/a.txt": SHA512[0], "v1/content/b": SHA512[1], "v1/content/c/d": SHA512[1]}
+    document = plain(metadata)
+    document["versions"]["v1"]["state"][SHA512[0]].append("another: copy")
+    for data in (inventory_bytes(document), json.dumps(document, separators=(",", ":")).encode()):
+        for known in (files, dict.fromkeys(files)):
+            found = plain_inventory(data, "1.1", known)
+            assert found is not None
+            assert found[0] == "info:x"
+
+
+# --- the call ---------------------------------------------------------------------------------------------------------
+
+
+def call(top: Path, names: list[bytes], reads: str, budget: int = 1000, clashes: bool = True) -> tuple[int, list[Any]]:
+    return _kernels.load("native").scan_ocfl(os.fsencode(top), b"", names, reads, clashes, budget)  # type: ignore[no-any-return]
+
+
+def test_order_and_budget(tmp_path: Path) -> None:
+    """Whatever the budget, the parts of a walk are the whole walk, in order."""
+    for number in range(40):
+        folder = tmp_path / f"root/{number % 3}/{number % 5}/o{number}"
+        folder.mkdir(parents=True)
+        (folder / "0=ocfl_object_1.1").touch()
+        if number % 7 == 0:
+            (folder / "unknown").mkdir()
+    (tmp_path / "root/1/x").mkdir()
+    top = tmp_path / "root"
+    whole = call(top, [b"0", b"1", b"2"], "places")[1]
+    assert len(whole) == 41
+    assert [path for path, _found in whole] == sorted((path for path, _found in whole), key=lambda p: p.split(b"/"))
+    assert {path for path, found in whole if found is None} == {b"1/x"} | {
+        b"%d/%d/o%d" % (number % 3, number % 5, number) for number in range(0, 40, 7)
+    }
+    for budget in (1, 2, 3, 7, 30):
+        waiting: list[tuple[bytes, list[bytes]]] = [(b"", [b"0", b"1", b"2"])]
+        parts: list[Any] = []
+        while waiting:
+            place, names = waiting.pop()
+            where = os.fsencode(top) + b"/" + place
+            left, found = _kernels.load("native").scan_ocfl(where, place, names, "places", True, budget)
+            assert 0 <= left < budget
+            rest = [(path, content) for path, content in found if isinstance(content, list)]
+            parts += [one for one in found if not isinstance(one[1], list)]
+            # The rest comes after all results.
+            assert found[len(found) - len(rest) :] == rest
+            waiting += rest[::-1]
+        assert parts == whole
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    """Content comes with its SHA-512, inventories whole, and identities with the first bytes."""
+    root = filled(tmp_path / "root")
+    names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
+    found = dict(call(Path(root.root), names, "content")[1])
+    assert found.keys() == set(map(root.place, IDENTIFIERS))
+    for number, identifier in enumerate(IDENTIFIERS):
+        data = (place(root, number) / "inventory.json").read_bytes()
+        digests = {**FILES, "a.txt": b"%d" % number}
+        version, inventory, files, size = found[root.place(identifier)]
+        assert (version, inventory, size) == ("1.1", data, sum(map(len, digests.values())))
+        assert files == {f"v1/content/{name}": hashlib.sha512(one).hexdigest() for name, one in digests.items()}
+    objects = dict(call(Path(root.root), names, "objects")[1])
+    assert objects == {
+        where: (version, data, dict.fromkeys(files), 0) for where, (version, data, files, _size) in found.items()
+    }
+    (place(root) / "inventory.json").write_bytes(b"x" * 5000)
+    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] == b"x" * 4096
+
+
+def test_what_cannot_be_read_is_deferred(tmp_path: Path) -> None:
+    """A parent that is missing, a name that is missing, a file, and a link are deferred."""
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    names = [b"empty", b"file", b"link", b"missing"]
+    for top in (tmp_path, tmp_path / "missing"):
+        assert call(top, names, "objects")[1] == [(name, None) for name in names]
+    assert call(tmp_path, [], "objects") == (1000, [])
+    with pytest.raises(ValueError, match="NUL"):
+        call(tmp_path, [b"a\0b"], "objects")
+    with pytest.raises(KeyError):
+        call(tmp_path, [], "other")
+
+
+def test_depth(tmp_path: Path) -> None:
+    """Directories that are too deep for open descriptors are left to the caller."""
+    deep = tmp_path / ("d/" * 150)
+    deep.mkdir(parents=True)
+    [(path, found)] = call(tmp_path, [b"d"], "places")[1]
+    assert found == [b"d"]
+    assert 60 < len(path.split(b"/")) < 70
+    root = filled(tmp_path / "root")
+    root.put("info:deep", source(tmp_path / "deep", {"d/" * 100 + "f": b"f"}))
+    assert root.check(digests=True).problems == []

@@ -1,0 +1,445 @@
+"""Many objects at once: each whole or absent, in order, reported when it is stored."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pressmark
+from pressmark import stores
+from pressmark.errors import IdentifierError, IngestError, ObjectError, StoreError
+from pressmark.fs.run_directories import RunDirectory
+from pressmark.stores import IngestResult, Store, StoreObject, staging_writer
+from support.implementations import Implementation
+from support.trees import snapshot, write
+
+Result = IngestResult[StoreObject]
+
+
+def created(kind: str, folder: Path, **options: Any) -> Store:
+    layout = pressmark.layout("0002") if kind == "ocfl" else None
+    return stores.create(kind, folder, layout, **options)
+
+
+def content(store: Store, identifier: str) -> dict[str, bytes]:
+    return {name: Path(path.decode()).read_bytes() for name, path in store.get(identifier).files()}
+
+
+@pytest.fixture(params=stores.KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return created(request.param, tmp_path / "store")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    write(tmp_path / "in", {"name.bin": b"content"})
+    return tmp_path / "in"
+
+
+def problems(store: Store) -> list[str]:
+    return [found.kind for found in store.check(digests=True).problems if found.kind != "inventory-advice"]
+
+
+def test_objects_in_order(store: Store, source: Path) -> None:
+    """Objects are stored, their results come in order, and failed objects are among them with their errors."""
+    store.put("b", source)
+    results: list[Result] = []
+    with store.ingest(on_result=results.append, max_objects=3) as batch:
+        for identifier in ("a", "b", "\ud800", "c", "d", "c"):
+            batch.put(identifier, source if identifier != "d" else source / "missing")
+    assert [result.identifier for result in results] == ["a", "b", "\ud800", "c", "d", "c"]
+    assert isinstance(results[2].error, IdentifierError)
+    missing = "io-error" if store.kind == "bags" else "source"
+    kinds = [getattr(result.error, "kind", None) for result in results]
+    assert kinds == [None, "exists", None, None, missing, "exists"]
+    for result in results:
+        assert (result.record is None) == (result.error is not None)
+        assert result.error is None or "\n" not in str(result.error)
+        if result.record is not None:
+            assert result.record == next(found for found in store.objects() if found.id == result.identifier)
+    assert (batch.stored, batch.failed) == (2, 4)
+    assert {name: content(store, name) for name in "abc"} == {name: {"name.bin": b"content"} for name in "abc"}
+    assert not problems(store)
+    assert not [name for name in snapshot(Path(store.root)) if b"pressmark-" in name and b".json" not in name]
+
+
+def test_the_result_equals_that_of_put(store: Store, source: Path, tmp_path: Path) -> None:
+    """An object is the same, whether it is stored alone or with others."""
+    alone = created(store.kind, tmp_path / "alone")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        batch.put("abc", source)
+        batch.put(b"xyz", source / "name.bin")
+    records = [alone.put("abc", source), alone.put(b"xyz", source / "name.bin")]
+    assert [result.record for result in results] == records
+    assert list(store.objects()) == list(alone.objects())
+    found, expected = (snapshot(Path(one.root)) for one in (store, alone))
+    assert found.keys() == expected.keys()
+
+
+def test_failed_objects_are_raised_at_the_end(store: Store, source: Path) -> None:
+    """Without a callback, failed objects are an error at the end, and the other objects are stored."""
+
+    def ingest() -> None:
+        with store.ingest() as batch:
+            for identifier in "abcd":
+                batch.put(identifier, source / "missing" if identifier in "bc" else source)
+
+    with pytest.raises(IngestError, match=r"2 of 4 objects not stored: .*'b'.*(No such file|not found)") as caught:
+        ingest()
+    assert caught.value.path == store.root
+    assert "\n" not in str(caught.value)
+    assert [error.identifier for error in caught.value.errors if isinstance(error, ObjectError)] == ["b", "c"]
+    assert sorted(str(found.id) for found in store.objects()) == ["a", "d"]
+
+
+def test_the_error_of_the_block_comes_first(store: Store, source: Path) -> None:
+    """An exception in the block is not replaced by failed objects, and what was flushed stays."""
+
+    def ingest() -> None:
+        with store.ingest() as batch:
+            batch.put("a", source)
+            batch.put("b", source / "missing")
+            batch.flush()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        ingest()
+    assert [found.id for found in store.objects()] == ["a"]
+    assert not problems(store)
+
+
+def test_flush(store: Store, source: Path) -> None:
+    """After a flush, all objects are stored and reported."""
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        batch.put("a", source)
+        batch.put("b", source)
+        batch.flush()
+        assert [result.identifier for result in results] == ["a", "b"]
+        assert content(store, "b") == {"name.bin": b"content"}
+        batch.flush()
+    assert len(results) == batch.stored == 2
+
+
+def test_batches_are_bounded_in_time(store: Store, source: Path) -> None:
+    """A batch that has waited for its time is published with the next object."""
+    results: list[Result] = []
+    with store.ingest(on_result=results.append, max_seconds=0) as batch:
+        for number in range(3):
+            batch.put(str(number), source)
+            assert len(results) == number + 1
+
+
+def test_replacing(store: Store, source: Path) -> None:
+    """With replace, existing objects are replaced, also those of the same batch."""
+    store.put("a", source)
+    write(source.parent / "new", {"new.bin": b"new"})
+    results: list[Result] = []
+    with store.ingest(replace=True, on_result=results.append) as batch:
+        for identifier, given in (("b", "in"), ("a", "new"), ("b", "new"), ("c", "new")):
+            batch.put(identifier, source.parent / given)
+    assert [(result.identifier, result.error) for result in results] == [(name, None) for name in "babc"]
+    assert [content(store, name) for name in "abc"] == [{"new.bin": b"new"}] * 3
+    assert not problems(store)
+
+
+def test_put_outside_of_the_block(store: Store, source: Path) -> None:
+    """Objects are put only inside of the block."""
+    batch = store.ingest()
+    with pytest.raises(ValueError, match="not in a with block"):
+        batch.put("a", source)
+    with batch:
+        batch.put("a", source)
+    with pytest.raises(ValueError, match="not in a with block"):
+        batch.put("b", source)
+    assert [found.id for found in store.objects()] == ["a"]
+
+
+def test_a_store_that_cannot_be_written_to(tmp_path: Path, source: Path) -> None:
+    """Errors of the whole store are raised at once."""
+    stores.create("pairtree", tmp_path / "tree")
+    tree = stores.open(tmp_path / "tree", dialect="unt")
+    with pytest.raises(StoreError, match="read-only"), tree.ingest() as batch:
+        batch.put("a", source)
+
+
+# --- content that is not in a file ------------------------------------------------------------------------------------
+
+
+class Upload:
+    """An object with nothing but ``read``."""
+
+    def __init__(self, data: bytes) -> None:
+        self._file = io.BytesIO(data)
+
+    def read(self, size: int, /) -> bytes:
+        return self._file.read(min(size, 1000))
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_content(store: Store, source: Path, many: bool) -> None:
+    """Content in memory and open files are stored under the names of the mapping, beside files."""
+    big = bytes(range(256)) * 10_000
+    sources: dict[str, dict[str, Any]] = {
+        "bytes": {"a.bin": b"content"},
+        "memory": {"a.bin": memoryview(bytearray(b"content"))},
+        "file": {"b.bin": io.BytesIO(big)},
+        "upload": {"c.bin": Upload(big)},
+        "empty": {"d.bin": b""},
+    }
+    expected = {"bytes": b"content", "memory": b"content", "file": big, "upload": big, "empty": b""}
+    if store.kind != "vitro":
+        sources["mixed"] = {"sub/x.bin": b"1", "y": io.BytesIO(b"22"), "z": source}
+    with (source / "name.bin").open("rb") as opened:
+        sources["open"] = {"e.bin": opened}
+        expected["open"] = b"content"
+        if many:
+            with store.ingest() as batch:
+                for identifier, given in sources.items():
+                    batch.put(identifier, given)
+        else:
+            for identifier, given in sources.items():
+                store.put(identifier, given)
+    for identifier, data in expected.items():
+        assert content(store, identifier) == {next(iter(sources[identifier])): data}
+    if store.kind != "vitro":
+        assert content(store, "mixed") == {"sub/x.bin": b"1", "y": b"22", "z/name.bin": b"content"}
+    assert not problems(store)
+
+
+class Broken(io.BytesIO):
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_content_that_cannot_be_read(store: Store) -> None:
+    """An upload that fails, is closed, or is text, names the file and the reason; nothing is stored."""
+    closed = io.BytesIO(b"x")
+    closed.close()
+    text: Any = io.StringIO("x")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        for number, given in enumerate((Broken(), closed, text)):
+            batch.put(str(number), {"name.bin": given})
+    for result, reason in zip(
+        results, ("Input/output error", "closed file", "specify an open binary file"), strict=True
+    ):
+        assert isinstance(result.error, ObjectError)
+        assert result.error.kind == "source"
+        assert "name.bin: " in str(result.error)
+        assert reason in str(result.error)
+    assert list(store.objects()) == []
+    assert not problems(store)
+
+
+@pytest.mark.parametrize("bare", [b"content", io.BytesIO(b"content"), bytearray(b"content")])
+def test_content_without_a_name(tmp_path: Path, bare: Any) -> None:
+    """Content needs a file name; bytes are never the path of a source."""
+    for kind in stores.KINDS:
+        store = created(kind, tmp_path / kind)
+        results: list[Result] = []
+        with store.ingest(on_result=results.append) as batch:
+            batch.put("a", bare)
+        with pytest.raises(ObjectError, match=r"without a file name; specify a mapping such as \{'name.bin'") as caught:
+            store.put("a", bare)
+        assert str(results[0].error) == str(caught.value)
+        assert list(store.objects()) == []
+
+
+def test_changes_with_content(tmp_path: Path, source: Path) -> None:
+    """A new version of an OCFL object takes content as well."""
+    root = created("ocfl", tmp_path / "root")
+    assert isinstance(root, stores.OcflRoot)
+    root.put("a", source)
+    root.put("a", {"name.bin": b"new", "other": io.BytesIO(b"x")}, replace=True)
+    root.update("a", add={"more": b"y", "name.bin": io.BytesIO(b"again")}, remove=["other"])
+    assert content(root, "a") == {"name.bin": b"again", "more": b"y"}
+    assert not problems(root)
+
+
+def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
+    """An object that exists is refused before its source is read, so that it can still be replaced with it."""
+    upload = io.BytesIO(b"new")
+    store.put("a", {"name.bin": b"old"})
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        batch.put("a", {"name.bin": upload})
+    assert isinstance(results[0].error, ObjectError)
+    assert results[0].error.kind == "exists"
+    with store.ingest(replace=True) as batch:
+        batch.put("a", {"name.bin": upload})
+    assert content(store, "a") == {"name.bin": b"new"}
+
+
+# --- the order on the disk --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+@pytest.mark.parametrize("has_syncfs", [True, False])
+def test_content_is_flushed_before_names_before_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, has_syncfs: bool
+) -> None:
+    """Content is on disk before an object appears, and its name before it is reported; one flush serves a batch."""
+    events: list[str] = []
+    store = created(kind, tmp_path / "store")
+    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: has_syncfs)
+
+    def noted(name: str) -> Callable[[bytes], None]:
+        real = getattr(staging_writer, name)
+
+        def flush(path: bytes) -> None:
+            real(path)
+            is_staged = b"pressmark" in path.removeprefix(os.fsencode(store.root))
+            events.append(f"{name} {'staged' if is_staged else 'names'}")
+
+        return flush
+
+    for name in ("flush_filesystem", "flush_tree", "flush_directory"):
+        monkeypatch.setattr(staging_writer, name, noted(name))
+    move = staging_writer.StagingWriter._move_in
+
+    def moving(self: Any, staged: Any, *more: Any) -> Any:
+        events.append("move")
+        return move(self, staged, *more)
+
+    monkeypatch.setattr(staging_writer.StagingWriter, "_move_in", moving)
+    with store.ingest(max_objects=2, on_result=lambda _result: events.append("result")) as batch:
+        for identifier in ("abcd", "efgh", "ijkl", "mnop"):
+            batch.put(identifier, {"name.bin": identifier.encode()})
+    assert len(events) % 2 == 0
+    half = len(events) // 2
+    assert events[:half] == events[half:]
+    if has_syncfs:
+        expected = ["flush_filesystem staged", "move", "move", "flush_filesystem names", "result", "result"]
+    else:
+        flushes = events.count("flush_directory names") // 2
+        assert flushes > 0
+        expected = ["flush_tree staged"] + ["move"] * 2 + ["flush_directory names"] * flushes + ["result"] * 2
+    assert events[:half] == expected
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """If the names of a batch cannot be flushed, no object of the batch is reported as stored."""
+    store = created(kind, tmp_path / "store")
+    results: list[Result] = []
+
+    def failing(_path: bytes) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: False)
+    monkeypatch.setattr(staging_writer, "flush_directory", failing)
+
+    def ingest() -> None:
+        with store.ingest(on_result=results.append) as batch:
+            batch.put("abcd", {"name.bin": b"x"})
+
+    with pytest.raises(StoreError, match="Input/output error"):
+        ingest()
+    assert results == []
+    assert content(store, "abcd") == {"name.bin": b"x"}
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_one_run_directory_for_many(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, kind: str, implementation: Implementation
+) -> None:
+    """The private directory and the locks are set up for each batch, not for each object."""
+    store = created(kind, tmp_path / "store")
+    counts = Counter[str]()
+    enter, lock = RunDirectory.__enter__, RunDirectory.lock
+
+    def entering(self: RunDirectory) -> RunDirectory:
+        counts["directories"] += 1
+        return enter(self)
+
+    def locking(self: RunDirectory, **how: Any) -> Any:
+        counts["locks"] += 1
+        return lock(self, **how)
+
+    monkeypatch.setattr(RunDirectory, "__enter__", entering)
+    monkeypatch.setattr(RunDirectory, "lock", locking)
+    with store.ingest(max_objects=50, max_seconds=60) as batch:
+        for number in range(100):
+            batch.put(f"id{number:03}", source)
+    assert counts == {"directories": 1, "locks": 2}
+    assert not problems(store)
+
+
+# --- places that are not free -----------------------------------------------------------------------------------------
+
+BULK = ["pairtree", "vitro", "ocfl"]
+
+
+@pytest.mark.parametrize("kind", BULK)
+def test_another_run_stores_the_object_first(tmp_path: Path, source: Path, kind: str) -> None:
+    """An object that another run has stored meanwhile is not replaced, and the others are stored."""
+    store = created(kind, tmp_path / "store")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append, replace=True) as batch:
+        for identifier in ("abcd", "efgh"):
+            batch.put(identifier, source)
+        stores.open(store.root).put("abcd", {"name.bin": b"theirs"})
+    assert isinstance(results[0].error, ObjectError)
+    assert (results[0].error.kind, results[1].error) == ("exists", None)
+    assert content(store, "abcd") == {"name.bin": b"theirs"}
+    assert content(store, "efgh") == {"name.bin": b"content"}
+    assert not problems(store)
+
+
+@pytest.mark.parametrize("kind", BULK)
+def test_a_file_in_the_way(tmp_path: Path, source: Path, kind: str) -> None:
+    """An object below a file is refused, and the others are stored."""
+    store = created(kind, tmp_path / "store")
+    place = {"pairtree": "pairtree_root/ab", "vitro": "file_storage_root/abc"}.get(kind, "abcd")
+    (tmp_path / "store" / place).write_bytes(b"a file")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        for identifier in ("abcd", "efgh"):
+            batch.put(identifier, source)
+    assert isinstance(results[0].error, ObjectError)
+    assert (results[0].error.kind, results[1].error) == ("collision", None)
+    assert [found.id for found in store.objects() if found.proper] == ["efgh"]
+
+
+def test_a_tree_with_links_and_other_objects(tmp_path: Path, source: Path) -> None:
+    """In a Pairtree, objects are stored behind links to directories, above and below other objects."""
+    tree = created("pairtree", tmp_path / "store")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "store/pairtree_root/ab").symlink_to(tmp_path / "elsewhere")
+    with tree.ingest() as batch:
+        for identifier in ("abcdef", "abcd", "abcdefgh", "abcdefg"):
+            batch.put(identifier, source)
+    assert sorted(str(found.id) for found in tree.objects()) == ["abcd", "abcdef", "abcdefg", "abcdefgh"]
+    assert (tmp_path / "elsewhere/cd/ef/gh").is_dir()
+    assert not problems(tree)
+    strict = stores.open(tmp_path / "store", links="refuse")
+    results: list[Result] = []
+    with strict.ingest(on_result=results.append) as batch:
+        batch.put("abxy", source)
+    assert isinstance(results[0].error, ObjectError)
+    assert results[0].error.kind == "collision"
+
+
+def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that cannot be renamed to its place is copied there."""
+    tree = created("pairtree", tmp_path / "store")
+
+    def refused(old: bytes, new: bytes) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
+
+    monkeypatch.setattr("pressmark.stores.pairtree.pairtree_writer.rename_new", refused)
+    with tree.ingest() as batch:
+        batch.put("abcd", source)
+        batch.put("efgh", {"name.bin": b"more"})
+    assert content(tree, "abcd") == {"name.bin": b"content"}
+    assert content(tree, "efgh") == {"name.bin": b"more"}
+    assert not problems(tree)
