@@ -20,8 +20,7 @@
     ├── MigrationError(source, destination, reason)                a migration cannot start
     ├── SpillError(path, reason)                                   a temporary file cannot be written or read
     ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
-    │   ├── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
-    │   └── IngestError(path, reason, errors)                      some of many objects were not stored
+    │   └── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
@@ -31,7 +30,7 @@ Both implementations raise the same errors with the same text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -44,7 +43,6 @@ __all__ = [
     "FileError",
     "FixityError",
     "IdentifierError",
-    "IngestError",
     "JobError",
     "LayoutConfigError",
     "LayoutConfigWarning",
@@ -401,20 +399,6 @@ class ObjectError(StoreError):
 
     def __str__(self) -> str:
         return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.identifier)}: {self.reason}"
-
-
-class IngestError(StoreError):
-    """Some of many objects were not stored; all others are stored.
-
-    :ivar path: the store
-    :ivar reason: the number of objects, and the first error
-    :ivar errors: the errors of the objects, at most the first 100
-    """
-
-    def __init__(self, path: str | bytes, reason: str, errors: Sequence[PressmarkError]) -> None:
-        super().__init__(path, reason)
-        self.args = (path, reason, errors)
-        self.errors = errors
 
 
 class JobError(_PlaceError):

@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["GeneratorPool", "limit_threads", "resolve_threads"]
+__all__ = ["GeneratorPool", "limit", "resolve_threads"]
 
 T = TypeVar("T")
-_limit: int | None = None
-
-
-def limit_threads(threads: int) -> None:
-    """Set the number of cores that this process may use, as one of several processes that share them."""
-    global _limit
-    _limit = threads
+# Of this process, as one of several that share the cores.
+limit: int | None = None
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return ``threads``, or for :data:`None` and 0 the number of cores available to this process.
-
-    In a worker process, it is its share of the cores: see :func:`limit_threads`.
+    """Return ``threads``, or for :data:`None` and 0 the number of cores available to this process, or its share.
 
     :raises ValueError: ``threads`` is negative
     """
     if threads is not None and threads < 0:
         raise ValueError(f"threads={threads}: expected 0 (one per core) or more")
-    if threads or _limit:
-        return threads or _limit or 1
+    if threads or limit:
+        return threads or limit or 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

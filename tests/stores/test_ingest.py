@@ -14,9 +14,9 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.errors import IdentifierError, IngestError, ObjectError, StoreError
+from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.run_directories import RunDirectory
-from pressmark.stores import IngestResult, Store, StoreObject, staging_writer
+from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
 from support.implementations import Implementation
 from support.trees import snapshot, write
 

@@ -12,11 +12,12 @@ from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Unpack
 
+import pressmark.threads
 from pressmark.errors import JobError
 from pressmark.jobs.receipts import Summary
 from pressmark.jobs.scheduler import ExecutorPool, RunOptions, run_pool
 from pressmark.jobs.workdir import Job, WorkFolder
-from pressmark.threads import limit_threads, resolve_threads
+from pressmark.threads import resolve_threads
 
 __all__ = ["ProcessPool", "run_executor", "run_local"]
 
@@ -103,7 +104,7 @@ class ProcessPool(ExecutorPool):
 def _begin(threads: int | None) -> None:
     """Prepare a worker process: it uses its share of the cores, and ends with the scheduler, which handles Ctrl-C."""
     if threads:
-        limit_threads(threads)
+        pressmark.threads.limit = threads
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Exempts the imported modules from collections, which would copy the pages shared with the fork server.
     gc.freeze()

@@ -17,7 +17,7 @@ from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
-    from pressmark.stores.ingest import Ingest, IngestResult
+    from pressmark.stores.ingest import Ingest, IngestError, IngestResult
     from pressmark.stores.job import CheckStore
     from pressmark.stores.ocfl.changes import Changes
     from pressmark.stores.ocfl.history import VersionInfo
@@ -34,6 +34,7 @@ __all__ = [
     "CheckStore",
     "CopyMode",
     "Ingest",
+    "IngestError",
     "IngestResult",
     "ObjectSource",
     "OcflRoot",
@@ -56,6 +57,7 @@ _MODULES = {name: module for module, name in CLASSES.values()} | {
     "Changes": "pressmark.stores.ocfl.changes",
     "CheckStore": "pressmark.stores.job",
     "Ingest": "pressmark.stores.ingest",
+    "IngestError": "pressmark.stores.ingest",
     "IngestResult": "pressmark.stores.ingest",
     "VersionInfo": "pressmark.stores.ocfl.history",
 }

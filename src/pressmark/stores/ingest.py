@@ -6,16 +6,16 @@ appears completely or not at all, and is reported as stored only when it is on d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from time import monotonic
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from pressmark.errors import IdentifierError, IngestError, ObjectError, StoreError
+from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 
-__all__ = ["Ingest", "IngestResult", "IngestWriter"]
+__all__ = ["Ingest", "IngestError", "IngestResult", "IngestWriter"]
 
 # Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
 MAX_BYTES = 1 << 28  # 256 MiB
@@ -39,6 +39,20 @@ class IngestResult(NamedTuple, Generic[Record]):
     identifier: str | bytes
     record: Record | None
     error: ObjectError | IdentifierError | None
+
+
+class IngestError(StoreError):
+    """Some of many objects were not stored; all others are stored.
+
+    :ivar path: the store
+    :ivar reason: the number of objects, and the first error
+    :ivar errors: the errors of the objects, at most the first 100
+    """
+
+    def __init__(self, path: str | bytes, reason: str, errors: Sequence[ObjectError | IdentifierError]) -> None:
+        super().__init__(path, reason)
+        self.args = (path, reason, errors)
+        self.errors = errors
 
 
 class IngestWriter(Protocol[Source_contra, Record_co]):

@@ -82,6 +82,7 @@ class OutputStream:
         self._file = file
         self.name = name
         self.terminal = file.isatty()
+        self.fileno = file.fileno
 
     def write(self, data: bytes) -> int:
         """Write all of ``data``."""
@@ -92,10 +93,6 @@ class OutputStream:
         """Flush the file."""
         with self._named():
             self._file.flush()
-
-    def fileno(self) -> int:
-        """Return the descriptor of the file."""
-        return self._file.fileno()
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
