@@ -265,6 +265,22 @@ def test_changes_with_content(tmp_path: Path, source: Path) -> None:
     assert not problems(root)
 
 
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+def test_a_source_that_contains_the_store(tmp_path: Path, source: Path, kind: str) -> None:
+    """It is refused as by put, whatever waits to be published."""
+    write(tmp_path / "above", {"file": b"1"})
+    store = created(kind, tmp_path / "above" / "store")
+    results: list[Result] = []
+    with store.ingest(on_result=results.append) as batch:
+        for identifier, given in (("a", source), ("b", tmp_path / "above"), ("c", source), ("d", tmp_path / "above")):
+            batch.put(identifier, given)
+    refused = "cannot copy a directory into itself"
+    assert [result.error is not None and refused in str(result.error) for result in results] == [False, True] * 2
+    assert sorted(record.id or "" for record in store.objects()) == ["a", "c"]
+    with pytest.raises(ObjectError, match=refused):
+        store.put("b", tmp_path / "above")
+
+
 def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
     """An object that exists is refused before its source is read, so that it can still be replaced with it."""
     upload = io.BytesIO(b"new")
