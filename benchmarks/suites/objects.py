@@ -317,7 +317,8 @@ def check(bench: Bench) -> Iterator[Part]:
         return (*ocfl_stores.found()["rocfl"], "--root", root)
 
     def ocfl_py() -> Sequence[str | Path]:
-        return (environments.interpreter("ocfl-py").with_name("ocfl-validate.py"),)
+        python = environments.interpreter("ocfl-py")
+        return python, python.with_name("ocfl-validate.py")
 
     checks = {
         f"pressmark, {number} thread{'s' * (number > 1)}": bench.ours(
