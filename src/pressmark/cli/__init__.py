@@ -21,6 +21,7 @@ COMMANDS = {
     "migrate": "pressmark.cli.migrate:migrate_command",
     "compare": "pressmark.cli.compare:compare_command",
     "bench": "pressmark.cli.bench:bench_command",
+    "completion": "pressmark.cli.completion:completion_command",
 }
 
 HELP = """\

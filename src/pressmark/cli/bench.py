@@ -25,8 +25,8 @@ from pressmark.bench import (
 from pressmark.bench.digests import LARGE_BYTES, SMALL_BYTES, SMALL_FILES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause
 from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.fixity_options import THREADS, parse_algorithms
-from pressmark.cli.common.options import layout_option
+from pressmark.cli.common.fixity_options import THREADS, complete_algorithms, parse_algorithms
+from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import describe_machine
@@ -84,6 +84,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layouts,
     multiple=True,
     help="Measure this layout instead of all; repeatable.",
 )
@@ -93,6 +94,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     "algorithms",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help="Measure these digests instead of all; repeatable. The default for FOLDER is sha512.",
 )
 @click.option(

@@ -17,7 +17,7 @@ from pressmark.cli.common.file_formats import Files, chosen_source, source_optio
 from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.options import layout_option
+from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, ProgressMode, Reporter, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
@@ -86,6 +86,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layouts,
     multiple=True,
     required=True,
     help='A layout to compare; repeatable. "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',

@@ -17,7 +17,14 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.fixity_options import (
+    LEDGER,
+    READ,
+    THREADS,
+    complete_algorithms,
+    open_ledger,
+    parse_algorithms,
+)
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
@@ -62,6 +69,7 @@ done), 130 interrupted.
     "add",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help='Add manifests of these algorithms; "pressmark bag create --help" lists them.',
 )
 @click.option(
@@ -69,6 +77,7 @@ done), 130 interrupted.
     "drop",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help="Remove the manifests of these algorithms.",
 )
 @info_options("Replace all elements LABEL with one that has this VALUE; repeatable, also with the same")

@@ -10,7 +10,7 @@ import click
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
 from pressmark.cli.common.program import Command
-from pressmark.cli.store.options import IDENTIFIERS, command_errors, layout_of
+from pressmark.cli.store.options import IDENTIFIERS, command_errors, complete_layout, layout_of
 
 __all__ = ["init_command"]
 
@@ -48,6 +48,7 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 @click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layout,
     help='How identifiers become paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
 )
 @click.option("--prefix", metavar="PREFIX", help="Pairtree: common prefix of all identifiers, omitted from paths.")
