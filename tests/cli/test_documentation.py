@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import importlib.util
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -117,6 +119,34 @@ def test_generated_pages_are_up_to_date() -> None:
         pytest.skip("the tests stand apart from the documents")
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, env=environment(), check=False)
     assert (done.stderr, done.returncode) == (b"", 0)
+
+
+@pytest.mark.parametrize("program", [["mandoc", "-T", "lint", "-W", "style"], ["groff", "-ww", "-man", "-T", "utf8"]])
+def test_manual_pages_are_correct(program: list[str]) -> None:
+    """Every command has a manual page, in which the readers of such pages find no fault."""
+    folder = ROOT / "docs" / "man"
+    if not folder.exists():
+        pytest.skip("the tests stand apart from the documents")
+    pages = sorted(folder.iterdir())
+    assert [page.name for page in pages] == sorted(f"{path.replace(' ', '-')}.1" for path in COMMANDS)
+    if shutil.which(program[0]) is None:
+        pytest.skip(f"{program[0]} not found")
+    done = subprocess.run([*program, *pages], capture_output=True, check=False)
+    assert (done.stderr, done.returncode) == (b"", 0)
+    if program[0] == "mandoc":
+        assert done.stdout == b""
+
+
+def test_manual_pages_are_installed() -> None:
+    """The wheel has the manual pages, where man finds them."""
+    try:
+        files = importlib.metadata.files("pressmark") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    if not any(file.as_posix() == "pressmark/__init__.py" for file in files):
+        pytest.skip("the package is not installed from a wheel")
+    installed = {file.name for file in files if file.parent.as_posix().endswith("share/man/man1")}
+    assert installed == {f"{path.replace(' ', '-')}.1" for path in COMMANDS}
 
 
 def furnish(folder: Path, example: str) -> None:
