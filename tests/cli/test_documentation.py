@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -18,6 +20,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import pressmark
 from pressmark import layout, stores
 from pressmark.bagit.bag import create
 from pressmark.cli import main
@@ -27,6 +30,7 @@ from .conftest import COMMAND, PROFILE, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
+OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -110,6 +114,21 @@ def test_headings_name_options() -> None:
     given = {name for command in COMMANDS.values() for one in command.params for name in one.opts}
     assert [option for option in named if f"--{option}" not in given] == []
     assert len(named) == len(set(named))
+
+
+def test_messages_name_options_that_exist() -> None:
+    """Every option in a message of the code is an option of a command."""
+    known = {
+        name for command in COMMANDS.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
+    }
+    package = Path(pressmark.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.parent == package / "compare" / "report":
+            continue  # --text is a name of its CSS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", node.value))
+                assert named <= known | OTHERS, (path, named - known)
 
 
 def test_generated_pages_are_up_to_date() -> None:

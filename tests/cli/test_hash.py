@@ -234,6 +234,43 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
     assert {problem["severity"] for problem in problems} == {"error"}
 
 
+def test_verify_names_the_root_that_fits(run: Run, files: Path, tmp_path: Path) -> None:
+    """If no file is found, the message says what names are relative to, and which root fits."""
+    run("hash", "files", "-o", "SUMS")
+    done = run("verify", "SUMS", "--root", "files")
+    assert done.stderr.decode().splitlines()[0] == (
+        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root"
+    )
+    (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
+    done = run("verify", "files/SUMS")
+    assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
+    (tmp_path / "above").mkdir()
+    files.rename(tmp_path / "above" / "files")
+    done = run("verify", "SUMS", "--root", "above/files")
+    assert (
+        done.stderr.decode().splitlines()[0].endswith("'files/a' are relative to --root above/files; use --root above")
+    )
+    assert run("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
+    done = run("verify", "SUMS", "--root", "nowhere")
+    assert b"use --root DIR" in done.stderr
+    # One file is enough to know that the root is right.
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a").touch()
+    done = run("verify", "SUMS")
+    assert (done.stderr, done.returncode) == (b"pressmark: 2 missing, 1 ok\n", 1)
+
+
+def test_verify_of_a_directory(run: Run, files: Path) -> None:
+    """A bag and another directory are refused, with the command or option to use."""
+    done = run("verify", "files")
+    message = b"pressmark: files: a directory, not a manifest; name the manifest, and the directory with --root\n"
+    assert (done.stderr, done.returncode) == (message, 2)
+    run("bag", "create", "files", "-o", "bag")
+    done = run("verify", "bag")
+    message = b"pressmark: bag: a bag, not a manifest; run pressmark bag validate bag\n"
+    assert (done.stderr, done.returncode) == (message, 2)
+
+
 def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
     """A manifest may be read from standard input; -a names its algorithm."""
     for algorithm in ("sha512", "blake3"):

@@ -19,7 +19,7 @@ from pressmark.cli.common.files import InputStream, open_sink, open_source
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
-from pressmark.errors import AlgorithmError, LedgerError, ManifestError
+from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
 from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, verify
 
 __all__ = ["verify_command"]
@@ -62,7 +62,8 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     "--root",
     metavar="DIR",
     type=click.Path(path_type=bytes),
-    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. Default: the"
+    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
+    ' that "pressmark hash PATH" writes begin with PATH; for them DIR is the directory in which it ran. Default: the'
     " current directory, without a search for new files.",
 )
 @run_options
@@ -93,8 +94,10 @@ def verify_command(
     as_json: bool,
 ) -> int:
     """Check files against a manifest."""
+    _refuse_directory(manifest)
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
+    first_missing = b""
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(open_source(manifest))
         file = _rewindable(source, stack)
@@ -132,6 +135,7 @@ def verify_command(
                 leave_out=leave_out,
             ):
                 counts[verdict.state] += 1
+                first_missing = first_missing or (verdict.path if verdict.state == "missing" else b"")
                 if not verdict.ok:
                     sink.write(_json_line(verdict) if as_json else _line(verdict))
             summary = {state: counts[state] for state in ("ok", *STATES)}
@@ -145,11 +149,34 @@ def verify_command(
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
+    if counts["missing"] and not (counts["ok"] or counts["changed"] or counts["unreadable"]):
+        say(_wrong_root(first_missing, manifest, root))
     if _failed(counts):
-        found = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-        say(f"{found}, {counts['ok']} ok")
+        found = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
+        say(f"{found}, {counts['ok']:,} ok")
         return Failure.exit_code
     return 0
+
+
+def _refuse_directory(manifest: str) -> None:
+    """Refuse a directory, which has no digests of its own."""
+    if os.path.isfile(os.path.join(manifest, "bagit.txt")):
+        raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
+    if os.path.isdir(manifest):
+        raise CallError(f"{manifest}: a directory, not a manifest; name the manifest, and the directory with --root")
+
+
+def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:
+    """Return what to do if no file was found: ``name`` is the first one."""
+    here = os.path.realpath(root or b".")
+    for fitting in (b".", os.path.dirname(os.fsencode(manifest)), os.path.dirname(root or b"")):
+        if fitting and os.path.realpath(fitting) != here and os.path.lexists(os.path.join(fitting, name)):
+            use = "omit --root" if fitting == b"." else f"use --root {os.fsdecode(fitting)}"
+            break
+    else:
+        use = "use --root DIR, the directory that contains the first part of these names"
+    what = "the current directory" if root is None else f"--root {os.fsdecode(root)}"
+    return f"{manifest}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
 
 
 def _failed(counts: Counter[str]) -> bool:
