@@ -20,7 +20,9 @@ from pressmark.cli.common.fixity_options import interruption_message, open_ledge
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
-from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, verify
+from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
+from pressmark.fixity.algorithms import algorithms_of_size
+from pressmark.fixity.manifests import manifest_format
 
 __all__ = ["verify_command"]
 
@@ -38,9 +40,9 @@ Examples:
 A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
 characters are escaped; --json prints names exactly. Without problems, nothing is printed.
 
-The algorithm of a coreutils manifest is given by -a, or detected by the length of the digests: 64 hex digits are
-sha256, so manifests of b3sum need "-a blake3". For other formats, -a selects the digests to verify. "-" reads
-MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
+The algorithm of a coreutils manifest is given by -a, or detected: by the length of the digests, and by the content of
+the first files if several algorithms have digests of that length (sha256 and blake3, for example). For other formats,
+-a selects the digests to verify. "-" reads MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
 """
 
 EPILOG = """\
@@ -109,6 +111,9 @@ def verify_command(
         if not used and root is None:
             # A truncated manifest must not be reported as verified.
             raise Failure(f"{source.name}: manifest is empty; nothing was verified")
+        if wanted is None and used:
+            wanted = _detected(file, source.name, format_name, used[0], root, links)
+            used = used if wanted is None else [wanted]
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms.
@@ -177,6 +182,27 @@ def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:
         use = "use --root DIR, the directory that contains the first part of these names"
     what = "the current directory" if root is None else f"--root {os.fsdecode(root)}"
     return f"{manifest}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
+
+
+def _detected(
+    file: BinaryIO, name: str, format_name: str | None, used: tuple[str, ...], root: bytes | None, links: str
+) -> tuple[str, ...] | None:
+    """Return the algorithm of a coreutils manifest, by the content of its first files.
+
+    :param used: the algorithm by the length of the digests, which is used if no file decides
+    """
+    file.seek(0)
+    if (format_name or manifest_format(file, name)) != "coreutils":
+        return None
+    file.seek(0)
+    found = detect_algorithm(read_manifest(file, name, used, "coreutils"), root, links=links)
+    if found is None:
+        others = [one for one in algorithms_of_size(ALGORITHMS[used[0]].size) if one != used[0]]
+        say(f"{name}: no file among the first matches; digests are read as {used[0]}; for {' or '.join(others)} use -a")
+        return used
+    if found != used[0]:
+        say(f"{name}: digests are {found}, as the content of the first files shows; -a {found} skips this check")
+    return (found,)
 
 
 def _failed(counts: Counter[str]) -> bool:

@@ -25,7 +25,15 @@ from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
-__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "manifest_lines", "read_manifest", "write_manifest"]
+__all__ = [
+    "FORMATS",
+    "ManifestEntry",
+    "manifest_format",
+    "manifest_line",
+    "manifest_lines",
+    "read_manifest",
+    "write_manifest",
+]
 
 FORMATS = ("coreutils", "bsd", "json")
 
@@ -166,6 +174,14 @@ def read_manifest(
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
     wanted = None if algorithms is None else algorithm_names(algorithms)
     return _entries(file, source, wanted, format)
+
+
+def manifest_format(file: BinaryIO, source: str) -> str | None:
+    """Return the format of a manifest by its first line that is not a comment; :data:`None` without one.
+
+    :raises ManifestError: a line is too long
+    """
+    return next((_format_of(line) for _, line in _numbered(file, source) if not line.startswith(b"#")), None)
 
 
 def _entries(
