@@ -171,7 +171,7 @@ def hash_command(
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:
         noun = "file" if reporter.files == 1 else "files"
-        say(f"{reporter.failed} of {reporter.files} {noun} failed")
+        say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
     return 0
 
