@@ -293,7 +293,7 @@ def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], me
     [
         ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
         ("folder", "'folder': is a directory; choose a file name"),
-        ("ids.txt", "ids.txt: input and report are the same file"),
+        ("ids.txt", "ids.txt: input and report are the same file; choose another report"),
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:

@@ -179,7 +179,7 @@ def compare_command(
     chosen = [layout_option(text) for text in layouts]
     for option, place in (("--probe", probe), ("--temporary", temporary)):
         if place is not None and not os.path.isdir(place):
-            raise CallError(f"{option} {place}: directory not found")
+            raise CallError(f"{option} {place}: directory not found; create it first")
     if report is not None:
         _check(report, file)
     with contextlib.ExitStack() as stack:
@@ -210,7 +210,7 @@ def compare_command(
         except KeyboardInterrupt:
             raise Interrupted("interrupted") from None
     if not comparison.identifiers:
-        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers")
+        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers; expected one on each line")
     if report is not None:
         # Write the report before the tables: a broken pipe may end their output.
         try:
@@ -235,7 +235,7 @@ def _check(report: str, file: str) -> None:
     """Check, before the comparison, that the report can be written."""
     with contextlib.suppress(OSError):
         if os.path.samefile(report, file):
-            raise CallError(f"{report}: input and report are the same file")
+            raise CallError(f"{report}: input and report are the same file; choose another report")
     try:
         check_report(report)
     except ReportError as error:

@@ -245,4 +245,4 @@ def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # reading it reports the error
             if os.path.samefile(path, output):
-                raise CallError(f"{output}: input and output are the same file")
+                raise CallError(f"{output}: input and output are the same file; choose another output")
