@@ -27,6 +27,7 @@ def headings(page: Path) -> set[str]:
     for title in re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE):
         words = re.sub(r"[^\w\s-]", "", re.sub(r"`|\[|\]\([^)]*\)", "", title)).strip().lower()
         found.add(re.sub(r"[-\s]+", "-", words))
+    found.update(re.findall(r"^::: ([\w.]+)$", prose(page), re.MULTILINE))
     return found | set(re.findall(r"<a id=\"([\w-]+)\">", prose(page)))
 
 

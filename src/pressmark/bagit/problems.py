@@ -21,6 +21,7 @@ from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
 
 __all__ = ["KEEP", "KINDS", "RULES", "VERSIONS", "BagReport", "VersionRule", "applies", "judge_violation", "problem"]
 
+#: Every kind of problem of a bag: its severity, section and meaning.
 KINDS = Kinds(
     {
         # --- the declaration, bagit.txt

@@ -22,7 +22,9 @@ __all__ = ["ExecutorPool", "OnReceipt", "Pool", "RunOptions", "Stop", "run_pool"
 POLL = 0.2  # seconds between checks whether to stop
 PAUSE = 0.25  # seconds before the second attempt at a chunk; four times as long before each further one
 
+#: Called with the receipt of each completed chunk.
 OnReceipt = Callable[[Receipt], object]
+#: Called regularly; the run starts no more chunks once it returns true.
 Stop = Callable[[], bool]
 
 

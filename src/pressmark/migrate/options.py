@@ -33,9 +33,13 @@ __all__ = [
     "version_name",
 ]
 
+#: The values of ``copy_mode``: ``auto``, ``rename``, ``reflink``, ``copy``, ``hardlink``.
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
+#: The values of ``verify``: ``none``, ``copy``, ``reread``.
 VERIFICATIONS = ("none", "copy", "reread")
+#: The values of ``improper``: ``skip``, ``take``, ``refuse``.
 IMPROPER = ("skip", "take", "refuse")
+#: The values of ``links``: ``refuse``, ``follow``.
 LINKS = ("refuse", "follow")
 #: The directory in a source that contains all objects, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}

@@ -45,6 +45,7 @@ def _ocfl(severity: str, meaning: str, *codes: str) -> Kind:
     return Kind(severity, SECTIONS[codes[0]], meaning, codes)
 
 
+#: Every kind of problem of a store: its severity, section and meaning.
 KINDS = Kinds(
     {
         # --- all stores

@@ -31,6 +31,7 @@ __all__ = [
     "encode_path",
 ]
 
+#: The path of a file or directory.
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
