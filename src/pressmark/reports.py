@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 __all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Report"]
 
-ERROR, WARNING = SEVERITIES = ("error", "warning")
+#: The severity of a violated rule.
+ERROR = "error"
+#: The severity of a problem that violates no mandatory rule.
+WARNING = "warning"
+#: Both severities.
+SEVERITIES = (ERROR, WARNING)
 
 
 class Problem(NamedTuple):

@@ -1,4 +1,4 @@
-"""The code in docs/jobs.md, run unchanged."""
+"""The code in docs/how-to/jobs.md, run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pressmark
 from pressmark import jobs
 from support.processes import PACKAGE
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "jobs.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "jobs.md"
 pytestmark = pytest.mark.skipif(not DOCUMENT.exists(), reason="the tests stand apart from the documents")
 
 LAYOUT = pressmark.layout("0003")

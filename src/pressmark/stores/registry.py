@@ -28,7 +28,7 @@ CLASSES = {
     "ocfl": ("pressmark.stores.ocfl.root", "OcflRoot"),
     "bags": ("pressmark.stores.bags.bag_folder", "BagFolder"),
 }
-#: The kinds of stores.
+#: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = tuple(CLASSES)
 
 
