@@ -45,6 +45,18 @@ class Algorithm:
     make: Callable[[int], Hasher]
     direct: Callable[[], Callable[[Any], str]] | None = None
 
+    def one_shot(self) -> Callable[[Any], str]:
+        """Return a function for the digest of a message, in lower-case hex."""
+        if self.direct is not None:
+            return self.direct()
+
+        def hexdigest(data: Any) -> str:
+            hasher = self.make(1)
+            hasher.update(data)
+            return hasher.hexdigest()
+
+        return hexdigest
+
 
 def _hashlib(name: str, _threads: int) -> Hasher:
     # Not for security: a FIPS build must compute the md5 of an old manifest. The named functions start ten times faster

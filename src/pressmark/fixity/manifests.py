@@ -25,7 +25,15 @@ from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
-__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "manifest_lines", "read_manifest", "write_manifest"]
+__all__ = [
+    "FORMATS",
+    "ManifestEntry",
+    "block_lines",
+    "manifest_line",
+    "manifest_lines",
+    "read_manifest",
+    "write_manifest",
+]
 
 FORMATS = ("coreutils", "bsd", "json")
 
@@ -106,6 +114,15 @@ def manifest_lines(outcomes: Sequence[Outcome], format: str) -> bytes:
             digests = [digest for outcome in outcomes for digest in outcome.digests.values()]  # type: ignore[union-attr]
             return b"".join([b"%b  %b\n" % pair for pair in zip(map(str.encode, digests), names, strict=True)])
     return b"".join([manifest_line(outcome, format) for outcome in outcomes])
+
+
+def block_lines(block: Any, format: str) -> bytes | None:
+    """Return the lines of the files of a kernel's block, or :data:`None` if they need :func:`manifest_lines`."""
+    names = block.names
+    if format == "bsd":
+        lines: bytes | None = block.lines([ALGORITHMS[name].tag.encode() for name in names])
+        return lines
+    return block.lines(None) if format == "coreutils" and len(names) == 1 else None
 
 
 def write_manifest(
