@@ -24,6 +24,7 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, Progress, walk
+from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def hash_command(
                 )
                 for block in blocks:
                     reporter.files += len(block)
-                    lines.add(block.lines(chosen))
+                    lines.add(block_lines(block, names, chosen))
                     for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
             lines.flush()

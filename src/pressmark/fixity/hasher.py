@@ -13,7 +13,6 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from queue import SimpleQueue
 
@@ -284,6 +283,8 @@ def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hash
 
 def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
     """Feed a file to all hashers, in threads if there are several, while another thread reads the next blocks."""
+    from concurrent.futures import ThreadPoolExecutor  # only large files need it
+
     free: SimpleQueue[memoryview | None] = SimpleQueue()
     filled: SimpleQueue[tuple[memoryview, int] | BaseException] = SimpleQueue()
     for _ in range(BLOCKS_AHEAD):

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome, examine, hash_path
-from pressmark.fixity.manifests import block_lines, manifest_lines
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Finished, Outcome, Progress
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
@@ -204,11 +203,12 @@ class HashedFiles:
         """Return the outcomes of the files that have no digests."""
         return [] if self._whole else [outcome for outcome in self.outcomes() if outcome.kind is not None]
 
-    def lines(self, format: str) -> bytes:
-        """Return the lines of the files with digests; raises the errors of :func:`manifest_line`."""
-        lines = block_lines(self._batch.block, format) if self._whole else None
-        if lines is None:
-            return manifest_lines([outcome for outcome in self.outcomes() if outcome.kind is None], format)
+    def kernel_lines(self, tags: list[bytes] | None) -> bytes | None:
+        """Return the lines of the files in a manifest, if the kernel can make them; otherwise :data:`None`.
+
+        :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
+        """
+        lines: bytes | None = self._batch.block.lines(tags) if self._whole else None
         return lines
 
 

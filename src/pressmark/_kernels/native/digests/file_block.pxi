@@ -4,11 +4,9 @@
 cdef class FileBlock:
     """Files that one thread reads one after the other and hashes together.
 
-    :ivar names: names of the algorithms
     :ivar done: number of files that have digests
     """
 
-    cdef readonly tuple names
 
     cdef pm_block block
     cdef list paths, spans
@@ -20,7 +18,6 @@ cdef class FileBlock:
         cdef const char *name
         cdef bytes path
         self.paths = paths
-        self.names = engine.names
         self.spans = engine.spans
         self.hex_size = engine.engine.hex_size
         self.block.count = count
