@@ -302,7 +302,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
         "    for path in original(paths, *rest, **more):\n"
         "        time.sleep(0.15)\n"
         "        yield path\n"
-        "original = hashing.hash_files; hashing.hash_files = slow\n"
+        "original = hashing.hash_blocks; hashing.hash_blocks = slow\n"
         "from pressmark.cli import main; main()\n"
     )
     done = subprocess.run(
@@ -326,7 +326,7 @@ def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, fi
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pressmark.cli.verify.verify", interrupted)
-    monkeypatch.setattr("pressmark.cli.hash.hash_files", interrupted)
+    monkeypatch.setattr("pressmark.cli.hash.hash_blocks", interrupted)
     (files / "SUMS").write_text(f"{sha512(b'')}  files/a\n")
     for words in (("hash", "files"), ("verify", "files/SUMS")):
         result = call(*words)

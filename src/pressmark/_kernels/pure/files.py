@@ -48,14 +48,17 @@ class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes; unused here
     :param serials: name and constructor of each other algorithm, for files in lanes
-    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
-        is read; unused here
+    :param direct: for each algorithm in ``serials`` a function for small messages; unused here
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param copying: files are copied; unused here
+
+    :ivar reads_blocks: blocks of small files are supported: not here
     """
+
+    reads_blocks = False
 
     def __init__(
         self,
@@ -75,10 +78,6 @@ class Engine:
         self._done: deque[tuple[Any, ...]] = deque()
         self._closed = False
         self._reading = threading.Lock() if sequential else None
-
-    def file_sizes(self, paths: list[bytes]) -> list[int]:
-        """Return the sizes of regular files; -1 for any other path, to be examined by the caller: here for all."""
-        return [-1] * len(paths)
 
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]

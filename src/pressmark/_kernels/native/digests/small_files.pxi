@@ -6,14 +6,6 @@
 cdef extern from "digests/small_files.h":
     ctypedef struct pm_small_status:
         pass
-    ctypedef struct pm_small:
-        int error
-        int64_t size
-        int64_t mtime_ns
-        int64_t inode
-        int64_t size_after
-        int64_t mtime_ns_after
-        int64_t done
     enum:
         PM_SMALL_MOST
         PM_SMALL_HERE
