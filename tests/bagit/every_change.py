@@ -23,6 +23,8 @@ from bagit.bags import Sketch, tree
 from bagit.naive import flaws
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_transaction import is_decided
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 
@@ -63,7 +65,7 @@ class Case(NamedTuple):
 
     :ivar make: writes the files
     :ivar run: changes the files in that folder
-    :ivar bag: name of the resulting bag
+    :ivar bag: name of the resulting bag; empty for several, each of which changes on its own
     :ivar again: the error of the same call if the change is already complete; empty if it succeeds
     """
 
@@ -79,6 +81,29 @@ def in_place(folder: Path) -> object:
 
 def small(folder: Path) -> object:
     return create(folder / "s", None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+
+
+def make_small_sources(folder: Path) -> None:
+    for number in range(6):
+        (folder / str(number)).mkdir()
+        make_small_source(folder / str(number))
+
+
+def many(folder: Path) -> object:
+    """Create small bags together, and the others one by one, as the command does."""
+    paths = [os.fsencode(folder / str(number) / "s") for number in range(6)]
+    rules = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "links": "refuse", "tag_files": (), "threads": 1}
+    options = CreateOptions.from_arguments(**rules, read="parallel", date=DAY)  # type: ignore[arg-type]
+    errors = []
+    for path, bag in zip(paths, list(create_small_bags(paths, options, False)), strict=True):
+        try:
+            if bag is None:
+                create(path, None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+        except BagError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return None
 
 
 def elsewhere(folder: Path) -> object:
@@ -99,6 +124,7 @@ def completed(folder: Path) -> object:
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
+    "many": Case(make_small_sources, many, "", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
@@ -157,6 +183,33 @@ def armed(case: Case, folder: Path, how: tuple[int, int], step: int) -> tuple[in
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words
 
 
+def check_many(
+    case: Case,
+    folder: Path,
+    bags: list[str],
+    before: dict[bytes, bytes],
+    after: dict[bytes, bytes],
+    status: int,
+    words: str,
+    where: str,
+) -> None:
+    """Check each of several bags on its own, and again after the same call."""
+
+    def below(files: dict[bytes, bytes], bag: str) -> dict[bytes, bytes]:
+        return {path: data for path, data in files.items() if path.startswith(f"{bag}/".encode())}
+
+    found = quoted(folder)
+    if status in (0, 4):
+        assert found == after, where
+    for bag in bags:
+        left = is_decided(os.fsencode(folder / bag / "s"))
+        is_whole = below(found, bag) == below(after, bag)
+        assert left or is_whole or below(found, bag) == below(before, bag), (where, bag)
+    refusal(case, folder)
+    assert quoted(folder) == after, (where, words)
+    assert not any(flaws(folder / bag / "s") for bag in bags), where
+
+
 def main() -> None:
     name, folder, given, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
     case = CASES[name]
@@ -165,7 +218,8 @@ def main() -> None:
     before = quoted(folder)
     case.run(folder)
     after = quoted(folder)
-    assert flaws(folder / case.bag) == []
+    bags = [case.bag] if case.bag else sorted(os.listdir(folder))
+    assert not any(flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
     step = 1 - stride
     while True:
         step += stride
@@ -175,6 +229,11 @@ def main() -> None:
         assert status in ((0, -9) if how[0] else (0, 3, 4)), where
         assert "\n" not in words, where
         found = quoted(folder)
+        if not case.bag:
+            check_many(case, folder, bags, before, after, status, words, where)
+            if status == 0:
+                break
+            continue
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
         if "nothing was changed" in words or "no bag was created" in words:
