@@ -191,13 +191,13 @@ class BagFolder(BagFolderReader):
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             self._index.open()
-            old = self._find(name, soon=True)
+            old = self._find_old(name, place)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
             with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
                 # Checked before the bag is created and before it is published, while no run moves anything.
                 with staging.lock():
-                    self._refuse(identifier, place, self._find(name, soon=True), replace)
+                    self._refuse(identifier, place, self._find_old(name, place), replace)
                 new = make(staging / b"bag")
                 if check is not None:
                     check(new)
@@ -206,7 +206,7 @@ class BagFolder(BagFolderReader):
                 if reason is not None:
                     raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
                 with staging.lock():
-                    old = self._find(name, soon=True)
+                    old = self._find_old(name, place)
                     self._refuse(identifier, place, old, replace)
                     if old is None:
                         self._move_in(identifier, new, place)
@@ -218,6 +218,20 @@ class BagFolder(BagFolderReader):
                 self._index.save()
         identifier_, problems = self._described(place, place)
         return record_of(identifier_, place, problems)
+
+    def _find_old(self, identifier: str, place: bytes) -> bytes | None:
+        """Return the path of the bag with an identifier, as :meth:`_find` without new bags of other programs.
+
+        :param place: path for a new bag
+        """
+        if (
+            self.layout is None
+            and not exists(os.path.join(self._base, place))
+            and not self._index.places(identifier, soon=True)
+            and self._index.is_complete()  # otherwise archives are looked for by name
+        ):
+            return None
+        return self._find(identifier, soon=True)
 
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""

@@ -144,6 +144,13 @@ class BagIndex:
             except _DAMAGED:
                 return {}
 
+    def is_complete(self) -> bool:
+        """Return whether the system reports changes of the folder, and each bag has a known identifier."""
+        try:
+            return self._watch is not None and not self._unfinished and not self._find(key_of(None))
+        except _DAMAGED:  # the table
+            return False
+
     def is_on_disk(self) -> bool:
         """Return whether there is an index on disk."""
         return os.path.lexists(os.path.join(self._work, NAME))
