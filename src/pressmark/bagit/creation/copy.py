@@ -43,7 +43,7 @@ from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, 
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
 
-__all__ = ["create_elsewhere"]
+__all__ = ["build_bag", "create_elsewhere"]
 
 EXISTS = "destination already exists; choose another name"
 _BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
@@ -121,6 +121,24 @@ def create_elsewhere(
         with refusing(destination, "the bag is complete, but a power failure can still remove its name"):
             flush_directory(parent)
         return info
+
+
+def build_bag(path: bytes, folder: bytes, options: CreateOptions, mode: str, nested: bool, on_event: Listener) -> bytes:
+    """Write a bag into a private directory, whose owner flushes and publishes it.
+
+    :param path: the source: a directory, whose content becomes the payload, or a file
+    :param folder: a new directory
+    :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
+    :return: path of the bag in ``folder``
+    :raises BagError: the bag cannot be created; the caller removes ``folder``
+    """
+    with contextlib.ExitStack() as stack:
+        sources = _opened([path], False, nested, stack)
+        with refusing(folder):
+            os.mkdir(folder)
+            preflight = _preflight(sources, options, folder, on_event)
+            preflight.raise_if_refused(path)
+            return _build(folder, sources, options, mode, preflight, on_event)[0]
 
 
 def _flush(staging: bytes) -> None:

@@ -12,11 +12,20 @@ from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.bagit.changes import Notice
+from pressmark.bagit.creation.copy import build_bag
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import why_unlistable
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.durable import exists, flush_directory, is_directory
+from pressmark.fs.durable import (
+    can_flush_filesystem,
+    exists,
+    flush_directory,
+    flush_filesystem,
+    flush_tree,
+    is_directory,
+)
 from pressmark.fs.entries import longest_inside, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
@@ -112,6 +121,7 @@ class BagFolder(BagFolderReader):
         def make(new: bytes) -> bytes:
             check_source(source)
             self._make(identifier, source, new, elements, mode, links, on_event)
+            (flush_filesystem if can_flush_filesystem() else flush_tree)(new)
             return new
 
         return self._put(identifier, place, make, check, replace)
@@ -298,18 +308,21 @@ class BagFolder(BagFolderReader):
                 if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
                     reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
                     raise SourceError("bad-name", reason)
-                create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
+                create_bag(new, None, self.algorithms, info, nested=True, on_event=note)
+                # A remaining staging directory would look like an interrupted change.
+                remove_tree(os.path.join(new, STAGING))
             else:
                 given = os.fsencode(source)
                 refuse_within(given, new)
-                # A source that is a link stands for its target.
-                one = given if is_directory(given) else [given]
-                fault = None if one is given else why_unlistable(os.path.basename(given))
+                fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
                 if fault is not None:
                     raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
-            # A remaining staging directory would look like an interrupted change.
-            remove_tree(os.path.join(new, STAGING))
+                folder = new + b"-parts"
+                options = CreateOptions.from_arguments(self.algorithms, info, links, (), None, "parallel", None)
+                try:
+                    os.rename(build_bag(given, folder, options, mode, True, note), new)
+                finally:
+                    remove_tree(folder)
         except BagError as error:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from None
