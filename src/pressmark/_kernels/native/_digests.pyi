@@ -13,7 +13,8 @@ __all__ = [
     "level",
     "levels",
     "move_object",
-    "read_small_folder",
+    "read_small_folders",
+    "run_steps",
     "sha_extensions",
     "supported",
     "use_level",
@@ -63,6 +64,7 @@ def copy_small_tree(
 ) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
 def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...
 def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]: ...
-def read_small_folder(
-    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
-) -> list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None: ...
+def read_small_folders(
+    paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
+) -> list[list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None]: ...
+def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]: ...

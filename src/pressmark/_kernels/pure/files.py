@@ -10,6 +10,7 @@ import heapq
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from errno import ENOSYS
 from typing import Any
 
 __all__ = [
@@ -20,7 +21,8 @@ __all__ = [
     "lane_count",
     "lane_level",
     "move_object",
-    "read_small_folder",
+    "read_small_folders",
+    "run_steps",
     "scan_ocfl",
     "sha_extensions",
     "write_small",
@@ -163,10 +165,16 @@ def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...])
     return False
 
 
-def read_small_folder(
-    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
-) -> None:
-    """Return :data:`None`: the shared code reads the files."""
+def read_small_folders(
+    paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
+) -> list[None]:
+    """Return :data:`None` for each path: the shared code reads the files."""
+    return [None] * len(paths)
+
+
+def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]:
+    """Return an error for each directory: the shared code changes it."""
+    return [(ENOSYS, -1)] * len(changes)
 
 
 def scan_ocfl(

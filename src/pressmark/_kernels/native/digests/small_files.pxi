@@ -88,6 +88,90 @@ def write_small(list paths not None, list contents not None):
     return True
 
 
+# --- steps --------------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/file_steps.h":
+    enum:
+        PM_STEP_MOVE
+        PM_STEP_ALONE
+        PM_STEPS
+    ctypedef struct pm_step:
+        int kind
+        const char *path
+        const char *other
+        int64_t size
+    int pm_step_run(const pm_step *, int *) nogil
+
+
+def run_steps(list changes not None):
+    """Change files in order, in many directories; stop in each directory at its first failure.
+
+    The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a file
+    and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new path must
+    not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
+
+    :param changes: for each directory its steps: number, path, and the mode, the content, the new path, the only name, or
+        :data:`None`
+    :return: for each directory 0 or an errno, and the descriptor of a locked file, or -1. A failed step has none
+    """
+    cdef Py_ssize_t total = 0, count = len(changes), i, first, end
+    cdef list steps, held = []
+    cdef tuple step
+    cdef object other
+    cdef pm_step *all_steps = NULL
+    cdef Py_ssize_t *ends = NULL
+    cdef int *errors = NULL
+    cdef int *locks = NULL
+    for steps in changes:
+        held.append(tuple(steps))
+        total += len(steps)
+    try:
+        all_steps = <pm_step *>malloc((total + 1) * sizeof(pm_step))
+        ends = <Py_ssize_t *>malloc((count + 1) * sizeof(Py_ssize_t))
+        errors = <int *>malloc((count + 1) * sizeof(int))
+        locks = <int *>malloc((count + 1) * sizeof(int))
+        if all_steps == NULL or ends == NULL or errors == NULL or locks == NULL:
+            raise MemoryError
+        end = 0
+        for i in range(count):
+            for step in <tuple>held[i]:
+                _set_step(&all_steps[end], step[0], step[1], step[2])
+                end += 1
+            ends[i] = end
+            errors[i] = 0
+            locks[i] = -1
+        with nogil:
+            first = 0
+            for i in range(count):
+                while first < ends[i] and not errors[i]:
+                    errors[i] = pm_step_run(&all_steps[first], &locks[i])
+                    first += 1
+                first = ends[i]
+        return [(errors[i], locks[i]) for i in range(count)]
+    finally:
+        free(all_steps)
+        free(ends)
+        free(errors)
+        free(locks)
+
+
+cdef int _set_step(pm_step *step, int kind, bytes path, object other) except -1:
+    step.kind = kind
+    step.path = path
+    step.other = b""
+    step.size = 0
+    if isinstance(other, bytes):
+        step.other = <bytes>other
+        step.size = len(<bytes>other)
+    elif other is not None:
+        step.size = other
+    # A path with a NUL would be another path.
+    if b"\0" in path or (kind in (PM_STEP_MOVE, PM_STEP_ALONE) and b"\0" in other):
+        step.kind = PM_STEPS
+    return 0
+
+
 # --- small trees --------------------------------------------------------------------------------------------
 
 
