@@ -12,18 +12,20 @@ __all__ = [
     "best_level",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
     "level",
     "levels",
-    "move_object",
+    "move_objects",
     "read_small_folder",
     "sha_extensions",
     "supported",
     "use_level",
     "write_small",
+    "write_small_objects",
 ]
 
 
@@ -510,4 +512,5 @@ cdef int _run_extra_hashers(void *context, pm_worker *worker, uint32_t fresh, ui
 
 
 include "small_files.pxi"
+include "small_objects.pxi"
 include "small_bags.pxi"
