@@ -110,9 +110,12 @@ class StagingWriter(ABC, Generic[Item]):
         """Return the devices whose files are copied byte by byte; :data:`None` if none is known yet, empty for all."""
         return ()
 
-    def _stage_small(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[tuple[Item, int] | None]:
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[Item, int] | None]:
         """Stage objects of small files quickly, and return each with its size.
 
+        :param devices: as returned by :meth:`_devices`
         :return: :data:`None` for an object that needs :meth:`prepare`, which reports why; nothing of it is left
         """
         return [None] * len(objects)
@@ -150,8 +153,10 @@ class StagingWriter(ABC, Generic[Item]):
         begin = 0
         while begin < len(objects):
             # Only copying a first file shows whether a device can share blocks.
-            part = objects[begin : begin + 1] if self._devices() is None else objects[begin:]
-            for (identifier, source), staged in zip(part, self._stage_small(part), strict=True):
+            devices = self._devices()
+            part = objects[begin : begin + 1] if devices is None else objects[begin:]
+            small = [None] if devices is None else self._stage_small(part, devices)
+            for (identifier, source), staged in zip(part, small, strict=True):
                 if staged is not None:
                     self._waiting.append(staged[0])
                     yield staged[1]
@@ -329,11 +334,10 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     def _devices(self) -> tuple[int, ...] | None:
         return self._copier.devices()
 
-    def _stage_small(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[tuple[StagedCopy, int] | None]:
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[StagedCopy, int] | None]:
         staged: list[tuple[StagedCopy, int] | None] = [None] * len(objects)
-        devices = self._devices()
-        if devices is None:
-            return staged
         items: list[tuple[int, bytes]] = []
         jobs: list[tuple[bytes, bytes, bytes]] = []
         for number, ((_identifier, source), path) in enumerate(zip(objects, self._paths(objects), strict=True)):

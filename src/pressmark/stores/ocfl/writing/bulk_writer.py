@@ -117,7 +117,9 @@ class BulkWriter(StagingWriter[Staged]):
     def _devices(self) -> tuple[int, ...] | None:
         return devices_to_copy(self._mode, self._root.copied)
 
-    def _stage_small(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[tuple[Staged, int] | None]:
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[Staged, int] | None]:
         root = self._root
         found: list[tuple[Staged, int] | None] = [None] * len(objects)
         names = [_text(identifier) for identifier, _source in objects]
@@ -128,7 +130,7 @@ class BulkWriter(StagingWriter[Staged]):
             if place is not None and isinstance(source, (str, os.PathLike)) and not root.has_other_place(place):
                 numbers.append(number)
                 jobs.append(_Job(names[number], place, None, os.fsencode(source)))
-        for number, staged in zip(numbers, self._write_small(jobs, self._mode), strict=True):
+        for number, staged in zip(numbers, self._write_small(jobs, devices), strict=True):
             if staged is not None and isinstance(staged.written, WrittenSmall):
                 found[number] = staged, staged.written.size
         return found
@@ -198,19 +200,19 @@ class BulkWriter(StagingWriter[Staged]):
         :param place: as for :meth:`stage`
         :return: :data:`None` if the object needs :meth:`stage`, which reports why; nothing of it is left
         """
-        [staged] = self._write_small([_Job(identifier, place, above, name)], mode)
+        devices = devices_to_copy(mode, self._root.copied)
+        [staged] = [None] if devices is None else self._write_small([_Job(identifier, place, above, name)], devices)
         if staged is not None:
             self._waiting.append(staged)
         return staged
 
-    def _write_small(self, jobs: list[_Job], mode: str) -> list[Staged | None]:
+    def _write_small(self, jobs: list[_Job], devices: tuple[int, ...]) -> list[Staged | None]:
         """Write version 1 of objects of a few small files to the staging directory, on several threads.
 
         :return: :data:`None` for an object that needs :meth:`stage`; nothing of it is left
         """
         root = self._root
-        devices = devices_to_copy(mode, root.copied)
-        if devices is None or root.algorithm != "sha512" or root.content_paths is not None:
+        if root.algorithm != "sha512" or root.content_paths is not None:
             return [None] * len(jobs)
         tops = [self.new_path() for _job in jobs]
         texts = self._texts()
