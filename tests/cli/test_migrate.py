@@ -710,7 +710,7 @@ def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 # --- the guide --------------------------------------------------------------------------------------------------------
 
-GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "migrating.md"
+GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "how-to" / "migrating.md"
 
 
 @needs_jinja2

@@ -1,4 +1,4 @@
-"""The code in docs/jobs.md, run unchanged."""
+"""The code in docs/how-to/jobs.md, run unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pressmark
 from pressmark import jobs
 from support.processes import PACKAGE
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "jobs.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "jobs.md"
 pytestmark = pytest.mark.skipif(not DOCUMENT.exists(), reason="the tests stand apart from the documents")
 
 LAYOUT = pressmark.layout("0003")
@@ -72,9 +72,10 @@ def test_local_and_resumed(folder: Path) -> None:
     assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
     next((folder / "work" / "receipts").iterdir()).unlink()
-    out = run_script(folder, "resume", recipe("resume")).splitlines()
+    out = run_script(folder, "resume", recipe("logging") + recipe("resume")).splitlines()
     assert out[0] == "1 chunks to go"
     assert out[1].endswith(" 2002")
+    assert "work: 1 of 1 chunks done" in (folder / "run.log").read_text()
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
 
 
@@ -163,4 +164,4 @@ def test_every_recipe_is_tried() -> None:
     """All code in the document has a name, and a test."""
     text = DOCUMENT.read_text(encoding="utf-8")
     names = re.findall(r"<!-- (\w+) -->\n```python\n", text)
-    assert len(names) == text.count("```python") == 8
+    assert len(names) == text.count("```python") == 9

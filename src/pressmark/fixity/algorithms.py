@@ -89,6 +89,7 @@ def _xxhash_direct(name: str) -> Callable[[Any], str]:
     return made
 
 
+#: Every algorithm by its official name, such as ``sha512/256``.
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (

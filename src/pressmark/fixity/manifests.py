@@ -27,6 +27,7 @@ from pressmark.fixity.outcomes import Outcome
 
 __all__ = ["FORMATS", "ManifestEntry", "manifest_line", "manifest_lines", "read_manifest", "write_manifest"]
 
+#: The formats of manifests: ``coreutils`` (``sha512sum``), ``bsd``, ``json``.
 FORMATS = ("coreutils", "bsd", "json")
 
 # Ample: an escaped path of 4,096 bytes and 21 digests.
