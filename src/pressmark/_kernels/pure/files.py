@@ -17,15 +17,17 @@ __all__ = [
     "Engine",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "lane_count",
     "lane_level",
-    "move_object",
+    "move_objects",
     "read_small_folders",
     "run_steps",
     "scan_ocfl",
     "sha_extensions",
     "write_small",
+    "write_small_objects",
 ]
 
 
@@ -154,15 +156,31 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def copy_small_tree(
-    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
-) -> None:
+def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> None:
     """Return :data:`None`: the shared code copies the directory."""
 
 
-def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
-    """Return :data:`False`: the shared code moves the object."""
-    return False
+def copy_small_sources(
+    objects: list[tuple[bytes, bytes, bytes]], devices: tuple[int, ...], flags: int, limit: int, whole: bool
+) -> list[None]:
+    """Return :data:`None` for each object: the shared code copies it."""
+    return [None] * len(objects)
+
+
+def write_small_objects(
+    objects: list[tuple[bytes | None, bytes, bytes, bytes, bytes]],
+    texts: tuple[bytes, ...],
+    devices: tuple[int, ...],
+    flags: int,
+    limit: int,
+) -> list[None]:
+    """Return :data:`None` for each object: the shared code writes it."""
+    return [None] * len(objects)
+
+
+def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool) -> list[bool]:
+    """Return :data:`False` for each object: the shared code moves it."""
+    return [False] * len(objects)
 
 
 def read_small_folders(

@@ -247,6 +247,10 @@ class StorageRoot(Store):
         other = self._foreign_place(place)
         return other is not None and self.storage.exists(other)
 
+    def has_other_place(self, place: bytes) -> bool:
+        """Return whether ocfl-java has another path for the object that belongs at ``place``."""
+        return self._foreign_place(place) is not None
+
     def _absolute(self, place: bytes) -> bytes:
         return self.storage.path(place)
 
