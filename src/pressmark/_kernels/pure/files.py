@@ -171,7 +171,7 @@ def read_small_folder(
 
 
 def scan_ocfl(
-    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+    top: bytes, place: bytes, names: list[bytes], reads: str, version: str, clashes: bool, budget: int
 ) -> tuple[int, list[tuple[bytes, Any]]]:
     """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
 
