@@ -34,7 +34,7 @@ Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], lis
 
 T = TypeVar("T")
 SIBLINGS = 64  # directories submitted together
-BUDGET = 256  # directories that a thread reads before it returns the rest
+BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
 AHEAD = 512  # results that are searched for work to submit
 _INVENTORY = encode_fs(INVENTORY)
 # The first bytes of an inventory, searched for the identifier before the whole inventory is read.
