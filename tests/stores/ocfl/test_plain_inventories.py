@@ -250,6 +250,38 @@ def test_parts_of_an_inventory(sample: Sample) -> None:
         sample.agrees(b"".join([*lines[:number], *lines[other:]]))
 
 
+def test_digests(sample: Sample) -> None:
+    """Digests and paths of manifest and state that do not fit are accepted only if the full check agrees."""
+    first, second = SHA512[:2]
+    one, two = ["v1/content/a.txt"], ["v1/content/b", "v1/content/c/d"]
+    others = [digit * 128 for digit in "09af"]
+    manifests: list[dict[str, list[str]]] = [
+        {first: one, second: two},
+        {first: one, second: two[::-1]},
+        {second: one, first: two},
+        {first: one, second: two[:1]},
+        {first: one, second: [two[0], two[0]]},
+        {first: one, second: [*two, one[0]]},
+        {first: one, second: [two[0], "v1/content/c"]},
+        {first: [*one, two[0]], second: two[1:]},
+        *({first: one, second: two, other: ["v1/content/e"]} for other in others),
+        *({first: one, second: two[:1], other: two[1:]} for other in others),
+        *({first: one, other: two} for other in others),
+    ]
+    for manifest in manifests:
+        states = [{digest: ["x"] for digest in manifest}, {digest: [digest[:3]] for digest in manifest}]
+        states += [{**states[1], other: ["y"]} for other in (*others, first.upper())]
+        states += [{digest: paths for digest, paths in states[1].items() if digest != less} for less in manifest]
+        for state, reads in itertools.product(states, ("content", "objects")):
+            document = plain({})
+            document["manifest"], document["versions"]["v1"]["state"] = manifest, state
+            sample.agrees(json.dumps(document).encode(), reads)
+    document = plain({})
+    assert sample.agrees(json.dumps(document).encode())
+    exchanged = json.dumps(document).replace(first, "~").replace(second, first).replace("~", second)
+    assert [sample.agrees(exchanged.encode(), reads) for reads in ("content", "objects")] == [False, True]
+
+
 @pytest.mark.parametrize("metadata", [{}, {"message": "m:n"}, {"message": "", "user": USER}, {"user": {"name": "n"}}])
 def test_usual_inventories(sample: Sample, metadata: dict[str, Any]) -> None:
     """Inventories of Pressmark, and compact ones, need no full check."""
