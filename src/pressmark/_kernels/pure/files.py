@@ -196,7 +196,7 @@ def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> lis
 
 
 def scan_ocfl(
-    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+    top: bytes, place: bytes, names: list[bytes], reads: str, version: str, clashes: bool, budget: int
 ) -> tuple[int, list[tuple[bytes, Any]]]:
     """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
 
