@@ -8,8 +8,6 @@ import errno
 import importlib.util
 import json
 import os
-import re
-import shlex
 import signal
 import subprocess
 import time
@@ -706,33 +704,6 @@ def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         "pressmark: migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:40 left",
         "pressmark: migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:28 left",
     ]
-
-
-# --- the guide --------------------------------------------------------------------------------------------------------
-
-GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "how-to" / "migrating.md"
-
-
-@needs_jinja2
-@pytest.mark.skipif(os.name != "posix" or not GUIDE.exists(), reason="the guide is for a POSIX shell")
-def test_the_guide(call: Call, books: Path) -> None:
-    """Every command of the guide ends as documented, and so does its Python code."""
-    folder = books.parent
-    (folder / "given").rename(folder / "scans")
-    text = GUIDE.read_text(encoding="utf-8")
-    for command in "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)).splitlines():
-        said = re.search(r"# exit status (\d)$", command)
-        words = shlex.split(command, comments=True)
-        if words[0] == "pressmark":
-            status = call(*words[1:]).exit_code
-        else:
-            status = subprocess.run(["sh", "-c", command], cwd=folder, check=False).returncode
-        assert (command, status) == (command, int(said[1]) if said else 0)
-    [program] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    found: dict[str, Any] = {}
-    exec(program, found)
-    assert (found["run"].ok, found["run"].by_status) == (True, {"ok": 4})
-    assert found["summary"].whole.objects == 4
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------

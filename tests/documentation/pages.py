@@ -85,7 +85,7 @@ def _read_blocks(page: Path) -> Iterator[Block]:
             fence, opening, lines = line[: len(line) - len(line.lstrip("`"))], number, []
         elif found := _NOTE.match(line):
             notes[found[1]] = found[2]
-        elif line:
+        elif line and not line.startswith("<!-- "):
             notes = {}
 
 
