@@ -237,7 +237,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag",
+        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]

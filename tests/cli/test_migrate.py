@@ -411,7 +411,7 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
         ("books", ["--to", "bags", "--user", "Ann"], "--user: a store of kind bags does not record it; omit"),
         ("books", ["--to", "bags", "--message", "m"], "--message: a store of kind bags does not record it; omit"),
         ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address: no user given; specify --user"),
-        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit the version"),
+        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit --version"),
         (
             "root",
             ["--to", "bags", "--version", "first"],

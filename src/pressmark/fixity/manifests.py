@@ -31,6 +31,7 @@ __all__ = [
     "FORMATS",
     "ManifestEntry",
     "block_lines",
+    "manifest_format",
     "manifest_line",
     "manifest_lines",
     "read_manifest",
@@ -194,6 +195,14 @@ def read_manifest(
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
     wanted = None if algorithms is None else algorithm_names(algorithms)
     return _entries(file, source, wanted, format)
+
+
+def manifest_format(file: BinaryIO, source: str) -> str | None:
+    """Return the format of a manifest by its first line that is not a comment; :data:`None` without one.
+
+    :raises ManifestError: a line is too long
+    """
+    return next((_format_of(line) for _, line in _numbered(file, source) if not line.startswith(b"#")), None)
 
 
 def _entries(

@@ -84,7 +84,7 @@ class CheckStore:
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
             # Duplicate identifiers would not be detected.
-            raise JobError(self.root, "unknown layout; specify a layout, or check the store without workers")
+            raise JobError(self.root, "unknown layout; specify one (--layout), or check the store without workers")
         return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES)
 
     def _open(self) -> Store:

@@ -330,7 +330,7 @@ def source_tree(
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     if entry.kind == "link":
-        return f"{message_of('link')}; follow links, or remove it from the source"
+        return f"{message_of('link')}; follow links (--links follow), or remove it from the source"
     try:
         kind = kind_of_mode(os.stat(path).st_mode)
         why = message_of(kind) if kind else "not a regular file"

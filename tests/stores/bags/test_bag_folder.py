@@ -117,6 +117,8 @@ def test_directories_that_are_not_folders_of_bags(tmp_path: Path, folder: BagFol
     bagit.create(tmp_path / "given", tmp_path / "bag")
     with pytest.raises(StoreError, match="the directory is a bag"):
         BagFolder(tmp_path / "bag")
+    with pytest.raises(StoreError, match="a bag; run pressmark bag validate"):
+        stores.kind_of(tmp_path / "bag")
     with pytest.raises(StoreError, match="not found"):
         BagFolder(tmp_path / "none")
     with pytest.raises(StoreError, match="not a directory"):
@@ -165,7 +167,7 @@ def test_replace(tmp_path: Path, manner: str) -> None:
     store = BagFolder.create(tmp_path / "store", **MANNERS[manner])
     store.put("abc", tmp_path / "f.txt")
     assert data(store, "abc") == {"f.txt": b"data"}
-    with pytest.raises(ObjectError, match="replace it, or remove it first") as caught:
+    with pytest.raises(ObjectError, match=r"replace it \(--replace\), or remove it first") as caught:
         store.put("abc", tmp_path / "given")
     assert caught.value.kind == "exists"
     store.put("abc", tmp_path / "given", replace=True)

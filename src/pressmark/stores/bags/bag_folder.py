@@ -259,7 +259,7 @@ class BagFolder(BagFolderReader):
         """
         if old is not None:
             if not replace:
-                reason = f"bag exists at {decode_fs(old)}; replace it, or remove it first"
+                reason = f"bag exists at {decode_fs(old)}; replace it (--replace), or remove it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):

@@ -629,4 +629,4 @@ def _read_config(base: bytes) -> tuple[str, Layout | None]:
     except LayoutConfigError as error:
         raise StoreError(path, f"{error}; correct the file") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(path, f"malformed ({error}); correct the file, or specify the source of identifiers") from None
+        raise StoreError(path, f"malformed ({error}); correct the file, or specify --identifiers") from None

@@ -153,7 +153,7 @@ class StorageRoot(Store):
         :raises StoreError: the root cannot be created
         """
         if layout is None:
-            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; specify one, such as 0003")
+            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; specify one, such as --layout 0003")
         with store_errors(os.fspath(root)):
             create_root(encode_path(root), layout, version, description)
         return cls(root, **options)
@@ -164,13 +164,13 @@ class StorageRoot(Store):
         :raises StoreError: OCFL does not allow it
         """
         if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
-            raise StoreError(self.root, "invalid user; specify a name and optionally an address")
+            raise StoreError(self.root, "invalid user; specify a name (--user) and optionally --user-address")
 
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _layout(self, purpose: str) -> Layout:
         if self.layout is None:
-            raise StoreError(self.root, f"{self._why_no_layout}; specify a known layout to {purpose} objects")
+            raise StoreError(self.root, f"{self._why_no_layout}; specify a known --layout to {purpose} objects")
         return self.layout
 
     def _identifier(self, identifier: str | bytes) -> str:
@@ -476,7 +476,7 @@ class StorageRoot(Store):
         self._check_place_free_in_turn(identifier, place)
 
     def _exists(self, identifier: str, place: bytes) -> ObjectError:
-        what = f"object exists at {decode_fs(place)!r}; replace it, or remove it first"
+        what = f"object exists at {decode_fs(place)!r}; replace it (--replace), or remove it first"
         return ObjectError(self.root, identifier, "exists", what)
 
     def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:

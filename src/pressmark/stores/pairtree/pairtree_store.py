@@ -166,7 +166,7 @@ class PairtreeStore(PairtreeReader):
         return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
 
     def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{place}; replace it, or remove it first"
+        reason = f"object exists at {ROOT}/{place}; replace it (--replace), or remove it first"
         return ObjectError(self.root, identifier, "exists", reason)
 
     def refuse_changes(self) -> None:
@@ -193,7 +193,7 @@ class PairtreeStore(PairtreeReader):
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link; follow links, or replace the link with its target"
+            reason = f"{link} is a symbolic link; follow links (--links follow), or replace the link with its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)

@@ -161,7 +161,7 @@ class BulkWriter(StagingWriter[Staged]):
         """
         root = self._root
         if mode == "hardlink":
-            raise StoreError(root.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+            raise StoreError(root.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
         if place is None:
             place = root.place(identifier)
         new = self.new_path()
