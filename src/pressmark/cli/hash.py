@@ -135,7 +135,7 @@ def hash_command(
 
         lines = BufferedLines(sink)
         manifest = _ManifestWriter(lines, chosen, 1 if sink.terminal else FILES_AT_ONCE)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, manifest.flush))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, manifest.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}

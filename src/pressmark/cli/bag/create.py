@@ -146,7 +146,7 @@ def create_command(
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, transient=True))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
         make = functools.partial(
             create,
             algorithms=names,
