@@ -136,7 +136,7 @@ def hash_command(
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
         lines = BufferedLines(sink)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, lines.flush))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}

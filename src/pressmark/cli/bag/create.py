@@ -157,7 +157,7 @@ def create_command(
         if journal is not None:
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, transient=True))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
             **{"threads": threads, "read": read, "date": datetime.date.today()},
