@@ -71,7 +71,7 @@ install() {
 stage() {
     rm -rf "build/$1"
     mkdir -p "build/$1"
-    cp -R tests ci docs examples pyproject.toml README.md "build/$1"
+    cp -R tests ci docs examples mkdocs.yml pyproject.toml README.md "build/$1"
     cd "build/$1"
 }
 

@@ -15,19 +15,22 @@ Names are bytes; every file name can be written and read back.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
+if TYPE_CHECKING:
+    from pressmark.fixity.pool import HashedFiles
+
 __all__ = [
     "FORMATS",
     "ManifestEntry",
+    "block_lines",
     "manifest_format",
     "manifest_line",
     "manifest_lines",
@@ -35,6 +38,7 @@ __all__ = [
     "write_manifest",
 ]
 
+#: The formats of manifests: ``coreutils`` (``sha512sum``), ``bsd``, ``json``.
 FORMATS = ("coreutils", "bsd", "json")
 
 # Ample: an escaped path of 4,096 bytes and 21 digests.
@@ -82,6 +86,8 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
     if digests is None:
         raise ValueError("outcome without digests")
     if format == "json":
+        import json  # other formats do not need it
+
         record = {
             "path": os.fsdecode(outcome.path),
             "size": outcome.size,
@@ -114,6 +120,21 @@ def manifest_lines(outcomes: Sequence[Outcome], format: str) -> bytes:
             digests = [digest for outcome in outcomes for digest in outcome.digests.values()]  # type: ignore[union-attr]
             return b"".join([b"%b  %b\n" % pair for pair in zip(map(str.encode, digests), names, strict=True)])
     return b"".join([manifest_line(outcome, format) for outcome in outcomes])
+
+
+def block_lines(files: HashedFiles, names: Sequence[str], format: str) -> bytes:
+    """Return the lines of the files that have digests, as :func:`manifest_line` does; raises its errors.
+
+    :param names: official names of the algorithms
+    """
+    lines = None
+    if format == "bsd":
+        lines = files.kernel_lines([ALGORITHMS[name].tag.encode() for name in names])
+    elif format == "coreutils" and len(names) == 1:
+        lines = files.kernel_lines(None)
+    if lines is None:
+        return manifest_lines([outcome for outcome in files.outcomes() if outcome.ok], format)
+    return lines
 
 
 def write_manifest(
@@ -270,6 +291,8 @@ def _bsd_entry(line: bytes, number: int) -> ManifestEntry:
 
 
 def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> ManifestEntry:
+    import json
+
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -247,6 +247,10 @@ class StorageRoot(Store):
         other = self._foreign_place(place)
         return other is not None and self.storage.exists(other)
 
+    def has_other_place(self, place: bytes) -> bool:
+        """Return whether ocfl-java has another path for the object that belongs at ``place``."""
+        return self._foreign_place(place) is not None
+
     def _absolute(self, place: bytes) -> bytes:
         return self.storage.path(place)
 
@@ -301,11 +305,17 @@ class StorageRoot(Store):
         from pressmark.stores.ocfl.walk import walk_objects  # not needed for put
 
         with store_errors(self.root):
-            for item in walk_objects(self.storage, self.misplacements, threads or os.cpu_count() or 1, ignore):
+            for item in walk_objects(
+                self.storage, self.misplacements, self.in_place, threads or os.cpu_count() or 1, ignore
+            ):
                 if isinstance(item, StoreObject):
                     yield item
                 elif on_problem is not None:
                     on_problem(item)
+
+    def in_place(self, places: Sequence[str], identifiers: Sequence[str]) -> bool:
+        """Return whether the layout maps each identifier to the path with the same index, or the layout is unknown."""
+        return self.layout is None or self.layout.map_ids(identifiers, on_error="none") == places
 
     def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
         """Return the problems of objects' paths.

@@ -182,10 +182,12 @@ class PairtreeStore(PairtreeReader):
         name: str,
         longest: bytes,
         replace: bool,
+        flush: bool = True,
     ) -> str:
         """Publish a staged object; return the name of its encapsulating directory.
 
         :param longest: the longest path in it, from :func:`longest_inside`
+        :param flush: flush the names of a durable store
         """
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
@@ -219,7 +221,7 @@ class PairtreeStore(PairtreeReader):
                 reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
-        if self._durable:
+        if self._durable and flush:
             flush_directory(directory)
             for above in made:
                 flush_directory(os.path.dirname(os.path.join(self._tree, above)))
