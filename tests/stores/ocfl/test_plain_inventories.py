@@ -267,10 +267,12 @@ def test_digests(sample: Sample) -> None:
         *({first: one, second: two, other: ["v1/content/e"]} for other in others),
         *({first: one, second: two[:1], other: two[1:]} for other in others),
         *({first: one, other: two} for other in others),
+        *({first: one, second: two, other: []} for other in others),
     ]
     for manifest in manifests:
         states = [{digest: ["x"] for digest in manifest}, {digest: [digest[:3]] for digest in manifest}]
         states += [{**states[1], other: ["y"]} for other in (*others, first.upper())]
+        states += [{**states[1], other: []} for other in manifest]
         states += [{digest: paths for digest, paths in states[1].items() if digest != less} for less in manifest]
         for state, reads in itertools.product(states, ("content", "objects")):
             document = plain({})
@@ -290,6 +292,23 @@ def test_usual_inventories(sample: Sample, metadata: dict[str, Any]) -> None:
     for reads in ("content", "objects"):
         assert sample.agrees(inventory_bytes(document), reads)
         assert sample.agrees(json.dumps(document, separators=(",", ":")).encode(), reads)
+
+
+VALUES_AT = [("id",), ("type",), ("head",), ("versions", "v1", "message"), ("versions", "v1", "created")]
+VALUES_AT += [("versions", "v1", "user"), ("versions", "v1", "user", "name"), ("versions", "v1", "user", "address")]
+VALUES_AT += [("manifest",), ("versions",), ("versions", "v1"), ("versions", "v1", "state"), ("more",), ("fixity",)]
+
+
+@pytest.mark.parametrize("place", VALUES_AT, ids="/".join)
+def test_values(sample: Sample, place: tuple[str, ...]) -> None:
+    """Values that are empty, unusual or of another type are accepted only if the full check agrees."""
+    for value in ("", " ", "x", "v1", "sha512", "0", {}, [], ["x"], {"x": "y"}, {"name": "n", "x": "y"}, None, 0, True):
+        document = plain({"message": "m", "user": dict(USER)})
+        block = document
+        for key in place[:-1]:
+            block = block[key]
+        block[place[-1]] = value
+        sample.agrees(json.dumps(document).encode())
 
 
 def test_dates(sample: Sample) -> None:
@@ -346,7 +365,8 @@ def test_logical_paths(sample: Sample) -> None:
     paths = [*elements, *map("/".join, itertools.product(["a", "a!", "..", ""], ["a", "b", ".", ""]))]
     for one, other in itertools.product(paths, repeat=2):
         document = plain({})
-        document["versions"]["v1"]["state"] = {SHA512[0]: [one], SHA512[1]: ["x", other]}
-        named = ["x", one, other]
+        # In the order of bytes, the third path is between a directory and its files.
+        named = ["a!x", one, other]
+        document["versions"]["v1"]["state"] = {SHA512[0]: named[1:2], SHA512[1]: [named[0], other]}
         is_valid = not any(map(path_fault, named)) and len(set(named)) == 3 and not path_conflicts(named)
         assert sample.agrees(json.dumps(document).encode()) == is_valid, named
