@@ -131,6 +131,7 @@ class Sample:
     def __init__(self, top: Path) -> None:
         self.top = top
         self.folder = top / "o"
+        self.listed: str | None = None
         for name, data in CONTENT.items():
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_bytes(data)
@@ -173,7 +174,8 @@ class Sample:
             assert found == self.full(reads), data
         # Identifiers are those that a listing reads by other means.
         listed = self._scan("identities")
-        assert listed is None or listed[1] == [scan_identifier(data[:4096])], data
+        self.listed = None if listed is None else listed[1][0]
+        assert listed is None or self.listed == scan_identifier(data[:4096]), data
         return found is not None
 
 
@@ -309,6 +311,20 @@ def test_values(sample: Sample, place: tuple[str, ...]) -> None:
             block = block[key]
         block[place[-1]] = value
         sample.agrees(json.dumps(document).encode())
+
+
+def test_identifiers_in_a_listing(sample: Sample) -> None:
+    """A listing finds an identifier where the single read finds the same one, and nowhere else."""
+    keys = [b"type", b"", b"a b", b"ty\xffpe", b"a1", b"ids", b"ID", b"\xc3\xa9"]
+    values = [b'"x"', b'""', b'"\xff"', b'"\\""', b"1", b"{}", b'["x"]', b'{"id": "y"}']
+    heads = [b'"%s": %s, ' % pair for pair in itertools.product(keys, values)] + [b"", b", ", b'"id", ', b'"id": 1, ']
+    found = set()
+    for head, identifier in itertools.product(heads, (b'"a"', b'"\xc3\xa9"', b'"\xff"', b'""', b'"\\u0041"', b"1")):
+        data = b' {%s"id" : %s, "id": "z"}' % (head, identifier)
+        sample.agrees(data)
+        if sample.listed is not None:
+            found.add(sample.listed)
+    assert found == {"a", "\u00e9"}
 
 
 def test_dates(sample: Sample) -> None:
