@@ -465,8 +465,9 @@ def test_many_objects_in_one_call(tmp_path: Path, reads: str) -> None:
     for number in range(12):
         root.put(f"info:{number}", large if number % 3 == 0 else source(tmp_path / "small"), created=CREATED)
     places = {root.place(f"info:{number}"): number for number in range(12)}
-    for number in (1, 5, 9):
-        (Path(root.root) / root.place(f"info:{number}").decode() / "extra").touch()
+    # These are deferred before anything is read, after the inventory, and with the content.
+    for number, name in {1: "extra", 5: "v1/extra", 9: "v1/content/link"}.items():
+        (Path(root.root) / root.place(f"info:{number}").decode() / name).symlink_to("inventory.json")
     names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
     found = call(Path(root.root), names, reads)[1]
     assert [path for path, _content in found] == sorted(places)
