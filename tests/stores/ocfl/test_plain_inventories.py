@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -284,6 +285,10 @@ def test_digests(sample: Sample) -> None:
     assert sample.agrees(json.dumps(document).encode())
     exchanged = json.dumps(document).replace(first, "~").replace(second, first).replace("~", second)
     assert [sample.agrees(exchanged.encode(), reads) for reads in ("content", "objects")] == [False, True]
+    # A digest that is repeated in manifest and state alike.
+    repeated = re.sub(r'"((?:v1/content/)?b)", "', rf'"\1"], "{second}": ["', json.dumps(document))
+    assert repeated.count(second) == 4
+    assert not sample.agrees(repeated.encode())
 
 
 @pytest.mark.parametrize("metadata", [{}, {"message": "m:n"}, {"message": "", "user": USER}, {"user": {"name": "n"}}])
