@@ -2,7 +2,7 @@
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-Run with ``../stores/disk_faults.c`` preloaded. For each change of the disk, this creates new files, runs the operation
+Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation
 in a child process that fails at that step, and checks the result. The files must be unchanged or completely changed, or
 the same call must finish the change. No file is incomplete under its own name. An error is one line, and states that
 nothing was changed only if that is true. STRIDE is the distance between tested steps.
@@ -10,8 +10,8 @@ nothing was changed only if that is true. STRIDE is the distance between tested 
 
 from __future__ import annotations
 
-import ctypes
 import datetime
+import functools
 import os
 import shutil
 import sys
@@ -23,8 +23,11 @@ from bagit.bags import Sketch, tree
 from bagit.naive import flaws
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_transaction import is_decided
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
+from support.disk_faults import DiskFault
 
 DAY = datetime.date(2026, 11, 21)
 
@@ -63,7 +66,7 @@ class Case(NamedTuple):
 
     :ivar make: writes the files
     :ivar run: changes the files in that folder
-    :ivar bag: name of the resulting bag
+    :ivar bag: name of the resulting bag; empty for several, each of which changes on its own
     :ivar again: the error of the same call if the change is already complete; empty if it succeeds
     """
 
@@ -79,6 +82,29 @@ def in_place(folder: Path) -> object:
 
 def small(folder: Path) -> object:
     return create(folder / "s", None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+
+
+def make_small_sources(folder: Path) -> None:
+    for number in range(6):
+        (folder / str(number)).mkdir()
+        make_small_source(folder / str(number))
+
+
+def many(folder: Path) -> object:
+    """Create small bags together, and the others one by one, as the command does."""
+    paths = [os.fsencode(folder / str(number) / "s") for number in range(6)]
+    rules = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "links": "refuse", "tag_files": (), "threads": 1}
+    options = CreateOptions.from_arguments(**rules, read="parallel", date=DAY)  # type: ignore[arg-type]
+    errors = []
+    for path, bag in zip(paths, list(create_small_bags(paths, options, False)), strict=True):
+        try:
+            if bag is None:
+                create(path, None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+        except BagError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return None
 
 
 def elsewhere(folder: Path) -> object:
@@ -99,6 +125,7 @@ def completed(folder: Path) -> object:
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
+    "many": Case(make_small_sources, many, "", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
@@ -130,51 +157,55 @@ def refusal(case: Case, folder: Path) -> str:
     return ""
 
 
-def armed(case: Case, folder: Path, how: tuple[int, int], step: int) -> tuple[int, str]:
-    """Run in a child process; return its exit status and the error."""
-    library = ctypes.CDLL(None)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code, words = 9, ""
-        try:
-            library.disk_arm(how[0], step, how[1])
-            case.run(folder)
-            code = 0 if library.disk_changes() < step else 4
-            library.disk_arm(0, 0, 0)
-        except BagError as error:
-            library.disk_arm(0, 0, 0)
-            code, words = 3, str(error)
-        except BaseException as error:
-            library.disk_arm(0, 0, 0)
-            words = repr(error)
-        finally:
-            os.write(writing, words.encode())
-            os._exit(code)
-    os.close(writing)
-    with open(reading, "rb") as file:
-        words = file.read().decode()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words
+def check_many(
+    case: Case,
+    folder: Path,
+    bags: list[str],
+    before: dict[bytes, bytes],
+    after: dict[bytes, bytes],
+    status: int,
+    words: str,
+    where: str,
+) -> None:
+    """Check each of several bags on its own, and again after the same call."""
+
+    def below(files: dict[bytes, bytes], bag: str) -> dict[bytes, bytes]:
+        return {path: data for path, data in files.items() if path.startswith(f"{bag}/".encode())}
+
+    found = quoted(folder)
+    if status in (0, 4):
+        assert found == after, where
+    for bag in bags:
+        left = is_decided(os.fsencode(folder / bag / "s"))
+        is_whole = below(found, bag) == below(after, bag)
+        assert left or is_whole or below(found, bag) == below(before, bag), (where, bag)
+    refusal(case, folder)
+    assert quoted(folder) == after, (where, words)
+    assert not any(flaws(folder / bag / "s") for bag in bags), where
 
 
 def main() -> None:
     name, folder, given, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
     case = CASES[name]
-    how = (1, 0) if given == "kill" else (0, int(given))
+    fault = DiskFault(given, BagError)
     fresh(case, folder)
     before = quoted(folder)
     case.run(folder)
     after = quoted(folder)
-    assert flaws(folder / case.bag) == []
+    bags = [case.bag] if case.bag else sorted(os.listdir(folder))
+    assert not any(flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
     step = 1 - stride
     while True:
         step += stride
         fresh(case, folder)
-        status, words = armed(case, folder, how, step)
+        status, words = fault.run(step, functools.partial(case.run, folder))
         where = f"{name}, change {step}, ended {status}: {words}"
-        assert status in ((0, -9) if how[0] else (0, 3, 4)), where
-        assert "\n" not in words, where
         found = quoted(folder)
+        if not case.bag:
+            check_many(case, folder, bags, before, after, status, words, where)
+            if status == 0:
+                break
+            continue
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
         if "nothing was changed" in words or "no bag was created" in words:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pressmark.fixity.outcomes import Finished, Outcome, Progress
     from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
-    from pressmark.fixity.verification import Verdict, verify
+    from pressmark.fixity.verification import Verdict, detect_algorithm, verify
     from pressmark.fs.beneath import open_directory
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Verdict",
     "algorithm_name",
     "algorithm_names",
+    "detect_algorithm",
     "hash_file",
     "hash_files",
     "manifest_line",
@@ -58,6 +59,7 @@ _MODULES = {
     "Verdict": "fixity.verification",
     "algorithm_name": "fixity.algorithms",
     "algorithm_names": "fixity.algorithms",
+    "detect_algorithm": "fixity.verification",
     "hash_file": "fixity.hasher",
     "hash_files": "fixity.pool",
     "manifest_line": "fixity.manifests",
@@ -75,3 +77,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(f"pressmark.{_MODULES[name]}"), name)
     return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from pressmark.errors import AlgorithmError
 
-__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names"]
+__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names", "algorithms_of_size"]
 
 
 class Hasher(Protocol):
@@ -104,6 +104,7 @@ def _xxhash_direct(name: str) -> Callable[[Any], str]:
     return made
 
 
+#: Every algorithm by its official name, such as ``sha512/256``.
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
@@ -185,3 +186,15 @@ def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
         except (ValueError, ImportError) as error:
             raise AlgorithmError(name, f"not available in this installation: {error}") from None
     return found
+
+
+def algorithms_of_size(size: int) -> tuple[str, ...]:
+    """Return the available algorithms whose digests have ``size`` bytes."""
+    found: list[str] = []
+    for name, algorithm in ALGORITHMS.items():
+        if algorithm.size == size:
+            try:
+                found += algorithm_names(name)
+            except AlgorithmError:
+                continue
+    return tuple(found)

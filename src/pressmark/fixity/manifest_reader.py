@@ -12,7 +12,7 @@ from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.manifests import FORMATS
 
-__all__ = ["ManifestEntry", "read_manifest"]
+__all__ = ["ManifestEntry", "manifest_format", "read_manifest"]
 
 # Ample: an escaped path of 4,096 bytes and 21 digests.
 MAX_LINE = 1 << 20  # 1 MiB
@@ -74,6 +74,14 @@ def read_manifest(
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
     wanted = None if algorithms is None else algorithm_names(algorithms)
     return _entries(file, source, wanted, format)
+
+
+def manifest_format(file: BinaryIO, source: str) -> str | None:
+    """Return the format of a manifest by its first line that is not a comment; :data:`None` without one.
+
+    :raises ManifestError: a line is too long
+    """
+    return next((_format_of(line) for _, line in _numbered(file, source) if not line.startswith(b"#")), None)
 
 
 def _entries(

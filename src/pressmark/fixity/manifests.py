@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "block_lines", "manifest_line", "manifest_lines", "write_manifest"]
 
+#: The formats of manifests: ``coreutils`` (``sha512sum``), ``bsd``, ``json``.
 FORMATS = ("coreutils", "bsd", "json")
 
 

@@ -12,18 +12,21 @@ __all__ = [
     "best_level",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
     "level",
     "levels",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "sha_extensions",
     "supported",
     "use_level",
     "write_small",
+    "write_small_objects",
 ]
 
 
@@ -598,4 +601,5 @@ include "file_block.pxi"
 
 
 include "small_files.pxi"
+include "small_objects.pxi"
 include "small_bags.pxi"
