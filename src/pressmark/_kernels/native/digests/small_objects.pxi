@@ -129,7 +129,9 @@ def write_small_objects(list objects not None, tuple texts not None, tuple devic
             raise MemoryError
         for i in range(count):
             above, name, top, place, identifier = objects[i]
-            given[i].above = NULL if above is None else text_of(above)
+            given[i].above = NULL
+            if above is not None:
+                given[i].above = text_of(above)
             given[i].name, given[i].top, given[i].place = text_of(name), text_of(top), text_of(place)
             given[i].identifier = text_of(identifier)
         while begin < count:
