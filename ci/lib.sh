@@ -75,6 +75,17 @@ stage() {
     cd "build/$1"
 }
 
+# programs NAME...: installs the Debian packages of these names if this user may. Tests of a missing program are skipped.
+programs() {
+    local name missing=() install=(apt-get install -y -qq)
+    for name in "$@"; do
+        command -v "$name" >/dev/null || missing+=("$name")
+    done
+    [ ${#missing[@]} != 0 ] && command -v apt-get >/dev/null || return 0
+    [ "$(id -u)" = 0 ] || install=(sudo -n "${install[@]}")
+    "${install[@]}" "${missing[@]}" >build/programs.log 2>&1 || echo "not installed: ${missing[*]}"
+}
+
 # Puts temporary files on a file system in memory, if possible: tests flush many files to disk.
 temporary_files() {
     if [ -w /dev/shm ]; then

@@ -167,6 +167,7 @@ class IdentifierError(_ItemError):
 
     @property
     def identifier(self) -> str | bytes:
+        """The identifier, unchanged."""
         return self.item
 
 
@@ -182,6 +183,7 @@ class PathError(_ItemError):
 
     @property
     def path(self) -> str | bytes:
+        """The path, unchanged."""
         return self.item
 
 

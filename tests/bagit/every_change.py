@@ -2,7 +2,7 @@
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-Run with ``../stores/disk_faults.c`` preloaded. For each change of the disk, this creates new files, runs the operation
+Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation
 in a child process that fails at that step, and checks the result. The files must be unchanged or completely changed, or
 the same call must finish the change. No file is incomplete under its own name. An error is one line, and states that
 nothing was changed only if that is true. STRIDE is the distance between tested steps.
@@ -10,8 +10,8 @@ nothing was changed only if that is true. STRIDE is the distance between tested 
 
 from __future__ import annotations
 
-import ctypes
 import datetime
+import functools
 import os
 import shutil
 import sys
@@ -25,6 +25,7 @@ from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_transaction import is_decided
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
+from support.disk_faults import DiskFault
 
 DAY = datetime.date(2026, 11, 21)
 
@@ -130,37 +131,10 @@ def refusal(case: Case, folder: Path) -> str:
     return ""
 
 
-def armed(case: Case, folder: Path, how: tuple[int, int], step: int) -> tuple[int, str]:
-    """Run in a child process; return its exit status and the error."""
-    library = ctypes.CDLL(None)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code, words = 9, ""
-        try:
-            library.disk_arm(how[0], step, how[1])
-            case.run(folder)
-            code = 0 if library.disk_changes() < step else 4
-            library.disk_arm(0, 0, 0)
-        except BagError as error:
-            library.disk_arm(0, 0, 0)
-            code, words = 3, str(error)
-        except BaseException as error:
-            library.disk_arm(0, 0, 0)
-            words = repr(error)
-        finally:
-            os.write(writing, words.encode())
-            os._exit(code)
-    os.close(writing)
-    with open(reading, "rb") as file:
-        words = file.read().decode()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), words
-
-
 def main() -> None:
     name, folder, given, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
     case = CASES[name]
-    how = (1, 0) if given == "kill" else (0, int(given))
+    fault = DiskFault(given, BagError)
     fresh(case, folder)
     before = quoted(folder)
     case.run(folder)
@@ -170,10 +144,8 @@ def main() -> None:
     while True:
         step += stride
         fresh(case, folder)
-        status, words = armed(case, folder, how, step)
+        status, words = fault.run(step, functools.partial(case.run, folder))
         where = f"{name}, change {step}, ended {status}: {words}"
-        assert status in ((0, -9) if how[0] else (0, 3, 4)), where
-        assert "\n" not in words, where
         found = quoted(folder)
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import pressmark
 from support.effort import stride
+from support.preloading import run_preloaded
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
@@ -25,15 +22,5 @@ def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> 
     """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
     if case == "complete":
         pytest.importorskip("urllib3")
-    here = Path(__file__).parent
-    # The tests first: there is also a library called bagit.
-    paths = [str(here.parent), str(Path(pressmark.__file__).parent.parent), os.environ.get("PYTHONPATH")]
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": disk_faults,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-    }
-    command = [sys.executable, str(here / "every_change.py"), case, str(tmp_path / "at"), how, STRIDE]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert int(done.stdout) > 25
+    script = Path(__file__).with_name("every_change.py")
+    assert int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE)) > 25

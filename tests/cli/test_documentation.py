@@ -14,10 +14,12 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from pressmark import layout, stores
 from pressmark.bagit.bag import create
 from pressmark.cli import main
+from pressmark.cli.common.help_page import HEADINGS, OTHER
 
 from .conftest import COMMAND, PROFILE, environment
 
@@ -35,13 +37,14 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[s
             yield from commands(subcommand, click.Context(subcommand, info_name=name, parent=context))
 
 
-COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark")))
+COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark", **main.context_settings)))
 
 
 def examples(command: click.Command) -> list[str]:
-    """Return the examples in the help of a command."""
+    """Return the examples in the help of a command, the two most used first."""
     text = f"{command.help}\n\n{command.epilog}\n\n"
-    return [line.strip() for line in text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()]
+    parts = (text.partition(f"\b\n{head}:\n")[2].partition("\n\n")[0] for head in ("Examples", "More examples"))
+    return [line.strip() for part in parts for line in part.splitlines()]
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -56,6 +59,55 @@ def test_everything_has_help(path: str) -> None:
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.name
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_opens_with_examples(path: str, width: int) -> None:
+    """Help is one line of purpose, two examples, and at most 60 lines up to the options; it fits 100 columns."""
+    done = CliRunner(env={"COLUMNS": str(width)}).invoke(main, [*path.split()[1:], "-h"])
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"Usage: {path} [OPTIONS]")
+    purpose, before, head, *rest = lines[lines.index("") + 1 :]
+    assert purpose.startswith("  ")
+    assert (before, head) == ("", "  Examples:")
+    first = rest[: rest.index("")]
+    assert len(first) == 2
+    assert [line.strip() for line in first] == examples(COMMANDS[path])[:2]
+    options = next(number for number, line in enumerate(lines) if line and not line.startswith((" ", "Usage:")))
+    assert options <= 60
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_options_have_headings(path: str) -> None:
+    """Every option of a command is below the heading of its group, and only --help is below "Other"."""
+    command = COMMANDS[path]
+    if isinstance(command, click.Group):
+        return
+    context = click.Context(command, info_name=path, terminal_width=100, **main.context_settings)
+    found: dict[str, list[str]] = {}
+    formatter = context.make_formatter()
+    command.format_options(context, formatter)
+    for line in formatter.getvalue().splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            found[line.rstrip(":")] = options = []
+        elif line.startswith("  -"):
+            options.append(line.split("  ")[1])
+    records = [one.get_help_record(context) for one in command.get_params(context) if isinstance(one, click.Option)]
+    shown = [option for options in found.values() for option in options]
+    assert sorted(shown) == sorted(record[0] for record in records if record is not None)
+    assert found[OTHER] == ["-h, --help"]
+    assert list(found) == [heading for heading in (*HEADINGS, OTHER) if heading in found]
+
+
+def test_headings_name_options() -> None:
+    """Every option in the table of headings is an option of a command, and has one heading."""
+    named = [option for options in HEADINGS.values() for option in options.split()]
+    given = {name for command in COMMANDS.values() for one in command.params for name in one.opts}
+    assert [option for option in named if f"--{option}" not in given] == []
+    assert len(named) == len(set(named))
 
 
 def test_generated_pages_are_up_to_date() -> None:

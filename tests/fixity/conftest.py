@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import pressmark
+from support.preloading import preloadable
 
 SOURCE = Path(__file__).with_name("faults.c")
 PACKAGE_PARENT = str(Path(pressmark.__file__).parent.parent)
@@ -30,13 +30,7 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The fault library, to be preloaded."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("no C compiler, or no way to preload a library")
-    library = tmp_path_factory.mktemp("faults") / "faults.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE), "-ldl"]
-    subprocess.run(command, check=True, capture_output=True)
-    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    return preloadable(SOURCE, tmp_path_factory.mktemp("faults"))
 
 
 @pytest.fixture

@@ -73,9 +73,10 @@ def test_local_and_resumed(folder: Path) -> None:
     assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
     next((folder / "work" / "receipts").iterdir()).unlink()
-    out = run_script(folder, "resume", recipe("resume")).splitlines()
+    out = run_script(folder, "resume", recipe("logging") + recipe("resume")).splitlines()
     assert out[0] == "1 chunks to go"
     assert out[1].endswith(" 2002")
+    assert "work: 1 of 1 chunks done" in (folder / "run.log").read_text()
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
 
 

@@ -9,20 +9,20 @@ it was; the destination is valid but for a version that is not finished, which a
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import sys
 from pathlib import Path
 from typing import cast
 
-from migrate.samples import Files, held, make, write
+from migrate.samples import Files, held, make, rows_of, write
 from pressmark import migrate, stores
 from pressmark.errors import PressmarkError
-from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.rows import GOOD
 from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import StoredObject
 from pressmark.stores.ocfl.root import OcflRoot
+from support.disk_faults import DiskFault
 
 OLD: dict[str, Files] = {name: {"one": name.encode() * 9, "sub/two": b"2", "gone": b"3"} for name in ("aa1", "bb2")}
 OLD["cc3"] = {"one": b"stays"}
@@ -39,11 +39,6 @@ LEFT = {"leftover", "directory-empty", "extensions-file"}
 
 def files_of(found: StoredObject) -> Files:
     return {name: Path(os.fsdecode(path)).read_bytes() for name, path in found.files()}
-
-
-def rows(work: Path) -> list[Row]:
-    files = [path for path in [work / "rows.jsonl", *work.glob("output/*.jsonl")] if path.exists()]
-    return [Row.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
 
 
 class Case:
@@ -93,40 +88,20 @@ class Case:
             found = [files_of(root.get(identifier, one.version)) for one in root.versions(identifier)]
             assert found == expected[: len(found)], (where, identifier, found)
             assert files == found[-1], (where, identifier, files)
-        assert all(row.status not in GOOD or there.get(row.id) == NEW[row.id] for row in rows(self.next)), where
+        assert all(row.status not in GOOD or there.get(row.id) == NEW[row.id] for row in rows_of(self.next)), where
         return {one.kind for one in root.check(digests=True).problems if one.severity == "error"}
-
-
-def run_once(case: Case, library: ctypes.CDLL, kill: int, step: int, number: int) -> int:
-    """Catch up in a child; return its status."""
-    child = os.fork()
-    if child == 0:
-        code = 9
-        try:
-            library.disk_arm(kill, step, number)
-            code = 0 if case.go().ok and library.disk_changes() < step else 3
-        except PressmarkError as error:
-            code = 3 if "\n" not in str(error) else 5
-        except BaseException as error:
-            library.disk_arm(0, 0, 0)
-            print(step, repr(error), file=sys.stderr)
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main() -> None:
     kind, folder, how, stride = sys.argv[1:]
     case = Case(kind, Path(folder))
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, PressmarkError)
     transfer.WAITS = (0.001, 0.001, 0.001)
     step, cases, unfinished = 1, 0, 0
     while True:
         case.renew()
-        status = run_once(case, library, kill, step, number)
+        status = fault.run(step, lambda: case.go().ok).status
         where = f"change {step}, ended {status}"
-        assert status in ((0, -9) if kill else (0, 3)), where
         found = case.look(where)
         assert found <= LEFT | {"version-unfinished"}, (where, found)
         if "version-unfinished" in found:

@@ -10,17 +10,16 @@ run.
 
 from __future__ import annotations
 
-import ctypes
-import os
 import shutil
 import sys
 from pathlib import Path
 
-from migrate.samples import Files, held, make
+from migrate.samples import Files, held, make, rows_of
 from pressmark import migrate, stores
 from pressmark.errors import PressmarkError
-from pressmark.migrate.rows import GOOD, Row
+from pressmark.migrate.rows import GOOD
 from pressmark.migrate.transfer import object_transfer as transfer
+from support.disk_faults import DiskFault
 
 GIVEN: dict[str, Files] = {name: {"one": name.encode() * 9} for name in ("aa1", "bb2", "bbx")}
 
@@ -31,11 +30,6 @@ def there(folder: Path) -> dict[str, Files]:
         return held(stores.open(folder))
     except PressmarkError:
         return {}
-
-
-def rows(work: Path) -> list[Row]:
-    files = [path for path in [work / "rows.jsonl", *work.glob("output/*.jsonl")] if path.exists()]
-    return [Row.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
 
 
 class Case:
@@ -68,7 +62,7 @@ class Case:
         assert arrived.items() <= GIVEN.items(), where
         assert {**here, **arrived} == GIVEN, where
         assert self.options["move"] or here == GIVEN, where
-        assert all(row.status not in GOOD or row.id in arrived for row in rows(self.work)), where
+        assert all(row.status not in GOOD or row.id in arrived for row in rows_of(self.work)), where
         if self.kind == "ocfl":
             # Above the one object in progress; a resumed run removes them.
             found = stores.open(self.source).check().problems
@@ -78,29 +72,14 @@ class Case:
 def main() -> None:
     kind, to, way, folder, how, stride = sys.argv[1:]
     case = Case(kind, to, way == "move", Path(folder, "case"))
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, PressmarkError)
     transfer.WAITS = (0.001, 0.001, 0.001)
     step = 1
     cases = 0
     while True:
         case.renew()
-        child = os.fork()
-        if child == 0:
-            code = 9
-            try:
-                library.disk_arm(kill, step, number)
-                code = 0 if case.go().ok and library.disk_changes() < step else 3
-            except PressmarkError as error:
-                code = 3 if "\n" not in str(error) else 5
-            except BaseException as error:
-                library.disk_arm(0, 0, 0)
-                print(step, repr(error), file=sys.stderr)
-            finally:
-                os._exit(code)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        status = fault.run(step, lambda: case.go().ok).status
         where = f"change {step}, ended {status}"
-        assert status in ((0, -9) if kill else (0, 3)), where
         case.look(where)
         for _ in range(3):
             if (run := case.go()).ok:

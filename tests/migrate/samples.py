@@ -132,6 +132,12 @@ def migrate(source: Store, to: str, folder: Path, **more: Any) -> tuple[dict[str
     return {row.id: row for row in rows}, chosen.open_destination()
 
 
+def rows_of(work: Path) -> list[Row]:
+    """Return the rows that a run has written to its work folder."""
+    files = [path for path in [work / "rows.jsonl", *work.glob("output/*.jsonl")] if path.exists()]
+    return [Row.parse(line) for path in files for line in path.read_bytes().splitlines(keepends=True)]
+
+
 def held(store: Store) -> dict[str, Files]:
     """Return a store's objects and files: of bags the payload."""
     found: dict[str, Files] = {}

@@ -24,8 +24,8 @@ from pressmark.migrate.transfer import object_transfer as transfer
 from pressmark.stores import Store, object_sources
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
+from support.preloading import preloadable
 
-from .conftest import library
 from .samples import Files, errors, held, make, migrate, options, tree, write
 
 GIVEN: dict[str, Files] = {
@@ -41,7 +41,7 @@ Faulty = Callable[..., dict[str, Row]]
 @pytest.fixture(scope="session")
 def reads(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library that makes opening or reading a file fail."""
-    return library(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
+    return preloadable(Path(__file__).with_name("faults.c"), tmp_path_factory.mktemp("faults"))
 
 
 def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, **more: object) -> dict[str, Row]:
@@ -99,11 +99,11 @@ def test_files_that_cannot_be_read(tmp_path: Path, reads: str, to: str, large: F
 
 @pytest.mark.parametrize("large", [{}, LARGE_FILES], ids=["small", "large"])
 @pytest.mark.parametrize("to", ["ocfl", "pairtree"])
-def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str, large: Files) -> None:
+def test_a_full_disk_ends_it_quickly(tmp_path: Path, disk_faults: str, to: str, large: Files) -> None:
     """On a full disk, migrated objects are complete, and the others fail for lack of space."""
     given = {name: {**files, **large} for name, files in GIVEN.items()}
     source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
-    rows = faulty(source, to, tmp_path / "destination", changes, "40" if to == "ocfl" else "30", str(-errno.ENOSPC))
+    rows = faulty(source, to, tmp_path / "destination", disk_faults, "40" if to == "ocfl" else "30", str(-errno.ENOSPC))
     found = {(row.status, row.error_code) for row in rows.values()}
     assert ("copy_failed", "no-space") in found
     assert found <= {("copy_failed", "no-space"), ("ok", None)}
@@ -113,10 +113,10 @@ def test_a_full_disk_ends_it_quickly(tmp_path: Path, changes: str, to: str, larg
     assert set(held(store)) == {name for name, row in rows.items() if row.status == "ok"}
 
 
-def test_a_destination_that_may_not_be_written_to(tmp_path: Path, changes: str) -> None:
+def test_a_destination_that_may_not_be_written_to(tmp_path: Path, disk_faults: str) -> None:
     """A write that is refused fails only its object."""
     source = make("pairtree", tmp_path / "source", GIVEN, tmp_path / "given")
-    rows = faulty(source, "ocfl", tmp_path / "destination", changes, "20", str(errno.EACCES))
+    rows = faulty(source, "ocfl", tmp_path / "destination", disk_faults, "20", str(errno.EACCES))
     assert sorted((row.status, row.error_code) for row in rows.values()) == [
         ("copy_failed", "permission"),
         *[("ok", None)] * 3,

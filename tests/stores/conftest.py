@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,8 @@ from typing import Any
 import pytest
 
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from support.disk_faults import DISK_FAULTS
+from support.preloading import preloadable
 from support.trees import write
 
 Tree = Callable[..., Path]
@@ -42,14 +41,7 @@ def tree(tmp_path: Path) -> Tree:
 @pytest.fixture(scope="session")
 def disk_faults(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The library that injects faults into changes of the disk, to be preloaded."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("no C compiler, or no way to preload a library")
-    library = tmp_path_factory.mktemp("faults") / "disk_faults.so"
-    source = Path(__file__).with_name("disk_faults.c")
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
-    subprocess.run(command, check=True, capture_output=True)
-    return " ".join(filter(None, [os.environ.get("LD_PRELOAD"), str(library)]))
+    return preloadable(DISK_FAULTS, tmp_path_factory.mktemp("faults"))
 
 
 @pytest.fixture

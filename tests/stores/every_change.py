@@ -10,7 +10,7 @@ the distance between tested steps.
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import os
 import shutil
 import sys
@@ -25,6 +25,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.reports import Problem, Report
 from pressmark.stores import Store
 from pressmark.stores.vitro.vitro_store import VitroStore
+from support.disk_faults import DiskFault
 
 State = dict[str, dict[str, bytes]]
 Operation = Callable[[Any, Path], object]
@@ -114,8 +115,7 @@ def expected(operation: Operation, before: State) -> State:
 
 def main() -> None:
     kind, folder, how, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, StoreError, ObjectError)
     cases = 0
     for turn, operation in enumerate(OPERATIONS):
         if kind != "bags" and operation is in_steps:
@@ -127,24 +127,8 @@ def main() -> None:
         while True:
             step += stride
             store = build(kind, folder)
-            child = os.fork()
-            if child == 0:
-                code = 9
-                try:
-                    library.disk_arm(kill, step, number)
-                    operation(store, folder)
-                    code = 0 if library.disk_changes() < step else 4
-                except (StoreError, ObjectError) as error:
-                    library.disk_arm(0, 0, 0)
-                    code = 3 if "\n" not in str(error) else 5
-                except BaseException as error:
-                    library.disk_arm(0, 0, 0)
-                    print(operation.__name__, step, repr(error), file=sys.stderr)
-                finally:
-                    os._exit(code)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            status = fault.run(step, functools.partial(operation, store, folder)).status
             where = f"{kind}, {operation.__name__}, change {step}, ended {status}"
-            assert status in ((0, -9) if kill else (0, 3, 4)), where
             found = state(store)
             assert found in (before, after), f"{where}: {found}"
             if status == 0:

@@ -7,8 +7,6 @@ After each step, the store is absent or complete, and the same call creates or f
 
 from __future__ import annotations
 
-import ctypes
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +17,7 @@ from pressmark.errors import StoreError
 from pressmark.migrate.options import Options
 from pressmark.reports import Problem
 from pressmark.stores import Store
+from support.disk_faults import DiskFault
 
 
 def wrong(store: Store) -> list[Problem]:
@@ -28,8 +27,7 @@ def wrong(store: Store) -> list[Problem]:
 
 def main() -> None:
     kind, folder, how = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, StoreError)
     layout = pressmark.layout("0003").config() if kind == "ocfl" else None
     given = {"pairtree": {"prefix": "ark:/13030/"}, "vitro": {"namespaces": ["urn:"]}}.get(kind, {})
     source, store = str(folder / "source"), str(folder / "store")
@@ -39,20 +37,8 @@ def main() -> None:
         step += 1
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        child = os.fork()
-        if child == 0:
-            code = 9
-            try:
-                library.disk_arm(kill, step, number)
-                options.create_destination()
-                code = 0 if library.disk_changes() < step else 4
-            except StoreError as error:
-                code = 3 if "\n" not in str(error) else 5
-            finally:
-                os._exit(code)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        status = fault.run(step, options.create_destination).status
         where = f"{kind}, change {step}, ended {status}"
-        assert status in ((0, -9) if kill else (0, 3, 4)), where
         try:
             there = stores.open(folder / "store")
         except StoreError:

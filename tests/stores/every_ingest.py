@@ -10,7 +10,7 @@ ingest stores the rest.
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import io
 import os
 import shutil
@@ -23,6 +23,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.stores import IngestResult, Store, StoreObject
+from support.disk_faults import DiskFault
 
 State = dict[str, dict[str, bytes]]
 
@@ -75,29 +76,16 @@ def ingest(store: Store, folder: Path, told: socket.socket | None = None) -> lis
     return results
 
 
-def run(library: ctypes.CDLL, store: Store, folder: Path, fault: tuple[int, int, int], told: socket.socket) -> int:
-    """Ingest in a child process with a fault; return its exit status."""
-    try:
-        library.disk_arm(*fault)
-        results = ingest(store, folder, told)
-        changes = library.disk_changes()
-        library.disk_arm(0, 0, 0)
-    except StoreError as error:
-        library.disk_arm(0, 0, 0)
-        return 3 if "\n" not in str(error) else 5
-    except BaseException as error:
-        library.disk_arm(0, 0, 0)
-        print(fault, repr(error), file=sys.stderr)
-        return 9
-    if any("\n" in str(result.error) for result in results) or [one.identifier for one in results] != list(NEWER):
-        return 6
-    return 0 if changes < fault[1] else 4
+def run(store: Store, folder: Path, told: socket.socket) -> None:
+    """Ingest, and report to the parent process."""
+    results = ingest(store, folder, told)
+    assert [one.identifier for one in results] == list(NEWER)
+    assert not any("\n" in str(result.error) for result in results)
 
 
 def main() -> None:
     kind, folder, how, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, StoreError)
     wanted = {name: {"name.bin": NEW["name.bin"] * (1000 if name == "abcdefgh" else 1)} for name in (*OLD, *NEWER)}
     del wanted["none"]
     cases, step = 0, 1 - stride
@@ -105,15 +93,11 @@ def main() -> None:
         step += stride
         store = build(kind, folder)
         ours, theirs = socket.socketpair()
-        child = os.fork()
-        if child == 0:
-            os._exit(run(library, store, folder, (kill, step, number), theirs))
+        status = fault.run(step, functools.partial(run, store, folder, theirs)).status
         theirs.close()
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         told = dict(reversed(line.split(" ")) for line in ours.makefile().read().splitlines())
         ours.close()
         where = f"{kind}, change {step}, ended {status}, reported {told}"
-        assert status in ((0, -9) if kill else (0, 3, 4)), where
         found = state(store)
         assert all(wanted[name] == files for name, files in found.items()), where
         assert found.keys() >= {*OLD, *(name for name, how in told.items() if how == "stored")}, where

@@ -13,7 +13,7 @@ each state.
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import json
 import os
 import shutil
@@ -25,6 +25,7 @@ from pathlib import Path
 import pressmark
 from pressmark.errors import ObjectError, StoreError
 from pressmark.stores.ocfl.root import OcflRoot
+from support.disk_faults import DiskFault
 
 Files = dict[str, bytes]
 State = dict[str, Files]
@@ -119,29 +120,6 @@ OPERATIONS: dict[Callable[[OcflRoot, Path], None], Files] = {
 }
 
 
-def child(operation: Callable[[OcflRoot, Path], None], folder: Path, step: int, how: str) -> int:
-    """Make the change in a child process that fails at a step, and return how the child ended."""
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
-    root = opened(folder)
-    process = os.fork()
-    if process == 0:
-        code = 9
-        try:
-            library.disk_arm(kill, step, number)
-            operation(root, folder / "in")
-            code = 0 if library.disk_changes() < step else 4
-        except (StoreError, ObjectError) as error:
-            library.disk_arm(0, 0, 0)
-            code = 3 if "\n" not in str(error) else 5
-        except BaseException as error:
-            library.disk_arm(0, 0, 0)
-            print(operation.__name__, step, repr(error), file=sys.stderr)
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-
-
 class Proof:
     """The steps of all operations.
 
@@ -151,7 +129,7 @@ class Proof:
     def __init__(self, folder: Path, saved: Path, how: str) -> None:
         self._folder = folder
         self._saved = saved
-        self._how = how
+        self._fault = DiskFault(how, StoreError, ObjectError)
         self._number = 0
         self.counts: Counter[str] = Counter()
 
@@ -165,9 +143,9 @@ class Proof:
         after = {**before, "info:abc": OPERATIONS[operation]}
         if operation is delete:
             del after["info:abc"]
-        status = child(operation, self._folder, step, self._how)
+        change = functools.partial(operation, opened(self._folder), self._folder / "in")
+        status = self._fault.run(step, change).status
         where = f"{operation.__name__}, change {step}, ended {status}"
-        assert status in ((0, -9) if self._how == "kill" else (0, 3, 4)), where
         found = state(root)
         assert found in (before, after), where
         if status == 0:

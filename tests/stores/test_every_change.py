@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import pressmark
 from pressmark import stores
 from support.effort import stride
+from support.preloading import run_preloaded
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
@@ -43,13 +40,4 @@ def test_every_creation(disk_faults: str, tmp_path: Path, kind: str, how: str) -
 
 def steps(disk_faults: str, script: str, *arguments: str) -> int:
     """Run a script, and return its number of steps."""
-    package = str(Path(pressmark.__file__).parent.parent)
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": disk_faults,
-        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
-    }
-    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return int(done.stdout)
+    return int(run_preloaded(disk_faults, Path(__file__).with_name(script), *arguments))

@@ -6,16 +6,14 @@ import errno
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-import pressmark
 from pressmark import stores
 from support.effort import stride
+from support.preloading import run_preloaded
 
 from .ocfl.peers import NAMES, Missing, open_peer
 from .test_ocfl_peers import validate
@@ -25,23 +23,11 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 STRIDE = str(stride(5))
 
 
-def run(library: str, *command: str, **more: str) -> str:
-    """Run Python with a preloaded library, and return its output."""
-    package = str(Path(pressmark.__file__).parent.parent)
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "LD_PRELOAD": library, "PYTHONPATH": path, **more}
-    done = subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=1200, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
 def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> None:
     """An object is valid at every step, or has a whole version that a repair or the next change finishes."""
-    script = str(Path(__file__).with_name("every_version.py"))
-    counts = json.loads(run(disk_faults, script, str(tmp_path / "at"), str(tmp_path / "saved"), how, STRIDE))
+    script = Path(__file__).with_name("every_version.py")
+    counts = json.loads(run_preloaded(disk_faults, script, str(tmp_path / "at"), str(tmp_path / "saved"), how, STRIDE))
     assert sum(counts.values()) > 20
     roots = sorted((tmp_path / "saved").iterdir())
     print(how, counts, len(roots), "roots")
@@ -94,4 +80,4 @@ def test_without_renameat2(disk_faults: str, tmp_path: Path) -> None:
     """Where two names cannot be exchanged, put, update and a migration that catches up add versions as elsewhere."""
     script = tmp_path / "without.py"
     script.write_text(WITHOUT)
-    run(disk_faults, str(script), str(tmp_path / "at"), str(Path(__file__).parent), DISK_NO_RENAMEAT2="1")
+    run_preloaded(disk_faults, script, str(tmp_path / "at"), str(Path(__file__).parent), DISK_NO_RENAMEAT2="1")

@@ -452,7 +452,7 @@ def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeyp
     def refused(old: bytes, new: bytes) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
 
-    monkeypatch.setattr("pressmark.stores.pairtree.pairtree_writer.rename_new", refused)
+    monkeypatch.setattr(staging_writer, "rename_new", refused)
     with tree.ingest() as batch:
         batch.put("abcd", source)
         batch.put("efgh", {"name.bin": b"more"})

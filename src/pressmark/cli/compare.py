@@ -17,7 +17,8 @@ from pressmark.cli.common.file_formats import Files, chosen_source, source_optio
 from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.options import layout_option
+from pressmark.cli.common.options import complete_layouts, layout_option
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, ProgressMode, Reporter, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
@@ -45,10 +46,8 @@ Compare layouts on the identifiers in FILE.
 
 \b
 Examples:
-  pressmark compare identifiers.txt --layout pairtree --layout 0003 --layout 0003:tupleSize=2,numberOfTuples=2
+  pressmark compare identifiers.txt --layout pairtree --layout 0003:tupleSize=2
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
-  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
-  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --root /data/store
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
@@ -56,6 +55,11 @@ Only the report is written, and with --probe temporary samples.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
+  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3
+
 FILE is a list of identifiers: lines (with -0, ended by NUL); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All but Parquet may be gzipped. Nulls in Parquet and JSON lines are skipped. If FILE is a
 directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not kept in
@@ -76,12 +80,13 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 """
 
 
-@click.command("compare", help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
+@click.command("compare", cls=Command, help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
 @click.argument("file", metavar="FILE", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layouts,
     multiple=True,
     required=True,
     help='A layout to compare; repeatable. "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',

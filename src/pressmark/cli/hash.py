@@ -19,7 +19,7 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
     run_options,
 )
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
@@ -39,8 +39,6 @@ Print the digests of all files in PATH.
 Examples:
   pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
-  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
-  pressmark hash files --read sequential --threads 1
 
 The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
 bytes of the names, and does not depend on the number of threads.
@@ -51,6 +49,11 @@ With --ledger a run is resumable: the same command does not read finished files 
 FILES_AT_ONCE = 256  # whose lines are formatted together
 
 EPILOG = """\
+\b
+More examples:
+  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --read sequential --threads 1
+
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. So does a named pipe, socket or device, which is not opened; --special-files reads pipes
 and devices. A directory that contains itself through a symbolic link is reported, and not entered again.
@@ -63,7 +66,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 """
 
 
-@click.command("hash", help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
+@click.command("hash", cls=Command, help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options

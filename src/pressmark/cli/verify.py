@@ -17,7 +17,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, one_li
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import InputStream, open_sink, open_source
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError
 from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, verify
@@ -33,8 +33,7 @@ Verify all files in MANIFEST, and print those that do not match.
 \b
 Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
-  cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files --json
-  cd files && sha512sum * | pressmark verify - --json
+  (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
 A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
 characters are escaped; --json prints names exactly. Without problems, nothing is printed.
@@ -45,6 +44,10 @@ MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
 """
 
 EPILOG = """\
+\b
+More examples:
+  cd files && sha512sum * | pressmark verify - --json
+
 MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
 coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
@@ -53,7 +56,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
 """
 
 
-@click.command("verify", help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
+@click.command("verify", cls=Command, help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
 @click.argument("manifest", metavar="MANIFEST", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--root",

@@ -32,6 +32,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
+from pressmark.fs.file_errors import raising
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 
@@ -86,23 +87,6 @@ class _Moves(NamedTuple):
     nested: bool
 
 
-class _Refusing:
-    """Turns an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
-
-    def __init__(self, path: str | bytes, advice: str = "") -> None:
-        self._path = path
-        self._advice = advice
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError):
-            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
-            reason = error.strerror or str(error)
-            raise TransactionError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
-
-
 def is_decided(base: bytes, staging: bytes) -> bool:
     """Return whether a change of ``base`` was decided and is unfinished.
 
@@ -137,7 +121,7 @@ class Transaction:
         self.recovered: dict[str, Any] | None = None
         self._is_complete = self._is_nested = False
         try:
-            with _Refusing(base):
+            with raising(TransactionError, base):
                 if os.listdir(self.staging) != [LOCK]:
                     self._recover()
                 os.mkdir(self.new)
@@ -197,7 +181,7 @@ class Transaction:
         out = sorted(moves_out, key=lambda name: (name != marker, name))
         into = sorted(moves_in, key=lambda name: (name == marker, name))
         moves = _Moves(out, into, nested)
-        with _Refusing(self._base, "nothing was changed"):
+        with raising(TransactionError, self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
                 os.chmod(self._nested, stat.S_IMODE(os.stat(self._base).st_mode))
@@ -209,19 +193,19 @@ class Transaction:
                 flush_tree(self.new)
             self._decide(request, moves)
         try:
-            with _Refusing(self._base, "nothing was changed"):
+            with raising(TransactionError, self._base, "nothing was changed"):
                 self._move_out(moves)
                 if between is not None:
                     between()
                 self._move_in(moves, first=True)
         except BaseException:
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
         # The change is complete from here on, whatever fails later.
-        with _Refusing(self._base, RUN_AGAIN):
+        with raising(TransactionError, self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
         self._is_complete, self._is_nested = True, nested
 
@@ -239,7 +223,7 @@ class Transaction:
             flush_directory(self.staging)
         except OSError:
             # The caller learns that nothing was changed, so the next run must not make the change.
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 os.unlink(self._path(JOURNAL))
             raise
 
@@ -273,7 +257,7 @@ class Transaction:
         flush_directory(self._base)
 
     def _undo(self, moves: _Moves) -> None:
-        with _Refusing(self._base, RUN_AGAIN):
+        with raising(TransactionError, self._base, RUN_AGAIN):
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
@@ -313,7 +297,7 @@ class Transaction:
             if not exists(path):
                 continue
             request, moves = self._read(path)
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 if name == UNDO:
                     self._undo(moves)
                 else:

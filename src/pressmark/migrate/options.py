@@ -33,13 +33,13 @@ __all__ = [
     "version_name",
 ]
 
-#: The values of ``copy_mode``: ``auto``, ``rename``, ``reflink``, ``copy``, ``hardlink``.
+#: How files get to the destination: ``auto`` is the cheapest of the others that is possible.
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
-#: The values of ``verify``: ``none``, ``copy``, ``reread``.
+#: What is compared with the digests of the source: nothing, the bytes while they are copied, or the files read again.
 VERIFICATIONS = ("none", "copy", "reread")
-#: The values of ``improper``: ``skip``, ``take``, ``refuse``.
+#: What to do with invalid source objects: ``skip`` them, ``take`` the readable ones, or ``refuse`` the plan.
 IMPROPER = ("skip", "take", "refuse")
-#: The values of ``links``: ``refuse``, ``follow``.
+#: What to do with symbolic links in objects: refuse the object, or copy their targets.
 LINKS = ("refuse", "follow")
 #: The directory in a source that contains all objects, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}

@@ -13,18 +13,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import count
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pressmark.errors import ObjectError
 from pressmark.fixity.copy_pool import shared_pools
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
-from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.names import is_case_insensitive
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.store import StoreObject
+from pressmark.stores.object_sources import SourceCopier
+from pressmark.stores.store import CopyMode, StoreObject
 
-__all__ = ["TURN", "Staged", "StagingWriter", "make_above"]
+__all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
 # Objects moved while the lock is held; other runs wait for a few milliseconds.
 TURN = 256
@@ -201,6 +203,62 @@ class StagingWriter(ABC, Generic[Item]):
         if on_moved is not None:
             on_moved(staged)
         return None
+
+
+class StagedCopy(NamedTuple):
+    """A copy that is ready to be published: see :class:`Staged`.
+
+    :ivar longest: the longest path in it, with a slash before it; empty for a file
+    """
+
+    identifier: str | bytes
+    place: bytes
+    path: bytes
+    longest: bytes
+
+
+class CopyingWriter(StagingWriter[StagedCopy]):
+    """Write many objects that are plain copies of their sources.
+
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links``
+    """
+
+    def __init__(self, root: str, base: bytes, *, durable: bool, mode: CopyMode, links: str) -> None:
+        super().__init__(root, base, durable=durable)
+        self._links = links
+        self._copier = SourceCopier(mode, links)
+        self._is_case_insensitive = False
+
+    def _stage(self, identifier: str | bytes, place: bytes, copy: Callable[[bytes], tuple[int, bytes]]) -> int:
+        """Stage a copy, and return its size.
+
+        :param place: its future path, relative to the base directory
+        :param copy: creates a new path, and returns its size in bytes and the longest path in it
+        """
+        new = self.new_path()
+        try:
+            size, longest = copy(new)
+        except BaseException:
+            self._discard(new)
+            raise
+        self._waiting.append(StagedCopy(identifier, place, new, longest))
+        return size
+
+    def _begin_turn(self) -> None:
+        self._is_case_insensitive = is_case_insensitive(self._base)
+
+    def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
+        try:
+            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
+                rename_new(staged.path, self._base + b"/" + staged.place)
+                return
+        except NotADirectoryError:
+            pass  # perhaps a link to a directory
+        self._move_checked(staged)
+
+    @abstractmethod
+    def _move_checked(self, staged: StagedCopy) -> None:
+        """Move an object to its place, whose directory exists, or report why that is impossible."""
 
 
 def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:

@@ -31,7 +31,7 @@ __all__ = [
     "encode_path",
 ]
 
-#: The path of a file or directory.
+#: A path, as ``str``, bytes or :class:`os.PathLike`.
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
@@ -46,6 +46,7 @@ SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
 #: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
 #: directories to copy, bytes, or open binary files.
 ObjectSource = SourcePath | Mapping[str, SourcePath | Content]
+#: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
 

@@ -27,6 +27,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
@@ -40,17 +41,15 @@ __all__ = ["create_command"]
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
 HELP = """\
-Create a bag: move the content of the directory SOURCE to SOURCE/data, and add manifests and bag-info.txt.
+Create a bag of the files in SOURCE.
 
 \b
 Examples:
   pressmark bag create files -o bag
-  pressmark bag create files -o bag -a sha512,md5 --info "Source-Organization=Example University"
-  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
-  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
-  pressmark bag create objects/*
+  pressmark bag create files --info "Source-Organization=Example University"
 
-Without -o, each of several SOURCEs becomes a bag. A SOURCE that fails is reported, and the others are processed.
+Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/data, and manifests and bag-info.txt are
+added. A SOURCE that fails is reported, and the others are processed.
 
 With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
 The payload is the content of a single directory SOURCE; several SOURCEs keep their names.
@@ -60,6 +59,13 @@ added unless they are given.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bag create files -o bag -a sha512,md5
+  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
+  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+  pressmark bag create objects/*
+
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
 cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. The bag is
 created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
@@ -70,7 +76,7 @@ the only SOURCE was refused before anything was written, 130 interrupted.
 """
 
 
-@click.command("create", help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
+@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",

@@ -14,7 +14,7 @@ from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.parameters import unknown_key
 
-__all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
+__all__ = ["chosen_layout", "complete_layouts", "layout_argument", "layout_option", "layout_options", "named_layout"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,13 +25,18 @@ _NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
     """Add an argument ``layout_class``: an official name or a four-digit alias; the value is the class."""
 
-    def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
-        return None if name is None else find_layout(name)
+    def found(context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
+        return None if name is None or context.resilient_parsing else find_layout(name)
 
-    def completed(_context: click.Context, _parameter: click.Parameter, head: str) -> list[CompletionItem]:
-        return [CompletionItem(one.name, help=one.summary) for one in list_layouts() if one.name.startswith(head)]
+    return click.argument(
+        "layout_class", metavar=metavar, required=required, callback=found, shell_complete=complete_layouts
+    )
 
-    return click.argument("layout_class", metavar=metavar, required=required, callback=found, shell_complete=completed)
+
+def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """Return the names and aliases of layouts that begin with ``start``, for the shell."""
+    named = [(name, one.summary) for one in list_layouts() for name in (one.alias, one.name) if name]
+    return [CompletionItem(name, help=summary) for name, summary in named if name.startswith(start)]
 
 
 def layout_options(function: Function) -> Function:

@@ -1,9 +1,8 @@
 #include "ocfl/scan.h"
 
+#include "shared/directories.h"
 #include "shared/text.h"
 
-/* The buffer of one system call. */
-#define PM_OCFL_ENTRIES_SIZE 32768
 #define PM_OCFL_HEAD 4096 /* bytes that nearly always contain the identifier */
 /* Larger inventories and files are deferred, and so are objects with more content. */
 #define PM_OCFL_FILE (INT64_C(1) << 20)
@@ -62,7 +61,7 @@ static pm_ocfl_item *pm_ocfl_put_item(pm_ocfl_scan *scan, int kind)
     return item;
 }
 
-#if defined(_WIN32)
+#if !PM_CAN_SCAN
 
 static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
 {
@@ -72,22 +71,12 @@ static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
 
 #else
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
-
 #ifdef __APPLE__
 #define PM_OCFL_MTIME(status) ((status).st_mtimespec)
 #else
 #define PM_OCFL_MTIME(status) ((status).st_mtim)
 #endif
 
-#define PM_OCFL_OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* Never waits for a named pipe in place of a file. */
 #define PM_OCFL_OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
@@ -111,81 +100,21 @@ static int pm_ocfl_kind(int directory, const char *name, int type)
     return S_ISDIR(status.st_mode) ? PM_OCFL_IS_DIRECTORY : S_ISREG(status.st_mode) ? PM_OCFL_IS_FILE : PM_OCFL_IS_OTHER;
 }
 
-static int pm_ocfl_add_entry(pm_ocfl_scan *scan, int directory, const char *name, int type)
+/* Opens a directory and adds its entries, from `scan->entries_count` on; the caller removes them. Returns 0, PM_OCFL_DEFER or
+ * PM_NO_MEMORY. */
+static int pm_ocfl_open_directory(pm_ocfl_scan *scan, pm_directory *directory, int parent, const char *name)
 {
-    if (name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)))
-        return 0;
-    return pm_ocfl_put_entry(scan, name, pm_ocfl_kind(directory, name, type));
-}
-
-#if defined(__linux__) && defined(SYS_getdents64)
-
-/* As in linux/dirent.h, which user programs cannot include. */
-typedef struct {
-    uint64_t inode;
-    int64_t next;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-} pm_ocfl_dirent;
-
-static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
-{
-    for (;;) {
-        const long filled = syscall(SYS_getdents64, directory, scan->buffer, PM_OCFL_ENTRIES_SIZE);
-        if (filled <= 0)
-            return filled == 0 ? 0 : PM_OCFL_DEFER;
-        for (long at = 0; at < filled;) {
-            const pm_ocfl_dirent *entry = (const pm_ocfl_dirent *)(const void *)(scan->buffer + at);
-            if (pm_ocfl_add_entry(scan, directory, entry->name, entry->type) < 0)
-                return PM_NO_MEMORY;
-            at += entry->size;
-        }
-    }
-}
-
-#else
-
-static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
-{
-    const int copy = dup(directory);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    int status = 0;
-    if (stream == NULL) {
-        if (copy >= 0)
-            close(copy);
+    int status = 0, type = 0;
+    const char *entry;
+    if (pm_open_directory(directory, parent, name, O_NOFOLLOW, scan->buffer) < 0)
         return PM_OCFL_DEFER;
-    }
-    while (status == 0) {
-        errno = 0;
-        const struct dirent *entry = readdir(stream);
-        if (entry == NULL) {
-            status = errno == 0 ? 0 : PM_OCFL_DEFER;
-            break;
-        }
-#if defined(DT_UNKNOWN)
-        status = pm_ocfl_add_entry(scan, directory, entry->d_name, entry->d_type);
-#else
-        status = pm_ocfl_add_entry(scan, directory, entry->d_name, 0);
-#endif
-    }
-    closedir(stream);
+    while (status == 0 && (entry = pm_next_entry(directory, &type)) != NULL)
+        status = pm_ocfl_put_entry(scan, entry, pm_ocfl_kind(directory->descriptor, entry, type));
+    if (status == 0 && directory->failed)
+        status = PM_OCFL_DEFER;
+    if (status != 0)
+        pm_close_directory(directory);
     return status;
-}
-
-#endif
-
-/* Opens a directory and adds its entries. Returns its descriptor, or -1 with `status`. The entries begin at `first`; the caller
- * removes them. */
-static int pm_ocfl_open_directory(pm_ocfl_scan *scan, int parent, const char *name, int *status)
-{
-    const int directory = openat(parent, name, PM_OCFL_OPEN_DIRECTORY);
-    *status = directory < 0 ? PM_OCFL_DEFER : pm_ocfl_add_entries(scan, directory);
-    if (*status == 0)
-        return directory;
-    if (directory >= 0)
-        close(directory);
-    return -1;
 }
 
 static const char *pm_ocfl_name(const pm_ocfl_scan *scan, int64_t entry)
@@ -331,11 +260,9 @@ static int pm_ocfl_read_content_file(pm_ocfl_scan *scan, pm_ocfl_item *item, int
 static int pm_ocfl_read_content(pm_ocfl_scan *scan, pm_ocfl_item *item, int parent, const char *name, int depth)
 {
     const int64_t first = scan->entries_count, length = scan->inside.size;
-    int status;
-    const int directory = depth > PM_OCFL_DEPTH ? -1 : pm_ocfl_open_directory(scan, parent, name, &status);
-    if (depth > PM_OCFL_DEPTH)
-        return PM_OCFL_DEFER;
-    if (directory < 0) {
+    pm_directory directory;
+    int status = depth > PM_OCFL_DEPTH ? PM_OCFL_DEFER : pm_ocfl_open_directory(scan, &directory, parent, name);
+    if (status != 0) {
         pm_ocfl_drop_entries(scan, first);
         return status;
     }
@@ -348,14 +275,14 @@ static int pm_ocfl_read_content(pm_ocfl_scan *scan, pm_ocfl_item *item, int pare
             || pm_append(&scan->inside, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i))) < 0)
             status = PM_NO_MEMORY;
         else if (scan->entries[i].kind == PM_OCFL_IS_FILE)
-            status = pm_ocfl_read_content_file(scan, item, directory, pm_ocfl_name(scan, i));
+            status = pm_ocfl_read_content_file(scan, item, directory.descriptor, pm_ocfl_name(scan, i));
         else if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY)
-            status = pm_ocfl_read_content(scan, item, directory, pm_ocfl_name(scan, i), depth + 1);
+            status = pm_ocfl_read_content(scan, item, directory.descriptor, pm_ocfl_name(scan, i), depth + 1);
         else
             status = PM_OCFL_DEFER;
         scan->inside.size = length;
     }
-    close(directory);
+    pm_close_directory(&directory);
     pm_ocfl_drop_entries(scan, first);
     return status;
 }
@@ -390,9 +317,10 @@ static int pm_ocfl_members(const pm_ocfl_scan *scan, int64_t first, int64_t last
 static int pm_ocfl_read_version(pm_ocfl_scan *scan, pm_ocfl_item *item, int object)
 {
     const int64_t first = scan->entries_count;
-    int status;
-    const int directory = pm_ocfl_open_directory(scan, object, "v1", &status);
-    if (directory >= 0) {
+    pm_directory version;
+    int status = pm_ocfl_open_directory(scan, &version, object, "v1");
+    if (status == 0) {
+        const int directory = version.descriptor;
         const int members = pm_ocfl_members(scan, first, scan->entries_count, "content");
         const int64_t start = scan->offsets[item->inventory], size = scan->offsets[item->inventory + 1] - start;
         if ((members & ~PM_HAS_CONTENT) != (PM_HAS_INVENTORY | PM_HAS_SIDECAR))
@@ -407,7 +335,7 @@ static int pm_ocfl_read_version(pm_ocfl_scan *scan, pm_ocfl_item *item, int obje
             if (status == 0)
                 status = pm_ocfl_read_content(scan, item, directory, "content", 1);
         }
-        close(directory);
+        pm_close_directory(&version);
     }
     pm_ocfl_drop_entries(scan, first);
     return status;
@@ -539,24 +467,25 @@ static int pm_ocfl_read_entries(pm_ocfl_scan *scan, int directory, int64_t first
 static int pm_ocfl_read_directory(pm_ocfl_scan *scan, int parent, const char *name, int depth)
 {
     const int64_t first = scan->entries_count;
-    int status, is_object = 0, is_plain = 1;
-    const int directory = pm_ocfl_open_directory(scan, parent, name, &status);
+    int is_object = 0, is_plain = 1;
+    pm_directory directory;
+    int status = pm_ocfl_open_directory(scan, &directory, parent, name);
     scan->budget--;
-    for (int64_t i = first; i < scan->entries_count && directory >= 0; i++) {
+    for (int64_t i = first; i < scan->entries_count && status == 0; i++) {
         const int kind = scan->entries[i].kind;
         is_object |= kind == PM_OCFL_IS_FILE && strncmp(pm_ocfl_name(scan, i), "0=ocfl_object_", 14) == 0;
         is_plain &= kind == PM_OCFL_IS_DIRECTORY;
     }
-    if (directory >= 0) {
+    if (status == 0) {
         if (is_object) {
-            status = pm_ocfl_read_object(scan, directory, first);
+            status = pm_ocfl_read_object(scan, directory.descriptor, first);
         } else if (!is_plain || scan->entries_count == first || (scan->clashes && pm_ocfl_may_clash(scan, first))) {
             status = PM_OCFL_DEFER;
         } else {
             pm_ocfl_sort(scan, first);
-            status = pm_ocfl_read_entries(scan, directory, first, depth + 1);
+            status = pm_ocfl_read_entries(scan, directory.descriptor, first, depth + 1);
         }
-        close(directory);
+        pm_close_directory(&directory);
     }
     pm_ocfl_drop_entries(scan, first);
     if (status == PM_OCFL_DEFER)
@@ -602,7 +531,7 @@ int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const c
     scan->reads = reads;
     scan->clashes = clashes;
     scan->budget = budget;
-    scan->buffer = (char *)malloc(PM_OCFL_ENTRIES_SIZE);
+    scan->buffer = (char *)malloc(PM_ENTRIES_SIZE);
     if (scan->buffer == NULL || pm_append(&scan->path, place, (int64_t)strlen(place)) < 0)
         return PM_NO_MEMORY;
     for (int64_t i = 0; i < count && status == 0; i++, name += strlen(name) + 1)

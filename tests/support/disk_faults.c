@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "../support/opening.h"
+#include "opening.h"
 
 static int armed, to_kill, at, error_number, changes;
 

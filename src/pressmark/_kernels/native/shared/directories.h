@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../shared/memory.h"
+#include "memory.h"
 
 #if defined(_WIN32)
 #define PM_CAN_SCAN 0
@@ -112,12 +112,13 @@ static inline void pm_close_directory(pm_directory *directory)
 
 #endif
 
-/* Opens the directory `path` below the directory `root`. The buffer has PM_ENTRIES_SIZE bytes. Returns 0 or -1. */
-static inline int pm_open_directory(pm_directory *directory, int root, const char *path, char *buffer)
+/* Opens the directory `path` below the directory `root`. `flags`: O_NOFOLLOW or 0. The buffer has PM_ENTRIES_SIZE bytes.
+ * Returns 0 or -1. */
+static inline int pm_open_directory(pm_directory *directory, int root, const char *path, int flags, char *buffer)
 {
     memset(directory, 0, sizeof *directory);
     directory->buffer = buffer;
-    directory->descriptor = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    directory->descriptor = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
     if (directory->descriptor < 0)
         return -1;
     if (pm_begin_entries(directory) < 0) {

@@ -1,6 +1,6 @@
 """Every change of a Pairtree, killed or refused by the system at every single step; run with disk_faults.c preloaded.
 
-    python disk_faults.py FOLDER kill|ERRNO|-ERRNO [STRIDE]
+    python every_pairtree_change.py FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
 For each operation and each change of the disk in it, this creates a new store, runs the operation in a child process
 that fails at that change, and checks the result. The store must be unchanged or completely changed, also before a
@@ -9,7 +9,7 @@ repair. A repair leaves no leftovers, and the repeated operation succeeds. STRID
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import os
 import shutil
 import sys
@@ -19,6 +19,7 @@ from pathlib import Path
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.run_directories import leftovers
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from support.disk_faults import DiskFault
 
 State = dict[str, dict[str, bytes]]
 
@@ -102,8 +103,7 @@ def expected(operation: str, before: State) -> State:
 
 def main() -> None:
     folder, how, stride = Path(sys.argv[1]), sys.argv[2], int((*sys.argv, "1")[3])
-    library = ctypes.CDLL(None)
-    kill, number = (1, 0) if how == "kill" else (0, int(how))
+    fault = DiskFault(how, StoreError, ObjectError)
     cases = 0
     for number_of_operation, (operation, action) in enumerate(OPERATIONS.items()):
         before = state(build(folder))
@@ -113,24 +113,8 @@ def main() -> None:
         while True:
             step += stride
             store = build(folder)
-            child = os.fork()
-            if child == 0:
-                code = 9
-                try:
-                    library.disk_arm(kill, step, number)
-                    action(store, folder / "new")
-                    code = 0 if library.disk_changes() < step else 4
-                except (StoreError, ObjectError) as error:
-                    library.disk_arm(0, 0, 0)
-                    code = 3 if str(error).count("\n") == 0 else 5
-                except BaseException as error:
-                    library.disk_arm(0, 0, 0)
-                    print(operation, step, repr(error), file=sys.stderr)
-                finally:
-                    os._exit(code)
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            status = fault.run(step, functools.partial(action, store, folder / "new")).status
             where = f"{operation}, change {step}, ended {status}"
-            assert status in ((0, -9) if kill else (0, 3, 4)), where
             found = state(store)
             assert found in (before, after), f"{where}: {found}"
             if status == 0:
