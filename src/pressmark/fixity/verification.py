@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Event, Outcome
@@ -192,7 +193,7 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
         if found != expected:
-            message = f"{name} is {found}, expected {expected}"
+            message = f"{name} is {short_digest(found)}, expected {short_digest(expected)}"
             if entry.size is not None and entry.size != outcome.size:
                 message = f"size is {outcome.size} bytes, expected {entry.size}; {message}"
             return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
-from pressmark.errors import quoted, quoted_value
+from pressmark.errors import DIGEST_DIGITS, quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.reports import ERROR
 from pressmark.stores.ocfl.declarations import VERSIONS, later
@@ -104,7 +104,7 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     used = _versions(document, algorithm, digests, add)
     if digests is not None and used is not None:
         for digest in digests - used:
-            what = f"the manifest has the digest {quoted(digest)}, which no version's state uses"
+            what = f"the manifest has the digest {quoted(digest, DIGEST_DIGITS)}, which no version's state uses"
             add(Finding("digest-unused", "E107", what))
     _fixity(document, contents, add)
     return found
@@ -187,7 +187,7 @@ def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: 
             add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
         folded = digest.lower()
         if folded in seen:
-            text = f"{what} has the digest {quoted(digest)} in upper and lower case"
+            text = f"{what} has the digest {quoted(digest, DIGEST_DIGITS)} in upper and lower case"
             add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
         seen.add(folded)
 
@@ -205,7 +205,7 @@ def _manifest(
     folder = content_directory(document)
     for digest, paths in manifest.items():
         if not isinstance(paths, list) or not paths:
-            what = f"the manifest has no list of paths for the digest {quoted(digest)}"
+            what = f"the manifest has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E092", what))
             continue
         for path in paths:
@@ -332,10 +332,10 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
     logical: set[str] = set()
     for digest, paths in state.items():
         if digests is not None and digest not in digests:
-            what = f"the state of {quoted(name)} has the digest {quoted(digest)}, which is not in the manifest"
+            what = f"the state of {quoted(name)} has the digest {quoted(digest, DIGEST_DIGITS)}, not in the manifest"
             add(Finding("digest-unknown", "E050", what, found=digest))
         if not isinstance(paths, list) or not paths:
-            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest)}"
+            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E050", what))
             continue
         for path in paths:
@@ -368,7 +368,9 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
         _digests(block, algorithm, f"fixity of {quoted(algorithm)}", ("E057", "E097"), add)
         for digest, paths in block.items():
             if not isinstance(paths, list) or not paths:
-                what = f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest)}"
+                what = (
+                    f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
+                )
                 add(Finding("inventory-value", "E057", what))
                 continue
             for path in paths:
