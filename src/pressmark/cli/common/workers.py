@@ -109,7 +109,8 @@ class Workers:
         try:
             with dask_cluster(self._address, self._scheduler_file) as client:
                 work = self._work_folder(folder, job, plan, inputs)
-                with on_ctrl_c(report_stopping):
+                # Processes end at once; a cluster ends the running parts.
+                with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
                     summary = self._summary(job, work, client, on_receipt)
         except KeyboardInterrupt:
             raise Interrupted("interrupted" if work is None else f"interrupted; {again}") from None
