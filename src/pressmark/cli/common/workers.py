@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,10 @@ def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[An
         yield None
         return
     with contextlib.closing(jobs.dask_client(address, scheduler_file)) as client:
+        # Dask logs the tracebacks of a lost connection, which is reported as one error here.
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         yield client
 
 
