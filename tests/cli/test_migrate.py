@@ -8,6 +8,7 @@ import errno
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import time
