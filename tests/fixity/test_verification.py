@@ -10,7 +10,7 @@ import pytest
 
 from pressmark.fixity import ALGORITHMS, ManifestEntry, Verdict, detect_algorithm, hash_files, verify, walk
 from pressmark.fixity.algorithms import algorithms_of_size
-from pressmark.fixity.manifests import BY_LENGTH
+from pressmark.fixity.manifest_reader import BY_LENGTH
 from pressmark.fixity.verification import _PathSet
 from support.implementations import Implementation
 

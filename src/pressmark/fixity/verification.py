@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
-from pressmark.fixity.manifests import ManifestEntry
+from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Event, Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
@@ -71,7 +71,7 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
 
-    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifests.read_manifest`
+    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pressmark.errors import DIGEST_DIGITS, quoted, quoted_value
@@ -303,6 +304,8 @@ def _no_uri(identifier: str) -> Finding:
     return Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI")
 
 
+# Usually the same for many objects.
+@lru_cache(maxsize=64)
 def _missing(name: str, key: str) -> Finding:
     return Finding("inventory-advice", "W007", f"the version {quoted(name)} has no {key}")
 
