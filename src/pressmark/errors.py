@@ -67,6 +67,7 @@ __all__ = [
 SHOWN_CHARACTERS = 80
 # Names of parameters and files are quoted in full up to this length.
 NAME_CHARACTERS = 255
+#: Digits of a digest in messages.
 DIGEST_DIGITS = 12
 # Paths of bags and stores are quoted in full.
 PATH_CHARACTERS = 4096
