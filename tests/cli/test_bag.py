@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from pressmark.cli.bag.change_progress import Listener
+
 from .conftest import COMMAND, PROFILE, Call, Run, environment
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files, devices and signals")
@@ -237,7 +239,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag",
+        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]
@@ -372,16 +374,27 @@ def test_create_fails_where_a_file_cannot_be_read(
 
 @posix
 def test_create_reports_progress(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a log, each stage is reported, and the long ones with their progress."""
-    monkeypatch.setattr("pressmark.cli.common.progress.LOG_EVERY", 0.0)
-    monkeypatch.setattr("pressmark.cli.common.progress.DISPLAY_AFTER", 0.0)
-    printed = call("bag", "create", "files", "--progress").stderr.splitlines()
-    assert printed[0] == "pressmark: checking all names"
-    assert re.fullmatch("pressmark: hashing: 3 files, 6 B of 6 B, .*/s, 0:00 left", printed[2])
-    assert printed[-2:] == [
-        "pressmark: moving everything into place",
-        "pressmark: files: bag created: 3 files, 6 B; sha512",
+    """Each stage is reported, and the long ones with their progress."""
+    lines = []
+
+    class Recorded(Listener):
+        def __call__(self, event: object) -> None:
+            super().__call__(event)
+            lines.append(self._reporter.view().line())
+
+    monkeypatch.setattr("pressmark.cli.bag.create.Listener", Recorded)
+    result = call("bag", "create", "files", "--progress")
+    assert result.stderr == "pressmark: files: bag created: 3 files, 6 B; sha512\n"
+    stages = [line.partition(":")[0] for line in lines]
+    assert list(dict.fromkeys(stages)) == [
+        "checking all names",
+        "hashing",
+        "writing tag files",
+        "checking for concurrent changes",
+        "moving everything into place",
     ]
+    last = [line for line in lines if line.startswith("hashing")][-1]
+    assert re.fullmatch("hashing: 3 files, 6 B of 6 B, .*/s, 100 %, 0:00 left", last)
 
 
 @posix
@@ -711,11 +724,12 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
     """In a log, a long validation reports its progress over all bags now and then."""
     script = (
         "import pressmark.cli.common.progress as reporter, pressmark.bagit.validation.validate as validation, time\n"
-        "reporter.LOG_EVERY = 0.0; reporter.DISPLAY_AFTER = 0.0\n"
+        "reporter.LOG_EVERY = 0.01; reporter.DISPLAY_AFTER = 0.0\n"
         "def slow(paths, *rest, **more):\n"
         "    for path in original(paths, *rest, **more):\n"
         "        time.sleep(0.15)\n"
         "        yield path\n"
+        "    time.sleep(0.3)\n"
         "original = validation.hash_files; validation.hash_files = slow\n"
         "from pressmark.cli import main; main()\n"
     )
@@ -726,8 +740,8 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
         capture_output=True,
         check=True,
     )
-    lines = [line for line in done.stderr.decode().splitlines() if "/s" in line]
-    counts = [int(re.match(r"pressmark: (\d+) files?, ", line)[1]) for line in lines]  # type: ignore[index]
+    lines = [line for line in done.stderr.decode().splitlines() if "%" in line]
+    counts = [int(re.match(r"pressmark: (\d+) files?", line)[1]) for line in lines]  # type: ignore[index]
     assert counts == sorted(counts)
     assert counts[-1] > 7, "three payload files and four tag files, twice"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+import importlib.metadata
 import importlib.util
 import json
 import os
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,6 +20,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import pressmark
 from pressmark import layout, stores
 from pressmark.bagit.bag import create
 from pressmark.cli import main
@@ -25,6 +30,7 @@ from .conftest import COMMAND, PROFILE, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
+OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -110,6 +116,21 @@ def test_headings_name_options() -> None:
     assert len(named) == len(set(named))
 
 
+def test_messages_name_options_that_exist() -> None:
+    """Every option in a message of the code is an option of a command."""
+    known = {
+        name for command in COMMANDS.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
+    }
+    package = Path(pressmark.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.parent == package / "compare" / "report":
+            continue  # --text is a name of its CSS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", node.value))
+                assert named <= known | OTHERS, (path, named - known)
+
+
 def test_generated_pages_are_up_to_date() -> None:
     """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
@@ -117,6 +138,34 @@ def test_generated_pages_are_up_to_date() -> None:
         pytest.skip("the tests stand apart from the documents")
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, env=environment(), check=False)
     assert (done.stderr, done.returncode) == (b"", 0)
+
+
+@pytest.mark.parametrize("program", [["mandoc", "-T", "lint", "-W", "style"], ["groff", "-ww", "-man", "-T", "utf8"]])
+def test_manual_pages_are_correct(program: list[str]) -> None:
+    """Every command has a manual page, in which the readers of such pages find no fault."""
+    folder = ROOT / "docs" / "man"
+    if not folder.exists():
+        pytest.skip("the tests stand apart from the documents")
+    pages = sorted(folder.iterdir())
+    assert [page.name for page in pages] == sorted(f"{path.replace(' ', '-')}.1" for path in COMMANDS)
+    if shutil.which(program[0]) is None:
+        pytest.skip(f"{program[0]} not found")
+    done = subprocess.run([*program, *pages], capture_output=True, check=False)
+    assert (done.stderr, done.returncode) == (b"", 0)
+    if program[0] == "mandoc":
+        assert done.stdout == b""
+
+
+def test_manual_pages_are_installed() -> None:
+    """The wheel has the manual pages, where man finds them."""
+    try:
+        files = importlib.metadata.files("pressmark") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    if not any(file.as_posix() == "pressmark/__init__.py" for file in files):
+        pytest.skip("the package is not installed from a wheel")
+    installed = {file.name for file in files if file.parent.as_posix().endswith("share/man/man1")}
+    assert installed == {f"{path.replace(' ', '-')}.1" for path in COMMANDS}
 
 
 def furnish(folder: Path, example: str) -> None:

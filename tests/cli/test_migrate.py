@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from pressmark import layout, migrate, stores
-from pressmark.cli.common.progress import ProgressMode
+from pressmark.cli.common.progress import ProgressMode, ProgressOutput
 from pressmark.cli.migrate import reporter
 from pressmark.cli.migrate.output import conflict_text, row_text
-from pressmark.cli.migrate.reporter import ProgressReporter, text_of
+from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate import MigrationProgress
 from pressmark.migrate.execution import run_result
@@ -411,7 +411,7 @@ def test_users_and_messages(call: Call, books: Path, monkeypatch: pytest.MonkeyP
         ("books", ["--to", "bags", "--user", "Ann"], "--user: a store of kind bags does not record it; omit"),
         ("books", ["--to", "bags", "--message", "m"], "--message: a store of kind bags does not record it; omit"),
         ("books", [*OCFL, "--user-address", "mailto:a@b"], "--user-address: no user given; specify --user"),
-        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit the version"),
+        ("books", ["--to", "bags", "--version", "v1"], "a store of kind pairtree has no versions; omit --version"),
         (
             "root",
             ["--to", "bags", "--version", "first"],
@@ -667,25 +667,25 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
             MigrationProgress("plan", 4000, 10**9),
             MigrationProgress("plan", 0, 0),
             10.0,
-            "planning: 4,000 objects, 1 GB, 400 objects/s, 100 MB/s",
+            "planning: 4,000 objects, 1 GB, 400/s, 100 MB/s",
         ),
         (
             MigrationProgress("run", 4000, 10**9, 6000, 3 * 10**9, {"ok": 3990, "copy_failed": 10}),
             MigrationProgress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
             10.0,
-            "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200 objects/s, 50 MB/s, 0:40 left, 10 failed",
+            "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200/s, 50 MB/s, 10 failed, 66 %, 0:40 left",
         ),
         (
             MigrationProgress("remove", 3000, 0, 6000, 9, {"removed": 3000}),
             MigrationProgress("remove", 0, 0, 6000, 9),
             60.0,
-            "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50 objects/s, 1:00 left",
+            "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50/s, 50 %, 1:00 left",
         ),
     ],
 )
 def test_progress_is_reported(event: MigrationProgress, first: MigrationProgress, seconds: float, text: str) -> None:
     """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
-    assert text_of(event, first, seconds) == text
+    assert view_of(event, first, seconds).line() == text
 
 
 def test_every_phase_has_words() -> None:
@@ -693,17 +693,18 @@ def test_every_phase_has_words() -> None:
     assert list(reporter.PHASES) == list(migrate.PHASES)
 
 
-def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rate in a log counts only work of this run."""
-    clock = iter([0.0, 0.5, 5.5, 11.0, 12.0, 22.0])
-    monkeypatch.setattr(reporter.time, "monotonic", lambda: next(clock))
-    with ProgressReporter(ProgressMode.LOG) as display:
-        for objects in (1000, 1100, 1210, 1300, 1430):
-            display.on_event(MigrationProgress("run", objects, 0, 2000, 0))
-    assert capsys.readouterr().err.splitlines() == [
-        "pressmark: migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:40 left",
-        "pressmark: migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20 objects/s, 0:28 left",
-    ]
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    display = ProgressReporter(ProgressOutput(ProgressMode.NONE))
+    assert display.view().line() == "planning"
+    lines = []
+    for clock[0], objects in ((0.5, 1000), (5.5, 1100), (11.0, 1210), (12.0, 1300), (22.0, 1430)):
+        display.on_event(MigrationProgress("run", objects, 0, 2000, 0))
+        lines.append(display.view().line())
+    assert lines[2] == "migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20/s, 60 %, 0:40 left"
+    assert lines[4] == "migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20/s, 71 %, 0:28 left"
 
 
 # --- a cluster --------------------------------------------------------------------------------------------------------

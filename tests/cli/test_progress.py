@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
+import time
+from collections.abc import Callable
 
 import pytest
 
 from pressmark.cli.common import progress
+from pressmark.cli.common.console import say
+from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import InputStream, OutputStream
-from pressmark.cli.common.progress import LineProgress, ProgressMode, progress_mode
+from pressmark.cli.common.progress import LineProgress, ProgressMode, ProgressOutput, progress_mode
 from pressmark.cli.compare import _ComparisonProgress
 from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.compare.comparison import ComparisonProgress
 from pressmark.errors import IdentifierError
+from pressmark.fixity import Progress
 from pressmark.layouts import LineCounts
 from pressmark.migrate import MigrationProgress
 
@@ -29,39 +35,61 @@ class Terminal(io.StringIO):
         return self.terminal
 
 
-def sink(terminal: bool) -> OutputStream:
-    made = OutputStream(io.BytesIO(), "<stdout>")
+def sink(terminal: bool, file: io.BytesIO | None = None) -> OutputStream:
+    made = OutputStream(file or io.BytesIO(), "<stdout>")
     made.terminal = terminal
     return made
 
 
+def shown(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Return a terminal of 60 columns, on which a display appears at once."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    made = Terminal(True)
+    monkeypatch.setattr(sys, "stderr", made)
+    monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
+    monkeypatch.setattr(progress, "DRAW_EVERY", 0.01)
+    return made
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for the thread that draws."""
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("not shown")
+
+
 @pytest.mark.parametrize(
-    ("wanted", "stderr", "data", "expected"),
+    ("wanted", "stderr", "data", "terminal", "expected"),
     [
-        (None, True, False, ProgressMode.DISPLAY),
-        (None, True, True, ProgressMode.NONE),
-        (None, False, False, ProgressMode.LOG),
-        (None, False, True, ProgressMode.LOG),
-        (True, True, True, ProgressMode.LOG),
-        (True, False, False, ProgressMode.LOG),
-        (False, True, False, ProgressMode.NONE),
-        (False, False, False, ProgressMode.NONE),
+        (None, True, True, False, ProgressMode.DISPLAY),
+        (None, True, False, True, ProgressMode.DISPLAY),
+        (None, True, True, True, ProgressMode.NONE),
+        (None, False, True, False, ProgressMode.LOG),
+        (None, False, True, True, ProgressMode.LOG),
+        (True, True, True, True, ProgressMode.LOG),
+        (True, True, False, True, ProgressMode.DISPLAY),
+        (True, False, True, False, ProgressMode.LOG),
+        (False, True, False, False, ProgressMode.NONE),
+        (False, False, False, False, ProgressMode.NONE),
     ],
 )
 def test_mode(
-    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, expected: ProgressMode
+    monkeypatch: pytest.MonkeyPatch, wanted: bool | None, stderr: bool, data: bool, terminal: bool, expected: object
 ) -> None:
     """A display on a terminal that does not receive data, log lines elsewhere."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", Terminal(stderr))
-    assert progress_mode(wanted, sink(data)) is expected
+    assert progress_mode(wanted, sink(terminal), data=data).mode is expected
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dumb terminal gets log lines."""
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys, "stderr", Terminal(True))
-    assert progress_mode(None, sink(False)) is ProgressMode.LOG
+    assert progress_mode(None, sink(False)).mode is ProgressMode.LOG
 
 
 def source(size: int | None) -> InputStream:
@@ -75,56 +103,130 @@ def test_log_lines(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """A line has items and rate, and with a known size percent and remaining time."""
     stderr = Terminal(False)
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(progress, "LOG_EVERY", 0.0)
-    now = iter([100.0, 110.0])
-    monkeypatch.setattr("pressmark.cli.common.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
+    monkeypatch.setattr(progress, "LOG_EVERY", 0.05)
     given = source(size)
     given.read(50)
-    with LineProgress(ProgressMode.LOG, given, "identifiers", False) as reporter:
-        reporter.on_progress(LineCounts(12_000, 3, 50, 50))
+    reporter = LineProgress(ProgressOutput(ProgressMode.LOG), given, "identifiers", False)
+    reporter.on_progress(LineCounts(12_000, 3, 50, 50))
+    # The rate of ten seconds.
+    monkeypatch.setattr(reporter, "_begin", time.monotonic() - 10)
+    with reporter:
+        until(lambda: "\n" in stderr.getvalue())
     end = ", 25 %, 0:30 left" if size else ""
-    assert stderr.getvalue() == f"pressmark: 12,000 identifiers, 1,200 a second, 3 failed{end}\n"
+    line = stderr.getvalue().splitlines()[0]
+    assert (
+        re.sub("1,[12][0-9]{2} a", "1,200 a", line) == f"pressmark: 12,000 identifiers, 1,200 a second, 3 failed{end}"
+    )
+
+
+def test_a_log_has_a_line_every_30_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines come at fixed intervals, also without events."""
+    waits: list[float] = []
+
+    class Ended:
+        def wait(self, seconds: float) -> bool:
+            waits.append(seconds)
+            return len(waits) == 4
+
+        def set(self) -> None: ...
+
+        def clear(self) -> None: ...
+
+    stderr = Terminal(False)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    reporter = FileProgress(ProgressOutput(ProgressMode.LOG), None)
+    monkeypatch.setattr(reporter, "_ended", Ended())
+    with reporter:
+        until(lambda: len(waits) == 4)
+    assert stderr.getvalue() == "pressmark: 0 files\n" * 2
+    assert all(25 < seconds <= 30 for seconds in waits[1:])
 
 
 @pytest.mark.parametrize("size", [100, None], ids=["known size", "unknown size"])
 def test_failures_are_complete_above_a_display(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
     """Long lines are neither cut nor wrapped, and markup in them is not interpreted."""
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "60")
-    stderr = Terminal(True)
-    monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
+    stderr = shown(monkeypatch)
     identifier = "[bold]:smile:" * 6
-    with LineProgress(ProgressMode.DISPLAY, source(size), "identifiers", False) as reporter:
+    output = ProgressOutput(ProgressMode.DISPLAY, sink(False))
+    with LineProgress(output, source(size), "identifiers", False) as reporter:
         reporter.on_progress(LineCounts(10, 0, 10, 10))
+        until(lambda: "10 identifiers" in stderr.getvalue())
         reporter.on_failure(IdentifierError(identifier, 11, "it is no good, " * 10))
         reporter.on_progress(LineCounts(20, 1, 20, 20))
+        until(lambda: "20 identifiers" in stderr.getvalue())
+        say("of another part")
         reporter.on_failure(IdentifierError(identifier, 25, "at the end"))
     written = stderr.getvalue()
     assert f"pressmark: ids:12: '{identifier}': {'it is no good, ' * 10}\n" in written
-    assert f"pressmark: ids:26: '{identifier}': at the end\n" in written
-    assert "20 identifiers" in written
+    assert f"pressmark: of another part\npressmark: ids:26: '{identifier}': at the end\n" in written
     assert "1 failed" in written
 
 
+def test_results_are_written_above_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Output to the same terminal is written while the display is erased, in the order of all lines."""
+    stderr = shown(monkeypatch)
+    output = sink(True)
+    written: list[tuple[str, str]] = []
+    output.write_now = lambda data: written.append((data.decode(), stderr.getvalue()))  # type: ignore[method-assign]
+    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, output), None) as reporter:
+        until(lambda: output.redirect is not None)
+        reporter.report("first")
+        assert output.write(b"second\n") == 7
+        output.flush()
+        until(lambda: bool(written))
+    assert written[0][0] == "second\n"
+    assert written[0][1].endswith("pressmark: first\n")
+    output.write(b"not redirected any more")
+    assert len(written) == 1
+
+
+def test_every_line_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is lost or repeated, however many there are."""
+    stderr = shown(monkeypatch)
+    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(False)), None) as reporter:
+        for number in range(5000):
+            reporter.report(f"line {number}.")
+    assert re.findall(r"line (\d+)\.", stderr.getvalue()) == list(map(str, range(5000)))
+
+
+@pytest.mark.parametrize("columns", [20, 80, 120])
+def test_the_display_fits(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """The display is two lines, each shorter than the terminal."""
+    stderr = shown(monkeypatch)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
+        reporter.stage("moving everything into place", 10**15)
+        reporter.on_event(Progress(123_456_789, 123_456_789_012, 1_234))
+        until(lambda: "123,456,789" in stderr.getvalue())
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stderr.getvalue()).replace("\r", "\n").split("\n")
+    assert max(map(len, drawn)) < max(columns, 21)
+    assert any("moving" in line for line in drawn)
+
+
 def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comparisons and migrations have a display after a second, without leaving it on the terminal."""
-    monkeypatch.setenv("TERM", "xterm")
-    stderr = Terminal(True)
-    monkeypatch.setattr(sys, "stderr", stderr)
-    comparison = _ComparisonProgress(ProgressMode.DISPLAY, 2)
-    comparison.on_event(ComparisonProgress("merge", 7, 1))
-    migration = ProgressReporter(ProgressMode.DISPLAY)
-    migration.on_event(MigrationProgress("run", 3, 0, 9, 0))
-    assert stderr.getvalue() == ""
-    monkeypatch.setattr(progress, "DISPLAY_AFTER", 0.0)
-    with comparison:
+    """Comparisons and migrations have the same display; it is hidden, and shown again by the next event."""
+    stderr = shown(monkeypatch)
+    output = ProgressOutput(ProgressMode.DISPLAY, sink(True))
+    with _ComparisonProgress(output, 2) as comparison:
         comparison.on_event(ComparisonProgress("merge", 7, 1))
-    assert "7 identifiers: 1 of 2 layouts sorted" in stderr.getvalue()
-    with migration:
+        until(lambda: "7 identifiers, 1 of 2 layouts" in stderr.getvalue())
+    with ProgressReporter(output) as migration:
         migration.on_event(MigrationProgress("run", 4, 0, 9, 0))
+        until(lambda: "4 of 9 objects" in stderr.getvalue())
         migration.hide()
-        hidden = len(stderr.getvalue())
+        hidden = stderr.getvalue()
+        time.sleep(0.05)
+        assert stderr.getvalue() == hidden
         migration.on_event(MigrationProgress("run", 8, 0, 9, 0))
-    assert "migrating: 4 of 9 objects" in stderr.getvalue()[:hidden]
-    assert "migrating: 8 of 9 objects" in stderr.getvalue()[hidden:]
+        until(lambda: "8 of 9 objects" in stderr.getvalue()[len(hidden) :])
+    assert "migrating" in stderr.getvalue()
+
+
+def test_a_short_run_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is drawn, and rich is not imported, before a run has lasted for a while."""
+    stderr = shown(monkeypatch)
+    monkeypatch.setattr(progress, "DISPLAY_AFTER", 1000.0)
+    with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
+        reporter.on_event(Progress(1, 1, 0))
+    assert stderr.getvalue() == ""

@@ -132,14 +132,16 @@ def create(
 
         if not one:
             raise ValueError("several sources require a destination")
-        new = create_in_place(sources[0], options, nested, ledger, on_event)
-        return Bag.open(sources[0]) if new is None else Bag.of_new(sources[0], options.algorithms, new)
-    from pressmark.bagit.creation.copy import create_elsewhere
+        path = sources[0]
+        new = create_in_place(path, options, nested, ledger, on_event)
+    else:
+        from pressmark.bagit.creation.copy import create_elsewhere
 
-    if ledger is not None:
-        raise ValueError("ledger: not supported with a destination, because copying reads all files")
-    create_elsewhere(sources, not one, os.fsencode(destination), options, mode, nested, on_event)
-    return Bag.open(destination)
+        if ledger is not None:
+            raise ValueError("ledger: not supported with a destination, because copying reads all files")
+        path = os.fsencode(destination)
+        new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+    return Bag.open(path) if new is None else Bag.of_new(path, options.algorithms, new)
 
 
 def update(

@@ -19,7 +19,7 @@ from pressmark.cli.common.files import checked_list, open_sink, open_source, unp
 from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
-from pressmark.cli.common.progress import PROGRESS, ProgressMode, Reporter, progress_mode
+from pressmark.cli.common.progress import PROGRESS, ProgressOutput, Reporter, View, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
 from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
@@ -309,21 +309,25 @@ def _null_ended(data: Any) -> Iterator[bytes]:
 class _ComparisonProgress(Reporter):
     """The reporter of a comparison."""
 
-    def __init__(self, mode: ProgressMode, layouts: int) -> None:
-        super().__init__(mode, transient=True)
+    def __init__(self, output: ProgressOutput, layouts: int) -> None:
+        super().__init__(output)
         self._layouts = layouts
+        self._event: ComparisonProgress | None = None
 
     def on_event(self, event: ComparisonProgress) -> None:
-        """Report progress if it is time."""
-        now = time.monotonic()
-        self.show(now, lambda: self._text(event, now))
+        """Record the progress."""
+        self._event = event
 
-    def _text(self, event: ComparisonProgress, now: float) -> str:
+    def view(self) -> View:
+        """Return the current progress."""
+        event = self._event
+        if event is None:
+            return View()
+        count = format_count(event.identifiers, "identifier")
         if event.step == "read":
-            rate = event.identifiers / max(1e-9, now - self._begin)
-            return f"{format_count(event.identifiers, 'identifier')}, {rate:,.0f}/s"
-        verb = {"merge": "sorted", "probe": "probed"}.get(event.step, event.step)
-        return f"{format_count(event.identifiers, 'identifier')}: {event.layouts} of {self._layouts} layouts {verb}"
+            return View("reading", f"{count}, {event.identifiers / (time.monotonic() - self._begin):,.0f}/s")
+        stage = {"merge": "sorting", "probe": "probing"}.get(event.step, event.step)
+        return View(stage, f"{count}, {event.layouts} of {self._layouts} layouts", event.layouts, self._layouts)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -23,8 +23,9 @@ from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, walk
-from pressmark.fixity.manifests import manifest_lines
+from pressmark.fixity import FORMATS, Outcome, Progress, walk
+from pressmark.fixity.manifests import block_lines
+from pressmark.fixity.pool import hash_blocks
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -45,8 +46,6 @@ bytes of the names, and does not depend on the number of threads.
 
 With --ledger a run is resumable: the same command does not read finished files again.
 """
-
-FILES_AT_ONCE = 256  # whose lines are formatted together
 
 EPILOG = """\
 \b
@@ -137,14 +136,13 @@ def hash_command(
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
         lines = BufferedLines(sink)
-        manifest = _ManifestWriter(lines, chosen, 1 if sink.terminal else FILES_AT_ONCE)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), files, manifest.flush))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
                 _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
-                outcomes = hash_files(
+                blocks = hash_blocks(
                     files(),
                     names,
                     threads,
@@ -155,13 +153,12 @@ def hash_command(
                     read=read,
                     ledger=journal,
                 )
-                for outcome in outcomes:
-                    reporter.files += 1
-                    if outcome.kind is None:
-                        manifest.add(outcome)
-                    else:
+                for block in blocks:
+                    reporter.files += len(block)
+                    lines.add(block_lines(block, names, chosen))
+                    for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
-            manifest.flush()
+            lines.flush()
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if reporter.failed else 0
@@ -174,34 +171,6 @@ def hash_command(
         say(f"{reporter.failed} of {reporter.files} {noun} failed")
         return Failure.exit_code
     return 0
-
-
-class _ManifestWriter:
-    """Writes the lines of files in blocks.
-
-    :param most: files in a block
-    """
-
-    def __init__(self, lines: BufferedLines, format_name: str, most: int) -> None:
-        self._lines = lines
-        self._format = format_name
-        self._most = most
-        self._outcomes: list[Outcome] = []
-
-    def add(self, outcome: Outcome) -> None:
-        """Write the lines of a file soon."""
-        self._outcomes.append(outcome)
-        if len(self._outcomes) >= self._most:
-            self._format_block()
-
-    def flush(self) -> None:
-        """Write all lines."""
-        self._format_block()
-        self._lines.flush()
-
-    def _format_block(self) -> None:
-        outcomes, self._outcomes = self._outcomes, []
-        self._lines.add(manifest_lines(outcomes, self._format))
 
 
 def _write_shared(

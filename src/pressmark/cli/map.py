@@ -220,7 +220,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
-            LineProgress(progress_mode(progress, sink), source, direction.items, null) as reporter,
+            LineProgress(progress_mode(progress, sink, data=True), source, direction.items, null) as reporter,
         ):
             try:
                 data = unpacked(source, files.gunzip)

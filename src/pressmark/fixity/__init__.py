@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pressmark.fixity.outcomes import Finished, Outcome, Progress
     from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
-    from pressmark.fixity.verification import Verdict, verify
+    from pressmark.fixity.verification import Verdict, detect_algorithm, verify
     from pressmark.fs.beneath import open_directory
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "algorithm_name",
     "algorithm_names",
+    "detect_algorithm",
     "hash_file",
     "hash_files",
     "manifest_line",
@@ -57,6 +58,7 @@ _MODULES = {
     "Verdict": "fixity.verification",
     "algorithm_name": "fixity.algorithms",
     "algorithm_names": "fixity.algorithms",
+    "detect_algorithm": "fixity.verification",
     "hash_file": "fixity.hasher",
     "hash_files": "fixity.pool",
     "manifest_line": "fixity.manifests",

@@ -15,17 +15,28 @@ Names are bytes; every file name can be written and read back.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from pressmark.errors import AlgorithmError, ManifestError, quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
 from pressmark.fixity.outcomes import Outcome
 
-__all__ = ["FORMATS", "ManifestEntry", "manifest_line", "manifest_lines", "read_manifest", "write_manifest"]
+if TYPE_CHECKING:
+    from pressmark.fixity.pool import HashedFiles
+
+__all__ = [
+    "FORMATS",
+    "ManifestEntry",
+    "block_lines",
+    "manifest_format",
+    "manifest_line",
+    "manifest_lines",
+    "read_manifest",
+    "write_manifest",
+]
 
 #: The formats of manifests: ``coreutils`` (``sha512sum``), ``bsd``, ``json``.
 FORMATS = ("coreutils", "bsd", "json")
@@ -75,6 +86,8 @@ def manifest_line(outcome: Outcome, format: str) -> bytes:
     if digests is None:
         raise ValueError("outcome without digests")
     if format == "json":
+        import json  # other formats do not need it
+
         record = {
             "path": os.fsdecode(outcome.path),
             "size": outcome.size,
@@ -107,6 +120,21 @@ def manifest_lines(outcomes: Sequence[Outcome], format: str) -> bytes:
             digests = [digest for outcome in outcomes for digest in outcome.digests.values()]  # type: ignore[union-attr]
             return b"".join([b"%b  %b\n" % pair for pair in zip(map(str.encode, digests), names, strict=True)])
     return b"".join([manifest_line(outcome, format) for outcome in outcomes])
+
+
+def block_lines(files: HashedFiles, names: Sequence[str], format: str) -> bytes:
+    """Return the lines of the files that have digests, as :func:`manifest_line` does; raises its errors.
+
+    :param names: official names of the algorithms
+    """
+    lines = None
+    if format == "bsd":
+        lines = files.kernel_lines([ALGORITHMS[name].tag.encode() for name in names])
+    elif format == "coreutils" and len(names) == 1:
+        lines = files.kernel_lines(None)
+    if lines is None:
+        return manifest_lines([outcome for outcome in files.outcomes() if outcome.ok], format)
+    return lines
 
 
 def write_manifest(
@@ -167,6 +195,14 @@ def read_manifest(
         raise ValueError(f"format={format!r}: expected {', '.join(FORMATS)}")
     wanted = None if algorithms is None else algorithm_names(algorithms)
     return _entries(file, source, wanted, format)
+
+
+def manifest_format(file: BinaryIO, source: str) -> str | None:
+    """Return the format of a manifest by its first line that is not a comment; :data:`None` without one.
+
+    :raises ManifestError: a line is too long
+    """
+    return next((_format_of(line) for _, line in _numbered(file, source) if not line.startswith(b"#")), None)
 
 
 def _entries(
@@ -255,6 +291,8 @@ def _bsd_entry(line: bytes, number: int) -> ManifestEntry:
 
 
 def _json_entry(line: bytes, number: int, wanted: tuple[str, ...] | None) -> ManifestEntry:
+    import json
+
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -62,16 +62,20 @@ def kind_of(path: Path) -> str:
         names = os.listdir(given)
     found = list(_signs(given, names))
     if len(found) > 1:
-        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind")
+        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind (--kind)")
     if found:
         return found[0]
+    if b"bagit.txt" in names:
+        raise StoreError(given, "a bag; run pressmark bag validate, or specify the directory that contains it")
+    if any(name.startswith(b"0=ocfl_object") for name in names):
+        raise StoreError(given, "an OCFL object; specify the storage root that contains it")
     for name in sorted(names):
         if os.path.isfile(os.path.join(given, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(given, name)):
             return "bags"
     raise StoreError(
         given,
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
-        "create a store, or specify the kind",
+        "create a store, or specify the kind (--kind)",
     )
 
 

@@ -224,8 +224,8 @@ class Store(ABC):
         ::
 
             with store.ingest() as batch:
-                for identifier, source in items:
-                    batch.put(identifier, source)
+                batch.put_all(items)  # pairs of identifier and source
+                batch.put(identifier, source)
 
         Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
         ``on_result``, the end of the ``with`` block raises an error if objects were not stored.

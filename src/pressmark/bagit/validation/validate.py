@@ -212,7 +212,8 @@ class _Verifier:
             wanted = ", ".join(self._names)
             raise LedgerError(
                 ledger.name,
-                f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file",
+                f"ledger was created for other algorithms than those of the bag ({wanted});"
+                " choose another file (--ledger)",
             )
         self._names = ledger.algorithms
         self._ledger = ledger

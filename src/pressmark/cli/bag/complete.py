@@ -123,9 +123,7 @@ def complete_command(
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(
-            FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True)
-        )
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, problems.flush))
         begin = time.monotonic()
         try:
             with bag_errors():

@@ -144,9 +144,7 @@ def update_command(
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
-        reporter = stack.enter_context(
-            FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True)
-        )
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, problems.flush))
         listener = Listener(reporter, problems.write)
         begin = time.monotonic()
         failure: Failure | None = None

@@ -158,9 +158,7 @@ def validate_command(
 
         # Without checksums little is read, so sizes do not predict the duration.
         sized = files if level == "full" else None
-        reporter = stack.enter_context(
-            FileProgress(progress_mode(progress, sink), sized, problems.flush, transient=True)
-        )
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), sized, problems.flush))
         try:
             rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
             if workers is None:

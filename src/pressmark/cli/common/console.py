@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 
 import click
 
-__all__ = ["PROGRAM", "CallError", "Failure", "Interrupted", "cause", "one_line", "say", "say_lines"]
+__all__ = ["PROGRAM", "CallError", "Failure", "Interrupted", "cause", "one_line", "say", "say_lines", "write_lines"]
 
 PROGRAM = "pressmark"
+
+#: Receives the lines to stderr instead, while progress is displayed there.
+redirect: Callable[[list[str]], object] | None = None
 
 
 class Failure(click.ClickException):
@@ -52,8 +56,13 @@ def say(text: str) -> None:
 
 def say_lines(texts: list[str]) -> None:
     """Write several lines to stderr: see :func:`say`."""
+    (write_lines if redirect is None else redirect)(texts)
+
+
+def write_lines(texts: list[str]) -> None:
+    """Write several lines to stderr at once, also while progress is displayed there."""
     # A missing or closed stderr must not affect the data.
     with contextlib.suppress(OSError, ValueError):
-        if sys.stderr is not None:
+        if sys.stderr is not None and texts:
             sys.stderr.write("".join(f"{PROGRAM}: {one_line(text)}\n" for text in texts))
             sys.stderr.flush()

@@ -2,40 +2,65 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from pressmark.cli.common.console import PROGRAM, one_line
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 __all__ = ["Display"]
 
+_LONGEST = 60  # columns of the bar
+
 
 class Display:
-    """A progress bar on stderr, with lines above it.
+    """A bar and a line of counts on stderr, which fit any width.
 
-    :param size: total, for percentage and time left; :data:`None` if it is unknown or comes with :meth:`update`
-    :param transient: remove the bar at the end
+    :param parts: returns the step, the position of the bar and its end (:data:`None` if unknown), the times, the counts
     """
 
-    def __init__(self, size: int | None, transient: bool = False) -> None:
+    def __init__(self, parts: Callable[[], tuple[str, float, float | None, str, str]]) -> None:
+        self._parts = parts
         self._console = Console(stderr=True)
-        columns: list[ProgressColumn] = [BarColumn(), TextColumn("{task.description}", markup=False)]
-        if size:
-            columns += [TaskProgressColumn(), TimeRemainingColumn()]
-        # Nothing else writes to the terminal: all lines are printed by say_lines.
-        self._bar = Progress(
-            *columns, console=self._console, transient=transient, redirect_stdout=False, redirect_stderr=False
+        # The caller draws it, and writes everything else above it.
+        self._live = Live(
+            get_renderable=self._lines,
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
-        self._task = self._bar.add_task("", total=size or None)
-        self._bar.start()
+        self._live.start(refresh=True)
 
-    def update(self, done: int, text: str, size: int | None = None) -> None:
-        self._bar.update(self._task, completed=done, description=text, total=size)
-
-    def say_lines(self, texts: list[str]) -> None:
-        lines = "\n".join(f"{PROGRAM}: {one_line(text)}" for text in texts)
-        # Neither wrapped, nor coloured, nor parsed as markup.
-        self._console.print(lines, soft_wrap=True, markup=False, highlight=False, emoji=False)
+    def draw(self) -> None:
+        """Draw the current progress."""
+        self._live.refresh()
 
     def stop(self) -> None:
-        self._bar.stop()
+        """Erase the display."""
+        self._live.stop()
+
+    @contextmanager
+    def erased(self) -> Iterator[None]:
+        """Erase the display for the duration of the block."""
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start(refresh=True)
+
+    def _lines(self) -> RenderableType:
+        step, done, total, times, counts = self._parts()
+        # Some terminals wrap a line that fills the last column.
+        width = self._console.width - 1
+        room = width - len(times) - 1 - (len(step) + 1 if step else 0)
+        bar = ProgressBar(total=total or None, completed=min(done, total or 0), width=max(4, min(_LONGEST, room)))
+        first = Table.grid(padding=(0, 1, 0, 0))
+        first.add_row(*([Text(step, no_wrap=True)] if step else []), bar, Text(times, no_wrap=True))
+        second = Text(counts, no_wrap=True)
+        second.truncate(width, overflow="ellipsis")
+        return Group(first, second)

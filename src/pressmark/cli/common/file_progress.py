@@ -8,8 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from pressmark.cli.common.console import say
-from pressmark.cli.common.progress import ProgressMode, Reporter, format_duration
+from pressmark.cli.common.progress import ProgressOutput, Reporter, View, seconds_left
 from pressmark.fixity import Outcome, Progress
 
 __all__ = ["FileProgress", "format_bytes", "format_count", "format_rate"]
@@ -42,20 +41,18 @@ class FileProgress(Reporter):
     :param paths: yields the files once more, for the background thread that adds up their sizes; each :class:`Outcome`
         is skipped. :data:`None` if only :meth:`stage` reports a total
     :param on_pause: called a few times a second, to write pending results
-    :param transient: remove the display at the end: the run reports its result itself
     :param noun: the noun of the counted items, in the singular
     """
 
     def __init__(
         self,
-        mode: ProgressMode,
+        output: ProgressOutput,
         paths: Callable[[], Iterable[str | bytes | Outcome]] | None,
         on_pause: Callable[[], object] = lambda: None,
         *,
-        transient: bool = False,
         noun: str = "file",
     ) -> None:
-        super().__init__(mode, transient=transient)
+        super().__init__(output)
         self.files = 0
         self._paths = paths
         self._on_pause = on_pause
@@ -66,10 +63,11 @@ class FileProgress(Reporter):
         self._expected: int | None = None
         self._stage_begin = self._begin
 
-    def __exit__(self, *exception: object) -> None:
+    def hide(self) -> None:
+        """Write the lines that wait, and end the display."""
+        super().hide()
         if self._sizing is not None:
             self._sizing.stop()
-        super().__exit__(*exception)
 
     def next_run(self) -> None:
         """Add the counts of the next events, which start at zero again, to those so far."""
@@ -81,42 +79,37 @@ class FileProgress(Reporter):
         :param text: name of the stage
         :param expected: total of the stage in bytes, if known
         """
-        self._stage = f"{text}: "
-        self._expected = expected
-        self._stage_begin = time.monotonic()
         self._before = self._now = Progress(0, 0, 0)
-        if self._display is not None:
-            self._display.update(0, text, expected)
-        elif self.is_log_due(self._stage_begin):
-            say(text)
+        self._stage, self._expected, self._stage_begin = text, expected, time.monotonic()
 
     def on_event(self, event: object) -> None:
-        """Report failures, and progress if it is time. Events other than :class:`Progress` are ignored."""
+        """Record the progress, and write failures and results. Events other than :class:`Progress` are ignored."""
         if not isinstance(event, Progress):
             return
-        counts = self._now = Progress(*map(operator.add, self._before, event))
+        self._now = Progress(*map(operator.add, self._before, event))
         self.flush()
         self._on_pause()
-        now = time.monotonic()
-        if self._mode is ProgressMode.NONE or not self.is_long(now):
-            return
-        if self._sizing is None and self._paths is not None:
-            # Not from the start: a short run needs no estimate.
-            self._sizing = _Sizing(self._paths)
-        total = self._sizing.total if self._sizing else self._expected
-        self.show(now, lambda: self._text(counts, now - self._stage_begin, total), counts.bytes, total)
 
-    def _text(self, event: Progress, seconds: float, total: int | None) -> str:
-        text = f"{self._stage}{format_count(event.files, self._noun)}"
-        if event.bytes or total:
-            text += f", {format_bytes(event.bytes)}"
+    def on_long(self) -> None:
+        """Add up the sizes of the files. Not from the start: a short run needs no estimate."""
+        if self._paths is not None:
+            self._sizing = _Sizing(self._paths)
+
+    def view(self) -> View:
+        """Return the current progress."""
+        counts, seconds = self._now, time.monotonic() - self._stage_begin
+        total = self._sizing.total if self._sizing else self._expected
+        text = format_count(counts.files, self._noun)
+        if counts.bytes or total:
+            text += f", {format_bytes(counts.bytes)}"
         if total is not None:
             text += f" of {format_bytes(total)}"
-        if seconds:
-            text += f", {format_bytes(event.bytes / seconds)}/s" if event.bytes else f", {event.files / seconds:,.0f}/s"
-        if total and event.bytes:
-            text += f", {format_duration(max(0, total - event.bytes) * seconds / event.bytes)} left"
-        return f"{text}, {event.failed:,} failed" if event.failed else text
+        if seconds and (counts.files or counts.bytes):
+            rate = f"{counts.files / seconds:,.0f}" if not counts.bytes else format_bytes(counts.bytes / seconds)
+            text += f", {rate}/s"
+        if counts.failed:
+            text += f", {counts.failed:,} failed"
+        return View(self._stage, text, counts.bytes, total, seconds_left(counts.bytes, total, seconds))
 
 
 class _Sizing:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
@@ -76,21 +76,34 @@ class OutputStream:
 
     :ivar name: its name in messages
     :ivar terminal: whether the data goes to a terminal
+    :ivar redirect: receives the data instead, while progress is displayed on the same terminal
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
+        self.redirect: Callable[[bytes], object] | None = None
         self.name = name
         self.terminal = file.isatty()
         self.fileno = file.fileno
 
     def write(self, data: bytes) -> int:
         """Write all of ``data``."""
+        if self.redirect is not None:
+            self.redirect(bytes(data))
+            return len(data)
         with self._named():
             return self._file.write(data)
 
+    def write_now(self, data: bytes) -> None:
+        """Write all of ``data``, and flush, also while progress is displayed."""
+        with self._named():
+            self._file.write(data)
+            self._file.flush()
+
     def flush(self) -> None:
         """Flush the file."""
+        if self.redirect is not None:
+            return
         with self._named():
             self._file.flush()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-__all__ = ["HEADINGS", "OTHER", "write_options"]
+__all__ = ["HEADINGS", "OTHER", "grouped_options", "write_options"]
 
 OTHER = "Other"
 # An option has the same meaning in all commands, and therefore the same heading.
@@ -29,19 +29,24 @@ _HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for 
 _WIDEST = 30  # a longer option has its description below it
 
 
-def write_options(
-    parameters: Iterable[click.Parameter], context: click.Context, formatter: click.HelpFormatter
-) -> None:
-    """Write the options among ``parameters``, each below the heading of its group."""
+def grouped_options(parameters: Iterable[click.Parameter], context: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return names and help of the options among ``parameters``, by the heading of their group."""
     groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHER)}
     for parameter in parameters:
         record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
         if record is not None:
             names = (_HEADING[name] for name in parameter.opts if name in _HEADING)
             groups[next(names, OTHER)].append(record)
-    longest = max((len(record[0]) for group in groups.values() for record in group), default=0)
+    return {heading: records for heading, records in groups.items() if records}
+
+
+def write_options(
+    parameters: Iterable[click.Parameter], context: click.Context, formatter: click.HelpFormatter
+) -> None:
+    """Write the options among ``parameters``, each below the heading of its group."""
+    groups = grouped_options(parameters, context)
+    longest = max(len(term) for records in groups.values() for term, _ in records)
     for heading, records in groups.items():
-        if records:
-            with formatter.section(heading):
-                # All groups have columns of the same width.
-                formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records])
+        with formatter.section(heading):
+            # All groups have columns of the same width.
+            formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records])

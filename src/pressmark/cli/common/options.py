@@ -63,10 +63,19 @@ def layout_options(function: Function) -> Function:
     return function
 
 
-def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: str | None) -> Layout:
-    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``."""
+def chosen_layout(
+    layout_class: type[Layout], settings: Sequence[str], config: str | None, how: str = "use --set {}=VALUE"
+) -> Layout:
+    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``.
+
+    :param how: how to set a parameter, for the message about a required one
+    """
     overrides = _overrides(layout_class, settings)
     if config is None:
+        for parameter in layout_class.parameters():
+            if parameter.required and parameter.name not in overrides:
+                reason = f"required by {layout_class.name}: {parameter.check.allowed}; {how.format(parameter.key)}"
+                raise LayoutConfigError(parameter.key, reason)
         return layout_class(**overrides)
     from pressmark.cli.common.layout_config import configured_layout
 
@@ -76,16 +85,17 @@ def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: s
 def named_layout(text: str) -> Layout:
     """Return the layout of ``NAME[:KEY=VALUE,...]``."""
     name, colon, settings = text.partition(":")
-    return chosen_layout(find_layout(name), _NEXT_SETTING.split(settings) if colon else (), None)
+    given = _NEXT_SETTING.split(settings) if colon else ()
+    return chosen_layout(find_layout(name), given, None, f"write {name}:{{}}=VALUE")
 
 
-def layout_option(text: str) -> Layout:
-    """Return the layout of an option ``--layout``; an error quotes the option."""
+def layout_option(text: str, option: str = "--layout") -> Layout:
+    """Return the layout of an option; an error quotes the option."""
     try:
         return named_layout(text)
     except LayoutConfigError as error:
         reason = error.reason if error.key == "layout" else str(error)
-        raise CallError(f"--layout {quoted(text)}: {reason}") from None
+        raise CallError(f"{option} {quoted(text)}: {reason}") from None
 
 
 def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import click
 
-from pressmark.cli.common.console import say, say_lines
+from pressmark.cli.common import console
+from pressmark.cli.common.console import Failure, write_lines
 from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.errors import IdentifierError, PathError, quoted
 
@@ -23,22 +26,29 @@ __all__ = [
     "PROGRESS",
     "LineProgress",
     "ProgressMode",
+    "ProgressOutput",
     "Reporter",
+    "View",
     "format_duration",
     "progress_mode",
+    "seconds_left",
 ]
 
 # Seconds before the display appears: a shorter one would only flicker, and cost the import of rich.
-DISPLAY_AFTER = 1.0
-LOG_EVERY = 10.0  # seconds
-# Failures are printed in groups: the display is drawn again after each.
-FAILURES_AT_ONCE = 256
+DISPLAY_AFTER = 0.7
+DRAW_EVERY = 0.2  # seconds
+LOG_EVERY = 30.0  # seconds
+# Lines are written in groups: the display is drawn again after each.
+LINES_AT_ONCE = 256
 
 PROGRESS = click.option(
-    "--progress/--no-progress",
+    "--progress/--quiet",
+    " /--no-progress",
+    " /-q",
+    "progress",
     default=None,
-    help="Show or hide progress on stderr: a display on a terminal, otherwise a line every 10 seconds (default: show,"
-    " unless data are printed to the terminal).",
+    help="Show or hide progress on stderr: a bar on a terminal, otherwise a line every 30 seconds (default: show,"
+    " unless data are printed to the terminal). With --quiet, only errors and results are printed.",
 )
 
 
@@ -50,51 +60,110 @@ class ProgressMode(Enum):
     NONE = "none"
 
 
-def progress_mode(wanted: bool | None, sink: OutputStream) -> ProgressMode:
+class ProgressOutput(NamedTuple):
+    """How progress is shown, and the output that may go to the same terminal."""
+
+    mode: ProgressMode
+    sink: OutputStream | None = None
+
+
+def progress_mode(wanted: bool | None, sink: OutputStream, *, data: bool = False) -> ProgressOutput:
     """Return how to show progress.
 
-    :param wanted: ``--progress`` or ``--no-progress``; :data:`None` if neither is given
+    :param wanted: ``--progress`` or ``--quiet``; :data:`None` if neither is given
+    :param data: the output is data, such as a manifest; otherwise results, such as the problems of a bag
     """
     if wanted is False or sys.stderr is None:
-        return ProgressMode.NONE
+        return ProgressOutput(ProgressMode.NONE)
     terminal = sys.stderr.isatty()
-    if terminal and not sink.terminal and os.environ.get("TERM") != "dumb":
-        return ProgressMode.DISPLAY
+    shows_data = data and sink.terminal
+    if terminal and not shows_data and os.environ.get("TERM") != "dumb":
+        return ProgressOutput(ProgressMode.DISPLAY, sink)
     # Data on the terminal show the progress; lines between them would disturb.
-    return ProgressMode.LOG if wanted or not (terminal and sink.terminal) else ProgressMode.NONE
+    return ProgressOutput(ProgressMode.LOG if wanted or not (terminal and shows_data) else ProgressMode.NONE)
+
+
+class View(NamedTuple):
+    """The progress at one moment.
+
+    :ivar stage: name of the current step, if the run has several
+    :ivar text: counts and rates
+    :ivar done: position of the bar
+    :ivar total: end of the bar; :data:`None` if it is unknown
+    :ivar left: estimate of the remaining seconds
+    """
+
+    stage: str = ""
+    text: str = ""
+    done: float = 0
+    total: float | None = None
+    left: float | None = None
+
+    def parts(self, seconds: float) -> tuple[str, float, float | None, str, str]:
+        """Return what the display of a run shows that has lasted ``seconds``."""
+        times = format_duration(seconds)
+        if self.left is not None:
+            times += f", {format_duration(self.left)} left"
+        if self.total:
+            times = f"{min(100, int(100 * self.done / self.total)):3} %  {times}"
+        return self.stage, self.done, self.total, times, self.text
+
+    def line(self) -> str:
+        """Return the view as one line of a log."""
+        pieces = [self.text] if self.text else []
+        if self.total:
+            pieces.append(f"{min(100, int(100 * self.done / self.total))} %")
+        if self.left is not None:
+            pieces.append(f"{format_duration(self.left)} left")
+        return ": ".join(filter(None, [self.stage, ", ".join(pieces)])) or "running"
 
 
 class Reporter:
-    """Shows the progress of a run on stderr, and its failures; a context manager.
+    """Shows the progress of a run on stderr, and failures above it; a context manager.
 
-    :param size: total of a progress bar with percentage, if known from the start
-    :param transient: remove the display at the end
+    A thread draws the display, so that it also moves while a single file or step takes long. Output to the same
+    terminal is written above the display.
 
     :ivar failed: number of failures
     """
 
-    def __init__(self, mode: ProgressMode, size: int | None = None, *, transient: bool = False) -> None:
+    def __init__(self, output: ProgressOutput) -> None:
         self.failed = 0
-        self._mode = mode
-        self._size = size
-        self._transient = transient
-        self._pending: list[str] = []
+        self._mode, self._sink = output
+        self._pending: deque[str | bytes] = deque()
+        self._lock = threading.RLock()
         self._display: Display | None = None
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
         self._begin = time.monotonic()
-        self._next_log = self._begin + LOG_EVERY
 
     def __enter__(self) -> Self:
+        self.resume()
         return self
 
     def __exit__(self, *_exception: object) -> None:
         self.hide()
 
+    def resume(self) -> None:
+        """Show progress, also after :meth:`hide`; not before the run has lasted for a while."""
+        if self._thread is None and self._mode is not ProgressMode.NONE:
+            self._ended.clear()
+            thread = threading.Thread(target=self._run, name="pressmark-progress", daemon=True)
+            thread.start()
+            self._thread = thread
+
     def hide(self) -> None:
-        """Write the lines that wait, and end the display until progress is shown again."""
+        """Write the lines that wait, and end the display until :meth:`resume`."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        with self._lock:
+            if self._display is not None:
+                self._display.stop()
+                self._display = None
+                self._redirect(False)
         self.flush()
-        if self._display is not None:
-            self._display.stop()
-            self._display = None
 
     def fail(self, text: str) -> None:
         """Count a failure and report it."""
@@ -102,46 +171,81 @@ class Reporter:
         self.report(text)
 
     def report(self, text: str) -> None:
-        """Write ``text`` as a line, soon."""
-        self._pending.append(text)
-        if len(self._pending) >= FAILURES_AT_ONCE:
-            self.flush()
+        """Write ``text`` as a line on stderr, soon."""
+        self._add(text)
 
     def flush(self) -> None:
-        """Write the lines that wait."""
-        if self._pending:
-            texts, self._pending = self._pending, []
-            (say_lines if self._display is None else self._display.say_lines)(texts)
-
-    def show(self, now: float, text: Callable[[], str], done: int = 0, total: int | None = None) -> None:
-        """Show progress in the display, or as a line of a log if one is due.
-
-        :param now: :func:`time.monotonic`
-        :param text: called if progress is shown
-        :param done: position of the bar
-        :param total: end of the bar, if known
-        """
-        if self._mode is ProgressMode.LOG:
-            if self.is_log_due(now):
-                say(text())
-        elif self._mode is ProgressMode.DISPLAY and self.is_long(now):
+        """Write the lines that wait; the thread writes them above the display."""
+        with self._lock:
             if self._display is None:
-                # rich takes longer to import than the rest of a short run.
-                from pressmark.cli.common.display import Display
+                self._write_pending()
 
-                self._display = Display(self._size, self._transient)
-            self._display.update(done, text(), total)
+    def view(self) -> View:
+        """Return the current progress; called in the thread that shows it."""
+        return View()
 
-    def is_long(self, now: float) -> bool:
-        """Return whether the run has lasted long enough for a display."""
-        return now - self._begin >= DISPLAY_AFTER
+    def on_long(self) -> None:
+        """Prepare an estimate of the end: the run is long enough to show progress. Called in the thread, once."""
 
-    def is_log_due(self, now: float) -> bool:
-        """Return whether a line of the log is due, and schedule the next one if so."""
-        if self._mode is not ProgressMode.LOG or now < self._next_log:
-            return False
-        self._next_log = now + LOG_EVERY
-        return True
+    # --- the thread -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        # The terminal may be gone.
+        with contextlib.suppress(OSError, ValueError, Failure):
+            if self._ended.wait(max(0.0, self._begin + DISPLAY_AFTER - time.monotonic())):
+                return
+            self.on_long()
+            if self._mode is ProgressMode.LOG:
+                while not self._ended.wait(LOG_EVERY - (time.monotonic() - self._begin) % LOG_EVERY):
+                    write_lines([self.view().line()])
+                return
+            # rich takes longer to import than a short run.
+            from pressmark.cli.common.display import Display
+
+            with self._lock:
+                self._display = Display(lambda: self.view().parts(time.monotonic() - self._begin))
+                self._redirect(True)
+            while not self._ended.wait(DRAW_EVERY):
+                self._draw()
+
+    def _draw(self) -> None:
+        """Write the lines that wait above the display, and draw it again."""
+        with self._lock:
+            if self._display is None:
+                return
+            if not self._pending:
+                self._display.draw()
+                return
+            with self._display.erased():
+                self._write_pending()
+
+    def _redirect(self, on: bool) -> None:
+        """Collect all lines to stderr, and output to the same terminal, while the display is shown."""
+        console.redirect = self._add_lines if on else None
+        if self._sink is not None and self._sink.terminal:
+            self._sink.redirect = self._add if on else None
+
+    def _add_lines(self, texts: list[str]) -> None:
+        for text in texts:
+            self._add(text)
+
+    def _add(self, line: str | bytes) -> None:
+        self._pending.append(line)
+        if len(self._pending) >= LINES_AT_ONCE:
+            (self.flush if self._display is None else self._draw)()
+
+    def _write_pending(self) -> None:
+        texts: list[str] = []
+        while self._pending:
+            line = self._pending.popleft()
+            if isinstance(line, str):
+                texts.append(line)
+                continue
+            write_lines(texts)
+            texts = []
+            assert self._sink is not None
+            self._sink.write_now(line)
+        write_lines(texts)
 
 
 def format_duration(seconds: float) -> str:
@@ -151,6 +255,11 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def seconds_left(done: float, total: float | None, seconds: float) -> float | None:
+    """Return the estimate of the remaining seconds of a run that has lasted ``seconds``, if there is one."""
+    return max(0.0, total - done) * seconds / done if total and done else None
+
+
 class LineProgress(Reporter):
     """The reporter of a run over the items of ``source``.
 
@@ -158,11 +267,12 @@ class LineProgress(Reporter):
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 
-    def __init__(self, mode: ProgressMode, source: InputStream, noun: str, null: bool) -> None:
-        super().__init__(mode, source.size)
+    def __init__(self, output: ProgressOutput, source: InputStream, noun: str, null: bool) -> None:
+        super().__init__(output)
         self._source = source
         self._noun = noun
         self._null = null
+        self._counts: LineCounts | None = None
 
     def failure_text(self, error: IdentifierError | PathError) -> str:
         """Return the line for a failed item, without the name of the program."""
@@ -175,18 +285,17 @@ class LineProgress(Reporter):
         self.fail(self.failure_text(error))
 
     def on_progress(self, counts: LineCounts) -> None:
-        """Report failures, and progress if it is time."""
+        """Record the progress, and write the failures."""
+        self._counts = counts
         self.flush()
-        now = time.monotonic()
-        self.show(now, lambda: self._text(counts, now - self._begin), self._source.bytes_read)
 
-    def _text(self, counts: LineCounts, seconds: float) -> str:
+    def view(self) -> View:
+        """Return the current progress."""
+        counts, seconds = self._counts, time.monotonic() - self._begin
+        if counts is None:
+            return View()
+        read, size = self._source.bytes_read, self._source.size
         text = f"{counts.items:,} {self._noun}, {counts.items / seconds:,.0f} a second"
         if counts.failed:
             text += f", {counts.failed:,} failed"
-        read, size = self._source.bytes_read, self._source.size
-        # The display has columns for these.
-        if self._mode is ProgressMode.LOG and size and read:
-            left = max(0, size - read) * seconds / read
-            text += f", {min(100, 100 * read // size)} %, {format_duration(left)} left"
-        return text
+        return View("", text, read, size, seconds_left(read, size, seconds))

@@ -13,7 +13,7 @@ from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import CRLF_OPTION
 from pressmark.cli.common.fixity_options import complete_algorithms, parse_algorithms
-from pressmark.cli.common.options import complete_layouts, named_layout
+from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.cli.common.worker_options import worker_options
 from pressmark.cli.store.provenance import provenance_options
@@ -238,12 +238,12 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
-            given[name] = named_layout(call[name]).config()
+            given[name] = layout_option(call[name], f"--{name.replace('_', '-')}").config()
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:
-        values["content_paths"] = named_layout(call["content_paths"]).config()
+        values["content_paths"] = layout_option(call["content_paths"], "--content-paths").config()
     if values:
         given["destination_options"] = values
     return given

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.progress import ProgressMode, Reporter, format_duration
+from pressmark.cli.common.progress import ProgressOutput, Reporter, View
 from pressmark.migrate import GOOD, MigrationProgress
 
-__all__ = ["PHASES", "ProgressReporter", "text_of"]
+__all__ = ["PHASES", "ProgressReporter", "view_of"]
 
 # The phases in words.
 PHASES = {
@@ -30,53 +30,55 @@ class ProgressReporter(Reporter):
     :ivar last: the last event
     """
 
-    def __init__(self, mode: ProgressMode) -> None:
-        super().__init__(mode, transient=True)
+    def __init__(self, output: ProgressOutput) -> None:
+        super().__init__(output)
         self.phase = ""
         self.last: MigrationProgress | None = None
         self._first = MigrationProgress("", 0, 0)
         self._since = self._begin
 
     def on_event(self, event: MigrationProgress) -> None:
-        """Record an event, and display it at intervals."""
-        now = time.monotonic()
+        """Record an event."""
         if event.phase != self.phase:
             # Objects of an earlier call do not count for the rate.
-            self.phase, self._since = event.phase, now
+            self.phase, self._since = event.phase, time.monotonic()
             self._first = event if event.of_objects is not None else MigrationProgress(event.phase, 0, 0)
         self.last = event
-        self.show(now, lambda: text_of(event, self._first, now - self._since), event.objects, event.of_objects)
+        self.resume()
+
+    def view(self) -> View:
+        """Return the current progress."""
+        last = self.last
+        return View("planning") if last is None else view_of(last, self._first, time.monotonic() - self._since)
 
 
-def text_of(event: MigrationProgress, first: MigrationProgress, seconds: float) -> str:
-    """Return the progress in one line.
+def view_of(event: MigrationProgress, first: MigrationProgress, seconds: float) -> View:
+    """Return the progress of a phase.
 
     :param first: the progress when the phase began
     :param seconds: since then
     """
     objects, size = event.objects - first.objects, event.bytes - first.bytes
-    text = f"{PHASES[event.phase]}: "
     if event.of_objects is None:
-        text += f"{format_count(event.objects, 'object')}, {format_bytes(event.bytes)}"
+        text = f"{format_count(event.objects, 'object')}, {format_bytes(event.bytes)}"
     else:
-        text += f"{event.objects:,} of {format_count(event.of_objects, 'object')}"
+        text = f"{event.objects:,} of {format_count(event.of_objects, 'object')}"
         text += f", {format_bytes(event.bytes)} of {format_bytes(event.of_bytes or 0)}"
-    if seconds > 0 and objects:
-        text += f", {objects / seconds:,.0f} objects/s"
-        if size:
+    if seconds > 0 and objects > 0:
+        text += f", {objects / seconds:,.0f}/s"
+        if size > 0:
             text += f", {format_bytes(size / seconds)}/s"
-        left = _left(event, objects, size, seconds)
-        if left is not None:
-            text += f", {format_duration(left)} left"
     failed = sum(count for status, count in event.by_status.items() if status not in _WELL)
-    return f"{text}, {failed:,} failed" if failed else text
+    if failed:
+        text += f", {failed:,} failed"
+    return View(PHASES[event.phase], text, event.objects, event.of_objects, _left(event, objects, size, seconds))
 
 
 def _left(event: MigrationProgress, objects: int, size: int, seconds: float) -> float | None:
     """Return the estimated seconds left: by objects or by bytes, whichever is longer."""
-    if event.of_objects is None:
+    if event.of_objects is None or objects <= 0:
         return None
     left = max(0, event.of_objects - event.objects) * seconds / objects
-    if size and event.of_bytes:
+    if size > 0 and event.of_bytes:
         left = max(left, max(0, event.of_bytes - event.bytes) * seconds / size)
     return left

@@ -78,7 +78,7 @@ def check_command(
         store = open_store(path, kind, layout, identifiers, undeclared=True)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json)
-            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, noun="object")
             try:
                 with reporter:
                     if workers is not None:

@@ -84,7 +84,7 @@ def get_command(
             raise CallError(f"{os.fsdecode(destination)}: {what}")
         with (
             open_sink(None, None) as sink,
-            FileProgress(progress_mode(progress, sink), None, transient=True),
+            FileProgress(progress_mode(progress, sink), None),
             contextlib.ExitStack() as stack,
         ):
             objects = Objects(sink, None, True, False)

@@ -97,7 +97,7 @@ def ls_command(
     with command_errors():
         store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
-            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink, data=True), None, noun="object")
             objects = Objects(sink, reporter, as_json, null)
             failed = 0
 

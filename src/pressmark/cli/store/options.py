@@ -124,9 +124,9 @@ def layout_of(text: str | None) -> Layout | None:
     """Return the layout that ``--layout`` names, with its parameters."""
     if text is None:
         return None
-    from pressmark.cli.common.options import named_layout  # loads every layout
+    from pressmark.cli.common.options import layout_option  # loads every layout
 
-    return named_layout(text)
+    return layout_option(text)
 
 
 def open_store(

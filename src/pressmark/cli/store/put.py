@@ -156,7 +156,7 @@ def store_objects(
     changed: list[StoreObject] = []  # the last one
     changes = Counter[str]()
     with open_sink(None, None) as sink:
-        reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+        reporter = FileProgress(progress_mode(progress, sink), None, noun="object")
         objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
 
         def report(record: StoreObject | Exception) -> None:

@@ -69,7 +69,7 @@ def repair_command(
         store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json, go_on=True)
-            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, noun="object")
 
             def told(event: object) -> None:
                 nonlocal done

@@ -75,7 +75,7 @@ def rm_command(
     with command_errors():
         store = open_store(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
-            reporter = FileProgress(progress_mode(progress, sink), None, transient=True, noun="object")
+            reporter = FileProgress(progress_mode(progress, sink), None, noun="object")
             items: Iterable[str | bytes] = removed
             if listed is not None:
                 from pressmark.cli.store.listed import listed_identifiers

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.layouts import Pairtree
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import check_source
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.pairtree.walk import ROOT
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
@@ -26,6 +28,8 @@ class PairtreeWriter(CopyingWriter):
     :param store: the tree
     :param mode: as for :meth:`PairtreeStore.put`, like ``links``
     """
+
+    _is_directory = True
 
     def __init__(self, store: PairtreeStore, mode: CopyMode, links: str) -> None:
         super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
@@ -49,9 +53,18 @@ class PairtreeWriter(CopyingWriter):
 
             return self._stage(identifier, encode_fs(f"{place}/{name}"), copy)
 
+    @property
+    def _layout(self) -> Pairtree:
+        return self._store.layout
+
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        return self._layout.object_paths([identifier for identifier, _source in objects])
+
     def _move_checked(self, staged: StagedCopy) -> None:
         place, name = map(decode_fs, os.path.split(staged.place))
-        self._store._move_in(self._staging, staged.identifier, staged.path, place, name, staged.longest, False)
+        self._store._move_in(
+            self._staging, staged.identifier, staged.path, place, name, staged.longest, replace=False, flush=False
+        )
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         for staged, error in self.commit():
@@ -69,4 +82,7 @@ class PairtreeWriter(CopyingWriter):
             return error
 
     def _record(self, staged: StagedCopy) -> StoreObject:
-        return self._store._proper(*map(decode_fs, os.path.split(staged.place)))
+        place, name = map(decode_fs, os.path.split(staged.place))
+        if staged.text is None or not staged.text.isascii():
+            return self._store._proper(place, name)
+        return StoreObject(staged.text, f"{ROOT}/{place}", True, name, ())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.layouts import Vitro
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
@@ -23,6 +25,8 @@ class VitroWriter(CopyingWriter):
     :param store: the store
     :param mode: as for :meth:`VitroStore.put`, like ``links``
     """
+
+    _is_directory = False
 
     def __init__(self, store: VitroStore, mode: CopyMode, links: str) -> None:
         super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
@@ -42,16 +46,24 @@ class VitroWriter(CopyingWriter):
                 store._refuse(identifier, place, stored, False)
 
             def copy(new: bytes) -> tuple[int, bytes]:
-                size = self._copier.copy_file(content, new)
-                if size is None:
-                    folder = self.new_path()
-                    size = self._copier.copy({decode_fs(stored): content}, folder)[0]
-                    store._refuse_directory(identifier, os.path.join(folder, stored))
-                    os.rename(os.path.join(folder, stored), new)
-                    os.rmdir(folder)
+                folder = self.new_path()
+                size = self._copier.copy({decode_fs(stored): content}, folder)[0]
+                store._refuse_directory(identifier, os.path.join(folder, stored))
+                os.rename(os.path.join(folder, stored), new)
+                os.rmdir(folder)
                 return size, b""
 
             return self._stage(identifier, encode_fs(place) + b"/" + stored, copy)
+
+    @property
+    def _layout(self) -> Vitro:
+        return self._store.layout
+
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        self._store.refuse_changes()
+        # Sources without a path are not copied here.
+        names = [os.path.basename(os.fsencode(s)) if isinstance(s, (str, os.PathLike)) else b"" for _, s in objects]
+        return self._layout.object_paths([identifier for identifier, _source in objects], names)
 
     def _begin_turn(self) -> None:
         self._store._settle()
@@ -60,8 +72,10 @@ class VitroWriter(CopyingWriter):
     def _move_checked(self, staged: StagedCopy) -> None:
         place, stored = os.path.split(staged.place)
         self._store._refuse(staged.identifier, decode_fs(place), stored, False)
-        self._store._move_in(staged.path, decode_fs(place), stored)
+        self._store._move_in(staged.path, decode_fs(place), stored, flush=False)
 
     def _record(self, staged: StagedCopy) -> StoreObject:
         place, stored = os.path.split(staged.place)
-        return self._store._object(decode_fs(place), encode_fs(ROOT) + b"/" + place, [stored], None)
+        if staged.text is None:
+            return self._store._object(decode_fs(place), encode_fs(ROOT) + b"/" + place, [stored], None)
+        return StoreObject(staged.text, f"{ROOT}/{decode_fs(place)}", True, None, ())
