@@ -523,6 +523,7 @@ def test_problems_as_json(run: Run, bag: Path) -> None:
     keys = ["kind", "severity", "section", "path", "algorithm", "expected", "found", "message"]
     assert all(list(problem) == keys for problem in found)
     mismatch = next(problem for problem in found if problem["kind"] == "checksum-mismatch")
+    assert mismatch["message"] == f"sha512 is {digest(b'BEE')[:12]}…; expected {digest(b'bee')[:12]}…"
     assert (mismatch["severity"], mismatch["section"], mismatch["path"]) == ("error", "3", "data/b")
     assert (mismatch["algorithm"], mismatch["expected"], mismatch["found"]) == (
         "sha512",

@@ -8,6 +8,7 @@ import errno
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -337,7 +338,10 @@ def test_verify_again(call: Call, root: Path) -> None:
     result = call("migrate", "books", "root", "--verify-again", "--report", "rows.jsonl")
     assert result.exit_code == 1
     assert result.stdout.startswith(f"digest_mismatch '{IDS[0]}': ")
-    assert len((root.parent / "rows.jsonl").read_text().splitlines()) == 3
+    assert re.search(r"is [0-9a-f]{12}…, not [0-9a-f]{12}… as recorded", result.stdout)
+    rows = (root.parent / "rows.jsonl").read_text()
+    assert len(rows.splitlines()) == 3
+    assert re.search(r"is [0-9a-f]{128}, not [0-9a-f]{128} as recorded", rows)
     result = call("migrate", "books", "root", "--verify-again", "--to", "bags")
     assert result.exit_code == 2
     assert "this migration was started with different options" in result.stderr

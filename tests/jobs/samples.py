@@ -24,7 +24,8 @@ class Numbers:
     ``kill``: the worker is killed once, before anything is written; ``poison``: killed each time; ``kill-late``: killed
     once between output and receipt; ``kill-half``: killed once in the middle of the output; ``busy``: one transient
     error; ``eio``: a transient error each time; ``bad``: a permanent error; ``slow``: waits until the file ``go``
-    exists.
+    exists; ``stuck``: the same, and does not end when it is interrupted; ``reports``: reports three items, too;
+    ``interrupt``: Ctrl-C.
     """
 
     factor: int = 1
@@ -48,8 +49,17 @@ class Numbers:
             raise OSError(errno.EIO, "the disk fails")
         if what == "bad":
             raise UnsendableError(chunk.id, "of no use")
-        while what == "slow" and not (work.path / "go").exists():
-            time.sleep(0.01)
+        if what == "interrupt":
+            raise KeyboardInterrupt
+        while what in ("slow", "stuck", "reports") and not (work.path / "go").exists():
+            try:
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                if what != "stuck":
+                    (work.path / f"cleaned-{chunk.id}").touch()
+                    raise
+            if what == "reports":
+                work.report(chunk.id, 3, 30)
         name = f"{chunk.id}.txt"
         with work.writing(name) as file:
             for number in range(chunk.start, chunk.stop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -88,50 +89,80 @@ def test_any_executor(tmp_path: Path, client: Any) -> None:
     check_numbers(work, 5)
 
 
-def test_a_killed_scheduler(tmp_path: Path) -> None:
-    """If the scheduler dies, the run ends with an error, and continues on another cluster."""
-    work = work_folder(tmp_path / "work", 8, c004="slow", c005="slow")
-    file = tmp_path / "scheduler.json"
+@contextlib.contextmanager
+def _cluster(folder: Path) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """Start a scheduler and a worker, and yield the scheduler's file and process."""
+    file = folder / "scheduler.json"
     path = os.pathsep.join([str(PACKAGE.parent), str(TESTS)])
     environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "3s"}
     options: dict[str, Any] = {"env": environment, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-    common = ["--no-dashboard", "--scheduler-file", str(file)]
-    with subprocess.Popen([*_dask("scheduler"), "--host", "127.0.0.1", "--port", "0", *common], **options) as scheduler:
-        worker_options = [
-            "--nworkers",
-            "1",
-            "--nthreads",
-            "2",
-            "--no-nanny",
-            "--death-timeout",
-            "5",
-            "--host",
-            "127.0.0.1",
-        ]
-        with subprocess.Popen(
-            [*_dask("worker"), *worker_options, *common, "--local-directory", str(tmp_path)], **options
-        ) as worker:
+    common = ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(file)]
+    of_worker = ["--nworkers", "1", "--nthreads", "2", "--no-nanny", "--death-timeout", "5"]
+    with subprocess.Popen([*_dask("scheduler"), "--port", "0", *common], **options) as scheduler:
+        command = [*_dask("worker"), *of_worker, *common, "--local-directory", str(folder)]
+        with subprocess.Popen(command, **options) as worker:
             try:
                 _until(file.exists)
-                with jobs.dask_client(scheduler_file=file) as client:
-                    address = client.scheduler.address
-
-                    def kill() -> bool:
-                        if work.receipt("001") is not None and (work.path / "began-004").exists():
-                            scheduler.send_signal(signal.SIGKILL)
-                        return False
-
-                    with pytest.raises(JobError) as caught:
-                        jobs.run_dask(Numbers(), work, client, stop=kill)
-                    assert str(caught.value).startswith(f"'{address}': connection to the Dask scheduler lost")
-                done = work.summary().done
-                assert 0 < done < 8
+                yield file, scheduler
             finally:
-                (work.path / "go").touch()
                 scheduler.kill()
                 worker.kill()
+
+
+def test_a_killed_scheduler(tmp_path: Path) -> None:
+    """If the scheduler dies, the run ends with an error, and continues on another cluster."""
+    work = work_folder(tmp_path / "work", 8, c004="slow", c005="slow")
+    try:
+        with _cluster(tmp_path) as (file, scheduler), jobs.dask_client(scheduler_file=file) as client:
+            address = client.scheduler.address
+
+            def kill() -> bool:
+                if work.receipt("001") is not None and (work.path / "began-004").exists():
+                    scheduler.send_signal(signal.SIGKILL)
+                return False
+
+            with pytest.raises(JobError) as caught:
+                jobs.run_dask(Numbers(), work, client, stop=kill)
+            assert str(caught.value).startswith(f"'{address}': connection to the Dask scheduler lost")
+        done = work.summary().done
+        assert 0 < done < 8
+    finally:
+        (work.path / "go").touch()
     assert jobs.run_local(Numbers(), WorkFolder.open(work.path), 2, threads=True).ok
     check_numbers(work, 8)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_command_whose_scheduler_is_killed(tmp_path: Path) -> None:
+    """The command ends with one line: what has happened, and how to go on."""
+    pipe = tmp_path / "files" / "pipe"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    with _cluster(tmp_path) as (file, scheduler):
+        command = [sys.executable, "-m", "pressmark", "hash", "files", "--special-files", "-o", "list"]
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+        with subprocess.Popen(
+            [*command, "--dask-scheduler-file", str(file)], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
+        ) as process:
+            # The worker waits for the content of the pipe.
+            _until(lambda: _has_reader(pipe) or process.poll() is not None)
+            scheduler.send_signal(signal.SIGKILL)
+            _, written = process.communicate(timeout=60)
+    [line] = written.decode().splitlines()
+    assert line.startswith("pressmark: 'tcp://127.0.0.1:")
+    assert line.endswith(
+        "': connection to the Dask scheduler lost (finished chunks are kept); run the same command with --resume to"
+        " continue"
+    )
+    assert process.returncode == 1
+
+
+def _has_reader(pipe: Path) -> bool:
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
 
 
 def _dask(command: str) -> list[str]:

@@ -270,43 +270,58 @@ def _ancestor(pid: int, ancestor: int) -> bool:
     return False
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no process groups")
-def test_an_interrupted_scheduler(tmp_path: Path) -> None:
-    """After Ctrl-C, which a terminal sends to all processes, pending chunks finish and no new one begins."""
-    work = work_folder(tmp_path / "work", 30, c002="slow", c003="slow")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes")
+@pytest.mark.parametrize("what", ["slow", "stuck"])
+def test_an_interrupted_scheduler(tmp_path: Path, what: str) -> None:
+    """After Ctrl-C, which a terminal sends to all processes, chunks in flight end, and the next run repeats them."""
+    work = work_folder(tmp_path / "work", 30, c002=what, c003=what)
     with started(tmp_path, work, start_new_session=True) as process:
         until(lambda: (work.path / "began-002").exists() and (work.path / "began-003").exists())
+        children = [int(name) for name in os.listdir("/proc") if name.isdigit() and _ancestor(int(name), process.pid)]
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.3)
-        (work.path / "go").touch()
+        # The chunks would wait for the file "go".
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out.splitlines()[-1] == "interrupted"
-    done = work.summary().done
-    assert work.receipt("002") is not None
-    assert work.receipt("003") is not None
-    assert done < 30
-    assert out.count("done") == done
+    assert work.receipt("002") is None
+    assert work.receipt("003") is None
+    assert 0 < work.summary().done < 30
+    assert (work.path / "cleaned-002").exists() == (what == "slow")
+    until(lambda: all(map(has_gone, children)))
+    (work.path / "go").touch()
+    with work.held():
+        pass
     assert jobs.run_local(Numbers(), work, 2, threads=True).ok
     check_numbers(work, 30)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no process groups")
-def test_a_second_interrupt(tmp_path: Path) -> None:
-    """A second Ctrl-C does not wait for pending chunks."""
-    work = work_folder(tmp_path / "work", 3, c001="slow")
-    with started(tmp_path, work, workers=1, start_new_session=True) as process:
-        until(lambda: (work.path / "began-001").exists())
-        end = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < end:
-            os.killpg(process.pid, signal.SIGINT)
-            time.sleep(0.1)
-        process.kill()
-    # The last one may come when it is no longer caught.
-    assert process.returncode in (130, -signal.SIGINT)
-    assert [chunk.id for chunk in work.remaining()][:1] == ["001"]
-    with work.held():
-        pass
+def test_an_interrupted_chunk_in_this_thread(tmp_path: Path) -> None:
+    """A single chunk runs in the calling thread, and an interrupt ends it."""
+    work = work_folder(tmp_path / "work", 1, c000="interrupt")
+    with pytest.raises(KeyboardInterrupt):
+        jobs.run_local(Numbers(), work, 2, threads=True)
+    assert work.summary().done == 0
+    (work.path / "do-000").unlink()
+    assert jobs.run_local(Numbers(), work, 2, threads=True).ok
+    check_numbers(work, 1)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_progress_within_a_chunk(tmp_path: Path, threads: bool, chunks: int) -> None:
+    """What the chunks in flight have done is reported before their end, and its files are removed."""
+    work = work_folder(tmp_path / "work", chunks, **{f"c{number:03d}": "reports" for number in range(chunks)})
+    seen: list[tuple[int, int]] = []
+
+    def on_progress(items: int, nbytes: int) -> None:
+        seen.append((items, nbytes))
+        if items == 3 * chunks:
+            (work.path / "go").touch()
+
+    assert jobs.run_local(Numbers(), work, 2, threads, on_progress=on_progress).ok
+    assert (3 * chunks, 30 * chunks) in seen
+    check_numbers(work, chunks)
+    assert not list(work.path.glob("output/.*"))
 
 
 def test_a_script_without_a_guard(tmp_path: Path) -> None:

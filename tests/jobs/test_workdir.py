@@ -19,7 +19,7 @@ import pytest
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, ChunkBuilder, FailedChunk, Receipt, WorkFolder, run_chunk
-from pressmark.jobs.chunks import LEAST
+from pressmark.jobs.chunks import LEAST, PARTS, SMALL
 from pressmark.jobs.visibility import MountProbe, unseen
 from support.processes import PACKAGE
 
@@ -432,19 +432,29 @@ def test_chunks_end_where_directories_do() -> None:
 
 def test_small_listings_have_many_chunks() -> None:
     """Chunks grow with the listing: none is much larger than its part of those before, or than the limit."""
-    least, least_bytes = LEAST
-    builder = ChunkBuilder("paths", "listing", 10 * least, parts=8)
+    assert PARTS == 4
+    least, least_bytes = (small // 8 for small in SMALL)
+    builder = ChunkBuilder("paths", "listing", 10 * least, workers=2)
     found = [builder.add(1, 1, number) for number in range(100 * least)]
     counts = [chunk.stop - chunk.start for chunk in [*found, builder.rest()] if chunk is not None]
     assert counts[:8] == [least] * 8
     assert counts == [*sorted(counts[:-1]), counts[-1]]
     assert all(most <= max(least, sum(counts[:number]) // 8) for number, most in enumerate(counts))
     assert max(counts) == 10 * least
-    builder = ChunkBuilder("paths", "listing", parts=8)
+    builder = ChunkBuilder("paths", "listing", workers=2)
     sizes = [builder.add(1, least_bytes // 4, number) for number in range(64)]
     assert [chunk.nbytes for chunk in sizes if chunk is not None][:8] == [least_bytes] * 8
-    builder = ChunkBuilder("paths", "listing", 3, parts=8)
+    builder = ChunkBuilder("paths", "listing", 3, workers=2)
     assert [chunk.stop for chunk in (builder.add(1, 1, number) for number in range(10)) if chunk] == [3, 6, 9]
+
+
+@pytest.mark.parametrize(("workers", "chunks"), [(1, 2), (2, 4), (8, 16), (64, 20)])
+def test_a_small_listing_keeps_all_workers_busy(workers: int, chunks: int) -> None:
+    """The size of a chunk is that of the work and the number of workers; a chunk is never tiny."""
+    builder = ChunkBuilder("paths", "listing", workers=workers)
+    found = [chunk for number in range(2000) if (chunk := builder.add(1, 1, number)) is not None]
+    assert len(found) + 1 == chunks
+    assert min(chunk.stop - chunk.start for chunk in found) >= LEAST[0]
 
 
 def test_a_file_is_remembered_among_many_directories(tmp_path: Path) -> None:

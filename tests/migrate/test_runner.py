@@ -83,7 +83,8 @@ def check(run: migrate.Run, source: Path, destination: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", ["threads", "executor", "processes"])
-def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, workers: str) -> None:
+def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
+    monkeypatch.setattr("pressmark.jobs.scheduler.REPORT_EVERY", 1e9)
     plan = to_ocfl(pairtree, tmp_path / "root")
     events: list[migrate.MigrationProgress] = []
     if workers == "executor":
@@ -94,6 +95,20 @@ def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, workers: str) -> 
     check(run, pairtree, tmp_path / "root")
     assert [one.phase for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
     assert events[-2].objects == events[-2].of_objects == 12
+
+
+def test_progress_within_a_chunk(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of a migration reports objects before a chunk ends."""
+    monkeypatch.setattr("pressmark.jobs.workdir.REPORT_EVERY", 0.0)
+    plan = to_ocfl(pairtree, tmp_path / "root", objects=100, move=True)
+    assert plan.chunks == 1
+    events: list[migrate.MigrationProgress] = []
+    run = migrate.run(plan, threads=True, on_event=events.append)
+    migrate.verify(run.plan, threads=True, on_event=events.append)
+    for phase in ("run", "remove", "verify"):
+        counts = [one.objects for one in events if one.phase == phase]
+        assert counts == [*range(13), 12][: len(counts)], phase
+        assert len(counts) >= 13, phase
 
 
 # Threads and sockets left to the garbage collector are Dask's.

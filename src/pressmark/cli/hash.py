@@ -168,7 +168,7 @@ def hash_command(
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:
         noun = "file" if reporter.files == 1 else "files"
-        say(f"{reporter.failed} of {reporter.files} {noun} failed")
+        say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
     return 0
 
@@ -214,4 +214,4 @@ def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # reading it reports the error
             if os.path.samefile(path, output):
-                raise CallError(f"{output}: input and output are the same file")
+                raise CallError(f"{output}: input and output are the same file; choose another output")

@@ -259,7 +259,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
-            say(f"{counts.failed} of {counts.items} {noun} failed")
+            say(f"{counts.failed:,} of {counts.items:,} {noun} failed")
             return Failure.exit_code
         return 0
 

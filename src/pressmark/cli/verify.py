@@ -22,7 +22,7 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
 from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
 from pressmark.fixity.algorithms import algorithms_of_size
-from pressmark.fixity.manifests import manifest_format
+from pressmark.fixity.manifest_reader import manifest_format
 
 __all__ = ["verify_command"]
 

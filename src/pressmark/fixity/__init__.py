@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pressmark.fixity.hasher import hash_file
     from pressmark.fixity.job import HashFiles
     from pressmark.fixity.ledger import Ledger
-    from pressmark.fixity.manifests import FORMATS, ManifestEntry, manifest_line, read_manifest, write_manifest
+    from pressmark.fixity.manifest_reader import ManifestEntry, read_manifest
+    from pressmark.fixity.manifests import FORMATS, manifest_line, write_manifest
     from pressmark.fixity.outcomes import Finished, Outcome, Progress
     from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
@@ -49,7 +50,7 @@ __all__ = [
 _MODULES = {
     "ALGORITHMS": "fixity.algorithms",
     "FORMATS": "fixity.manifests",
-    "ManifestEntry": "fixity.manifests",
+    "ManifestEntry": "fixity.manifest_reader",
     "Finished": "fixity.outcomes",
     "HashFiles": "fixity.job",
     "Ledger": "fixity.ledger",
@@ -63,7 +64,7 @@ _MODULES = {
     "hash_files": "fixity.pool",
     "manifest_line": "fixity.manifests",
     "open_directory": "fs.beneath",
-    "read_manifest": "fixity.manifests",
+    "read_manifest": "fixity.manifest_reader",
     "verify": "fixity.verification",
     "walk": "fixity.tree",
     "write_manifest": "fixity.manifests",

@@ -18,6 +18,7 @@ from pressmark.jobs.listing import ListingLine, read_listing, require_outside, w
 from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
+from pressmark.threads import resolve_threads
 
 __all__ = ["HashFiles"]
 
@@ -93,7 +94,9 @@ class HashFiles:
             raise JobError(self.root, "directory not found")
         for path in [self.root] if paths is None else map(os.fsdecode, paths):
             require_outside(folder, os.path.normpath(os.path.join(self.root, path)))
-        return write_listing(folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes)
+        return write_listing(
+            folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes, resolve_threads(None)
+        )
 
     def _listed(
         self, paths: Sequence[str | bytes] | None, leave_out: Collection[tuple[int, int]]

@@ -11,8 +11,9 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
-from pressmark.fixity.manifests import ManifestEntry
+from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Event, Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
@@ -70,7 +71,7 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
 
-    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifests.read_manifest`
+    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
@@ -192,7 +193,7 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
         if found != expected:
-            message = f"{name} is {found}, expected {expected}"
+            message = f"{name} is {short_digest(found)}, expected {short_digest(expected)}"
             if entry.size is not None and entry.size != outcome.size:
                 message = f"size is {outcome.size} bytes, expected {entry.size}; {message}"
             return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)

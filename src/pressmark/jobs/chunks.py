@@ -15,8 +15,12 @@ ROWS = 1_000_000
 FILES = 2_000
 #: The usual size of a chunk in bytes, 4 GiB.
 BYTES = 4 << 30
-# Entries and bytes of a chunk below which the cost of scheduling would show.
-LEAST = (500, 64 << 20)
+# Chunks for each worker, so that all workers end at about the same time.
+PARTS = 4
+# Entries and bytes of a listing that is divided into that many parts, and of a chunk below which the cost of
+# scheduling would show.
+SMALL = (4_000, 512 << 20)
+LEAST = (100, 16 << 20)
 
 # An id is part of file names, up to their first full stop.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -80,19 +84,19 @@ class ChunkBuilder:
     :param source: name of the listing in the work folder; chunks are ranges of byte offsets in it
     :param count: entries per chunk
     :param nbytes: bytes per chunk
-    :param parts: no chunk is more than one of so many parts of the chunks before it, so that a small listing keeps all
-        workers busy, too; :data:`LEAST` is allowed
+    :param workers: :data:`PARTS` chunks for each worker: no chunk is more than its part of the chunks before it, or of
+        a listing of the size :data:`SMALL`; :data:`LEAST` is allowed
     """
 
     def __init__(
-        self, kind: str, source: str, count: int = FILES, nbytes: int = BYTES, parts: int | None = None
+        self, kind: str, source: str, count: int = FILES, nbytes: int = BYTES, workers: int | None = None
     ) -> None:
         if count < 1 or nbytes < 1:
             raise ValueError(f"chunks of {count} entries or {nbytes} bytes: expected 1 or more")
         self._kind = kind
         self._source = source
         self._limit = (count, nbytes)
-        self._parts = parts
+        self._parts = None if workers is None else PARTS * workers
         self._number = self._start = self._stop = self._count = self._bytes = 0
         self._all = (0, 0)  # entries and bytes of all chunks so far
         self._directory: object = None
@@ -118,8 +122,8 @@ class ChunkBuilder:
         if self._parts is None:
             return self._limit
         return tuple(
-            min(limit, max(least, done // self._parts))
-            for limit, least, done in zip(self._limit, LEAST, self._all, strict=True)
+            min(limit, max(least, max(small, done) // self._parts))
+            for limit, least, small, done in zip(self._limit, LEAST, SMALL, self._all, strict=True)
         )
 
     def rest(self) -> Chunk | None:

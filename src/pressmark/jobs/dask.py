@@ -81,9 +81,11 @@ class DaskPool:
         if workers is None:
             try:
                 client.wait_for_workers(1, timeout=CONNECT)
+                workers = sum(client.nthreads().values())
             except TimeoutError:
                 raise JobError(self._address, "the Dask scheduler has no workers; start a Dask worker") from None
-            workers = sum(client.nthreads().values())
+            except OSError:
+                raise self._lost() from None
         self.workers = workers
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
@@ -105,10 +107,13 @@ class DaskPool:
 
     def watch(self) -> None:
         if self._client.status != "running":
-            raise JobError(
-                self._address,
-                "connection to the Dask scheduler lost; resume the run (finished chunks are kept)",
-            )
+            raise self._lost()
+
+    def _lost(self) -> JobError:
+        return JobError(self._address, "connection to the Dask scheduler lost (finished chunks are kept)")
 
     def withdraw(self, futures: list[Any]) -> None:
         """Do nothing: Dask does not tell which futures have started, and does not stop those it cancels."""
+
+    def interrupt(self) -> bool:
+        return False

@@ -46,6 +46,7 @@ def write_listing(
     lines: Iterable[ListingLine],
     count: int = FILES,
     nbytes: int = BYTES,
+    workers: int | None = None,
 ) -> Iterator[Chunk]:
     """Write a listing into the work folder, and yield its chunks meanwhile.
 
@@ -54,8 +55,9 @@ def write_listing(
     :param kind: kind of the chunks
     :param count: lines per chunk
     :param nbytes: bytes per chunk
+    :param workers: number of workers, for smaller chunks of a short listing: see :class:`ChunkBuilder`
     """
-    builder = ChunkBuilder(kind, name, count, nbytes)
+    builder = ChunkBuilder(kind, name, count, nbytes, workers)
     with OutputFile(Path(folder) / name) as file:
         for one in lines:
             line = json.dumps(one.record, separators=(",", ":")).encode() + b"\n"

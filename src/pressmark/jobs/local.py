@@ -7,19 +7,26 @@ import multiprocessing
 import os
 import signal
 import threading
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing.connection import wait
+from time import monotonic
 from typing import Any, Unpack
 
 import pressmark.threads
 from pressmark.errors import JobError
-from pressmark.jobs.receipts import Summary
+from pressmark.jobs.chunks import Chunk
+from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
 from pressmark.jobs.scheduler import ExecutorPool, RunOptions, run_pool
-from pressmark.jobs.workdir import Job, WorkFolder
+from pressmark.jobs.visibility import Place
+from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
+from pressmark.jobs.worker import run_chunk
 from pressmark.threads import resolve_threads
 
 __all__ = ["ProcessPool", "run_executor", "run_local"]
+
+CLEANUP = 0.5  # seconds for interrupted workers to remove their temporary files
+_busy = False  # whether this worker process runs a chunk
 
 
 def run_local(
@@ -35,20 +42,23 @@ def run_local(
         without the 0.2 seconds that processes take to start
     :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`
     :raises JobError: the run cannot start or continue, or another scheduler is running it
-    :raises KeyboardInterrupt: once the chunks in flight have ended; a second one is raised at once
+    :raises KeyboardInterrupt: at once, and the next run repeats the chunks in flight; with several chunks in threads,
+        once those in flight have ended, or at the second interrupt
     """
     count = resolve_threads(workers)
+    busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
     pool: ExecutorPool
-    if threads:
+    if threads and busy < 2:
+        pool = _InlinePool(options.get("on_progress"))
+    elif threads:
         pool = ExecutorPool(ThreadPoolExecutor(count, "pressmark-job"), count)
     else:
-        busy = sum(1 for _chunk in islice(work.remaining(), count))
-        pool = ProcessPool(count, type(job).__module__, max(1, resolve_threads(None) // max(1, busy)))
+        pool = ProcessPool(count, type(job).__module__, max(1, resolve_threads(None) // max(1, min(count, busy))))
     try:
         return run_pool(job, work, pool, **options)
     except KeyboardInterrupt:
         if isinstance(pool, ProcessPool):
-            pool.kill()
+            pool.terminate()
         raise
     finally:
         pool.close()
@@ -64,6 +74,22 @@ def run_executor(
     :raises JobError: the run cannot start or continue, the executor broke, or another scheduler is running it
     """
     return run_pool(job, work, ExecutorPool(executor, workers), **options)
+
+
+class _InlinePool(ExecutorPool):
+    """The calling thread: an interrupt ends its chunk at once."""
+
+    def __init__(self, on_progress: OnProgress | None) -> None:
+        super().__init__(ThreadPoolExecutor(1), 1)
+        self._on_progress = on_progress
+
+    def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
+        future: Future[Receipt | FailedChunk] = Future()
+        future.set_result(run_chunk(job, chunk, place, self._on_progress))
+        return future
+
+    def interrupt(self) -> bool:
+        return True
 
 
 class ProcessPool(ExecutorPool):
@@ -95,10 +121,48 @@ class ProcessPool(ExecutorPool):
             reason = 'worker processes exit at startup; in a script, start the run under if __name__ == "__main__":'
             raise JobError("workers", reason) from None
 
-    def kill(self) -> None:
-        """Terminate the worker processes."""
-        for process in list((getattr(self._executor, "_processes", None) or {}).values()):
+    def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
+        return self._executor.submit(_run_chunk, job, chunk, place)
+
+    def interrupt(self) -> bool:
+        """End the worker processes, which have a moment to remove their temporary files."""
+        self.terminate()
+        left = [process.sentinel for process in self._workers()]
+        end = monotonic() + CLEANUP
+        while left and (seconds := end - monotonic()) > 0:
+            ended = wait(left, seconds)
+            left = [sentinel for sentinel in left if sentinel not in ended]
+        for process in self._workers():
+            process.kill()
+        return True
+
+    def terminate(self) -> None:
+        """Interrupt the chunks in the worker processes."""
+        for process in self._workers():
             process.terminate()
+
+    def _workers(self) -> list[Any]:
+        return list((getattr(self._executor, "_processes", None) or {}).values())
+
+
+def _run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | FailedChunk:
+    """Run a chunk in a worker process, which ends if it is interrupted."""
+    global _busy
+    _busy = True
+    try:
+        return run_chunk(job, chunk, place)
+    except KeyboardInterrupt:
+        os._exit(1)
+    finally:
+        _busy = False
+
+
+def _interrupt(number: int, _frame: Any) -> None:
+    """Interrupt the chunk of a worker process, or end the process if it has none."""
+    if not _busy:
+        os._exit(1)
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _begin(threads: int | None) -> None:
@@ -106,6 +170,7 @@ def _begin(threads: int | None) -> None:
     if threads:
         pressmark.threads.limit = threads
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _interrupt)
     # Exempts the imported modules from collections, which would copy the pages shared with the fork server.
     gc.freeze()
     parent = multiprocessing.parent_process()

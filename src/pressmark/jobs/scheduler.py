@@ -15,7 +15,7 @@ from pressmark.errors import JobError
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
 from pressmark.jobs.visibility import Place
-from pressmark.jobs.workdir import Job, WorkFolder
+from pressmark.jobs.workdir import REPORT_EVERY, Job, OnProgress, WorkFolder
 from pressmark.jobs.worker import run_chunk
 
 __all__ = ["ExecutorPool", "OnReceipt", "Pool", "RunOptions", "Stop", "run_pool"]
@@ -39,6 +39,8 @@ class RunOptions(TypedDict, total=False):
     :ivar window: chunks submitted at a time, per worker (default 4)
     :ivar retries: attempts after the first at a chunk whose worker was lost or whose error may be temporary (default 2)
     :ivar on_receipt: called with each receipt, in the calling thread
+    :ivar on_progress: called about twice a second with the number of items that the chunks in flight have done, and
+        their bytes
     :ivar max_errors: stop when more items or chunks than this have failed in this call
     :ivar stop: called several times a second; no chunk is submitted after it has returned :data:`True`
     """
@@ -46,6 +48,7 @@ class RunOptions(TypedDict, total=False):
     window: int
     retries: int
     on_receipt: OnReceipt | None
+    on_progress: OnProgress | None
     max_errors: int | None
     stop: Stop | None
 
@@ -82,6 +85,9 @@ class Pool(Protocol):
     def withdraw(self, futures: list[Any]) -> None:
         """Cancel the futures that have not started, if the pool can tell which."""
 
+    def interrupt(self) -> bool:
+        """End the chunks in flight at once; return :data:`False` if the pool cannot."""
+
 
 class ExecutorPool:
     """The workers of a :class:`concurrent.futures.Executor`, which cannot be replaced."""
@@ -106,6 +112,9 @@ class ExecutorPool:
         for future in futures:
             future.cancel()
 
+    def interrupt(self) -> bool:
+        return False
+
     def close(self) -> None:
         """Shut the executor down."""
         self._executor.shutdown(cancel_futures=True)
@@ -115,7 +124,8 @@ def run_pool(job: Job, work: WorkFolder, pool: Pool, **options: Unpack[RunOption
     """Run the chunks that have no receipt with the workers of ``pool``.
 
     :raises JobError: the run cannot start or continue, or another scheduler is running it
-    :raises KeyboardInterrupt: once the chunks in flight have ended; a second one is raised at once
+    :raises KeyboardInterrupt: at once if the pool can end the chunks in flight, or else once they have ended; a second
+        one is raised at once
     :raises ValueError: an option is out of range
     """
     scheduler = _Scheduler(job, work, pool, **options)
@@ -158,6 +168,7 @@ class _Scheduler:
         window: int = 4,
         retries: int = 2,
         on_receipt: OnReceipt | None = None,
+        on_progress: OnProgress | None = None,
         max_errors: int | None = None,
         stop: Stop | None = None,
     ) -> None:
@@ -172,6 +183,8 @@ class _Scheduler:
         self._limit = window * pool.workers
         self._retries = retries
         self._on_receipt = on_receipt
+        self._on_progress = on_progress
+        self._reported = monotonic()
         self._max_errors = max_errors
         self._stop = stop
         self._errors = 0
@@ -193,7 +206,7 @@ class _Scheduler:
                 if not self._step():
                     break
             except KeyboardInterrupt:
-                if self._interrupted:
+                if self._interrupted or self._pool.interrupt():
                     raise
                 self._interrupted = True
                 self._halt("stop")
@@ -211,6 +224,7 @@ class _Scheduler:
                 self._submit()
         if self._flying:
             self._collect(POLL)
+            self._report()
             return True
         if self.stopped is None and self._again:
             # Every remaining chunk waits for the time of its next attempt.
@@ -294,6 +308,14 @@ class _Scheduler:
             self._fail(outcome)
         if self._max_errors is not None and self._errors > self._max_errors:
             self._halt("max_errors")
+
+    def _report(self) -> None:
+        """Report the progress of the chunks in flight."""
+        if self._on_progress is None or monotonic() - self._reported < REPORT_EVERY:
+            return
+        done = [self._work.progress(attempt.chunk.id) for attempt in self._flying.values()]
+        self._on_progress(sum(items for items, _ in done), sum(nbytes for _, nbytes in done))
+        self._reported = monotonic()
 
     def _lose(self, attempt: _Attempt, error: BaseException, alone: bool) -> None:
         """Handle a chunk that returned no result."""

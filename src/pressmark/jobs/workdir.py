@@ -8,7 +8,7 @@
     ├── nonce             identifies the folder to workers, which may see another one under the same path
     ├── driver.lock       the scheduler that runs it
     ├── receipts/         <chunk>.json for each completed chunk
-    └── output/           <chunk>.<attempt>.<suffix>, named in the receipt
+    └── output/           <chunk>.<attempt>.<suffix>, named in the receipt; .<chunk>.tmp: progress of a running one
 
 Two workers may run the same chunk at the same time, if a cluster loses contact with one and gives the chunk to another.
 So each attempt writes files of its own names; the first receipt counts, and files not named in a receipt are removed at
@@ -24,9 +24,10 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 
 from pressmark.errors import JobError
@@ -39,12 +40,17 @@ from pressmark.jobs.receipts import Receipt, Summary
 from pressmark.jobs.visibility import NONCE, MountProbe, Place
 from pressmark.version import __version__
 
-__all__ = ["Job", "WorkFolder", "job_key", "locked", "work_errors"]
+__all__ = ["REPORT_EVERY", "Job", "OnProgress", "WorkFolder", "job_key", "locked", "work_errors"]
 
 RUN, PLAN, LOCK, RECEIPTS, OUTPUT = "run.json", "plan.jsonl", "driver.lock", "receipts", "output"
 _FORMAT = 1
+REPORT_EVERY = 0.5  # seconds
 _BLOCK = 1 << 20
 _OF_ATTEMPT = re.compile(r"[^.]+\.[0-9a-f]{12}\.")
+
+
+#: Called with the number of items done, and their size in bytes.
+OnProgress = Callable[[int, int], object]
 
 
 class Job(Protocol):
@@ -93,6 +99,8 @@ class WorkFolder:
         self._nonce: str = run["nonce"]
         self._attempt = attempt
         self._held = 0
+        self._on_progress: OnProgress | None = None
+        self._reported = monotonic()
 
     def __repr__(self) -> str:
         return f"<WorkFolder {str(self.path)!r}>"
@@ -190,10 +198,15 @@ class WorkFolder:
         return work
 
     @classmethod
-    def at(cls, place: Place) -> WorkFolder:
-        """Return the folder for one attempt of a worker at a chunk; its output files have unique names."""
+    def at(cls, place: Place, on_progress: OnProgress | None = None) -> WorkFolder:
+        """Return the folder for one attempt of a worker at a chunk; its output files have unique names.
+
+        :param on_progress: called with the progress of the chunk; :data:`None` to write it to a file
+        """
         run = {"job_key": place.job_key, "plan_sha256": "", "parameters": {}, "version": place.version}
-        return cls(Path(place.path), {**run, "nonce": place.nonce}, uuid.uuid4().hex[:12])
+        work = cls(Path(place.path), {**run, "nonce": place.nonce}, uuid.uuid4().hex[:12])
+        work._on_progress = on_progress
+        return work
 
     def check(self, job: Job, parameters: Mapping[str, Any] | None = None) -> None:
         """Check that a job is the one that the run was started with.
@@ -379,6 +392,40 @@ class WorkFolder:
             (self.path / name).unlink(missing_ok=True)
         with suppress(OSError):
             self.path.rmdir()
+
+    # --- progress -------------------------------------------------------------------------------------------------
+
+    def report(self, chunk: str, items: int, nbytes: int) -> None:
+        """Report the progress of a chunk that runs; at most twice a second, so that it may be called for each item.
+
+        :param items: number of items that are done
+        :param nbytes: of these items
+        """
+        if monotonic() - self._reported < REPORT_EVERY:
+            return
+        if self._on_progress is not None:
+            self._on_progress(items, nbytes)
+        else:
+            # Progress that is lost is no error.
+            with suppress(OSError):
+                self._progress_path(chunk).write_text(f"{items} {nbytes}", "ascii")
+        self._reported = monotonic()
+
+    def progress(self, chunk: str) -> tuple[int, int]:
+        """Return the number of items of a running chunk that are done, and their size in bytes, as far as reported."""
+        try:
+            items, nbytes = map(int, self._progress_path(chunk).read_text("ascii").split())
+        except (OSError, ValueError):
+            return 0, 0
+        return items, nbytes
+
+    def end_progress(self, chunk: str) -> None:
+        """Remove the file of :meth:`report`."""
+        with suppress(OSError):
+            self._progress_path(chunk).unlink()
+
+    def _progress_path(self, chunk: str) -> Path:
+        return self.path / OUTPUT / f".{chunk}.tmp"
 
     # --- output ---------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from pressmark.fs.locks import host
 from pressmark.jobs.chunks import Chunk
 from pressmark.jobs.receipts import FailedChunk, Receipt
 from pressmark.jobs.visibility import Place, unseen
-from pressmark.jobs.workdir import Job, WorkFolder
+from pressmark.jobs.workdir import Job, OnProgress, WorkFolder
 from pressmark.version import __version__
 
 __all__ = ["run_chunk"]
@@ -21,10 +21,12 @@ _TRANSIENT = frozenset(
 )
 
 
-def run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | FailedChunk:
+def run_chunk(job: Job, chunk: Chunk, place: Place, on_progress: OnProgress | None = None) -> Receipt | FailedChunk:
     """Run a chunk, and write its receipt once its output is in place.
 
     Errors are returned, not raised: not every exception can be sent to another process.
+
+    :param on_progress: called with the progress, which is otherwise written to the work folder
     """
     hidden = unseen(place)
     if hidden is not None:
@@ -34,7 +36,7 @@ def run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | FailedChunk:
         versions = f"pressmark {__version__} on worker {host()}, {place.version} on the scheduler"
         reason = f"{versions}; install the same version"
         return FailedChunk(chunk.id, "version", reason, fatal=True)
-    work = WorkFolder.at(place)
+    work = WorkFolder.at(place, on_progress)
     try:
         # A chunk that was thought to be lost may have been completed meanwhile.
         done = work.receipt(chunk.id)
@@ -42,6 +44,8 @@ def run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | FailedChunk:
     except Exception as error:
         text = " ".join(str(error).split()) or "no message"
         return FailedChunk(chunk.id, type(error).__name__, text, _is_retryable(job, error))
+    finally:
+        work.end_progress(chunk.id)
 
 
 def _is_retryable(job: Job, error: Exception) -> bool:

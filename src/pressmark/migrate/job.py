@@ -54,7 +54,8 @@ class Migrate(_Job):
         from pressmark.migrate.transfer.object_transfer import transfer_chunk
 
         started = monotonic()
-        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)))
+        count = _Counter(chunk, work)
+        rows = transfer_chunk(self.options, map(PlanEntry.parse, chunk_lines(work, chunk)), count.add)
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -80,7 +81,11 @@ class Verify(_Job):
 
         started = monotonic()
         store = self.options.open_destination()
-        rows = [verify_object(store, Row.parse(line)) for line in chunk_lines(work, chunk)]
+        count = _Counter(chunk, work)
+        rows = []
+        for line in chunk_lines(work, chunk):
+            rows.append(verify_object(store, Row.parse(line)))
+            count.add(rows[-1].bytes)
         return _of_rows(self, chunk, work, started, rows, _undone(rows))
 
 
@@ -101,10 +106,29 @@ class Remove(_Job):
         from pressmark.migrate.remove import remove_sources
 
         started = monotonic()
-        rows = list(remove_sources(self.options, map(Row.parse, chunk_lines(work, chunk))))
+        count = _Counter(chunk, work)
+        rows = []
+        for row in remove_sources(self.options, map(Row.parse, chunk_lines(work, chunk))):
+            rows.append(row)
+            count.add(0)
         # Objects that failed to arrive are no errors of the removal.
         kept = sum(row.error_code == SOURCE_KEPT for row in rows)
         return _of_rows(self, chunk, work, started, rows, kept)
+
+
+class _Counter:
+    """Counts the objects of a chunk that are done, and their bytes."""
+
+    def __init__(self, chunk: Chunk, work: WorkFolder) -> None:
+        self._chunk = chunk.id
+        self._work = work
+        self._objects = self._bytes = 0
+
+    def add(self, nbytes: int) -> None:
+        """Count one object."""
+        self._objects += 1
+        self._bytes += nbytes
+        self._work.report(self._chunk, self._objects, self._bytes)
 
 
 def _undone(rows: list[Row]) -> int:

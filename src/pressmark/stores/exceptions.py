@@ -48,8 +48,7 @@ _REFUSALS = {
 def refusal(error: OSError) -> tuple[str, str]:
     """Return the kind of :class:`ObjectError` for an error of the operating system, and its message with what to do."""
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
-    named = error.filename if isinstance(error.filename, (str, bytes)) else ""
-    name = decode_fs(os.path.basename(encode_fs(named)))
+    name = decode_fs(encode_fs(error.filename)) if isinstance(error.filename, (str, bytes)) else ""
     reason = f"{name}: {error.strerror or error}" if name else error.strerror or str(error)
     return kind, f"{reason}; {way_out}" if way_out else reason
 

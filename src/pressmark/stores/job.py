@@ -20,6 +20,7 @@ from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
 from pressmark.stores.store import Store, StoreObject
+from pressmark.threads import resolve_threads
 
 __all__ = ["CheckStore", "joined_report"]
 
@@ -85,7 +86,7 @@ class CheckStore:
         if store.kind == "ocfl" and store.layout is None:
             # Duplicate identifiers would not be detected.
             raise JobError(self.root, "unknown layout; specify one (--layout), or check the store without workers")
-        return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES)
+        return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES, resolve_threads(None))
 
     def _open(self) -> Store:
         layout = {} if self.layout is None else {"layout": layout_from_config(self.layout)}

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -131,6 +132,7 @@ class Sample:
     def __init__(self, top: Path) -> None:
         self.top = top
         self.folder = top / "o"
+        self.listed: str | None = None
         for name, data in CONTENT.items():
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_bytes(data)
@@ -173,7 +175,8 @@ class Sample:
             assert found == self.full(reads), data
         # Identifiers are those that a listing reads by other means.
         listed = self._scan("identities")
-        assert listed is None or listed[1] == [scan_identifier(data[:4096])], data
+        self.listed = None if listed is None else listed[1][0]
+        assert listed is None or self.listed == scan_identifier(data[:4096]), data
         return found is not None
 
 
@@ -267,10 +270,12 @@ def test_digests(sample: Sample) -> None:
         *({first: one, second: two, other: ["v1/content/e"]} for other in others),
         *({first: one, second: two[:1], other: two[1:]} for other in others),
         *({first: one, other: two} for other in others),
+        *({first: one, second: two, other: []} for other in others),
     ]
     for manifest in manifests:
         states = [{digest: ["x"] for digest in manifest}, {digest: [digest[:3]] for digest in manifest}]
         states += [{**states[1], other: ["y"]} for other in (*others, first.upper())]
+        states += [{**states[1], other: []} for other in manifest]
         states += [{digest: paths for digest, paths in states[1].items() if digest != less} for less in manifest]
         for state, reads in itertools.product(states, ("content", "objects")):
             document = plain({})
@@ -280,6 +285,10 @@ def test_digests(sample: Sample) -> None:
     assert sample.agrees(json.dumps(document).encode())
     exchanged = json.dumps(document).replace(first, "~").replace(second, first).replace("~", second)
     assert [sample.agrees(exchanged.encode(), reads) for reads in ("content", "objects")] == [False, True]
+    # A digest that is repeated in manifest and state alike.
+    repeated = re.sub(r'"((?:v1/content/)?b)", "', rf'"\1"], "{second}": ["', json.dumps(document))
+    assert repeated.count(second) == 4
+    assert not sample.agrees(repeated.encode())
 
 
 @pytest.mark.parametrize("metadata", [{}, {"message": "m:n"}, {"message": "", "user": USER}, {"user": {"name": "n"}}])
@@ -290,6 +299,37 @@ def test_usual_inventories(sample: Sample, metadata: dict[str, Any]) -> None:
     for reads in ("content", "objects"):
         assert sample.agrees(inventory_bytes(document), reads)
         assert sample.agrees(json.dumps(document, separators=(",", ":")).encode(), reads)
+
+
+VALUES_AT = [("id",), ("type",), ("head",), ("versions", "v1", "message"), ("versions", "v1", "created")]
+VALUES_AT += [("versions", "v1", "user"), ("versions", "v1", "user", "name"), ("versions", "v1", "user", "address")]
+VALUES_AT += [("manifest",), ("versions",), ("versions", "v1"), ("versions", "v1", "state"), ("more",), ("fixity",)]
+
+
+@pytest.mark.parametrize("place", VALUES_AT, ids="/".join)
+def test_values(sample: Sample, place: tuple[str, ...]) -> None:
+    """Values that are empty, unusual or of another type are accepted only if the full check agrees."""
+    for value in ("", " ", "x", "v1", "sha512", "0", {}, [], ["x"], {"x": "y"}, {"name": "n", "x": "y"}, None, 0, True):
+        document = plain({"message": "m", "user": dict(USER)})
+        block = document
+        for key in place[:-1]:
+            block = block[key]
+        block[place[-1]] = value
+        sample.agrees(json.dumps(document).encode())
+
+
+def test_identifiers_in_a_listing(sample: Sample) -> None:
+    """A listing finds an identifier where the single read finds the same one, and nowhere else."""
+    keys = [b"type", b"", b"a b", b"ty\xffpe", b"a1", b"ids", b"ID", b"\xc3\xa9"]
+    values = [b'"x"', b'""', b'"\xff"', b'"\\""', b"1", b"{}", b'["x"]', b'{"id": "y"}']
+    heads = [b'"%s": %s, ' % pair for pair in itertools.product(keys, values)] + [b"", b", ", b'"id", ', b'"id": 1, ']
+    found = set()
+    for head, identifier in itertools.product(heads, (b'"a"', b'"\xc3\xa9"', b'"\xff"', b'""', b'"\\u0041"', b"1")):
+        data = b' {%s"id" : %s, "id": "z"}' % (head, identifier)
+        sample.agrees(data)
+        if sample.listed is not None:
+            found.add(sample.listed)
+    assert found == {"a", "\u00e9"}
 
 
 def test_dates(sample: Sample) -> None:
@@ -346,7 +386,8 @@ def test_logical_paths(sample: Sample) -> None:
     paths = [*elements, *map("/".join, itertools.product(["a", "a!", "..", ""], ["a", "b", ".", ""]))]
     for one, other in itertools.product(paths, repeat=2):
         document = plain({})
-        document["versions"]["v1"]["state"] = {SHA512[0]: [one], SHA512[1]: ["x", other]}
-        named = ["x", one, other]
+        # In the order of bytes, the third path is between a directory and its files.
+        named = ["a!x", one, other]
+        document["versions"]["v1"]["state"] = {SHA512[0]: named[1:2], SHA512[1]: [named[0], other]}
         is_valid = not any(map(path_fault, named)) and len(set(named)) == 3 and not path_conflicts(named)
         assert sample.agrees(json.dumps(document).encode()) == is_valid, named

@@ -185,6 +185,17 @@ def link(name: str, target: str) -> Change:
     return change
 
 
+def sidecars(change: Callable[[bytes], bytes]) -> Change:
+    """Change both sidecars."""
+
+    def changed(root: OcflRoot) -> None:
+        for name in ("inventory.json.sha512", "v1/inventory.json.sha512"):
+            path = place(root) / name
+            path.write_bytes(change(path.read_bytes()))
+
+    return changed
+
+
 def nested(root: OcflRoot) -> None:
     shutil.copytree(place(root, 1), place(root) / "inner")
 
@@ -237,10 +248,17 @@ UNUSUAL: dict[str, Change] = {
     "a sidecar of another algorithm": write("inventory.json.md5"),
     "a sidecar that is wrong": write("inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
     "a sidecar in v1 that is wrong": write("v1/inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
-    "a sidecar without a name": lambda root: [
-        (place(root) / name).write_bytes((place(root) / name).read_bytes()[:128])
-        for name in ("inventory.json.sha512", "v1/inventory.json.sha512")
-    ],
+    "a sidecar without a name": sidecars(lambda data: data[:128]),
+    "sidecars that are wrong": sidecars(lambda data: b"0" * 128 + data[128:]),
+    "sidecars with one wrong digit": sidecars(
+        lambda data: data[:127] + (b"1" if data[127:128] == b"0" else b"0") + data[128:]
+    ),
+    "sidecars in upper case": sidecars(lambda data: data[:128].upper() + data[128:]),
+    "sidecars with a tab": sidecars(lambda data: data.replace(b" ", b" \t")),
+    "sidecars without a space": sidecars(lambda data: data.replace(b" ", b"")),
+    "sidecars without a line feed": sidecars(lambda data: data.rstrip()),
+    "sidecars with two line feeds": sidecars(lambda data: data + b"\n"),
+    "sidecars of another file": sidecars(lambda data: data.replace(b"inventory.json", b"inventory.jsom")),
     "an inventory in v1 that differs": write("v1/inventory.json", b"{}"),
     "a declaration that is wrong": write("0=ocfl_object_1.1", b"ocfl_object_1.1"),
     "a declaration that is unknown": write("0=ocfl_object_2.0", b"ocfl_object_2.0\n"),
@@ -447,8 +465,9 @@ def test_many_objects_in_one_call(tmp_path: Path, reads: str) -> None:
     for number in range(12):
         root.put(f"info:{number}", large if number % 3 == 0 else source(tmp_path / "small"), created=CREATED)
     places = {root.place(f"info:{number}"): number for number in range(12)}
-    for number in (1, 5, 9):
-        (Path(root.root) / root.place(f"info:{number}").decode() / "extra").touch()
+    # These are deferred before anything is read, after the inventory, and with the content.
+    for number, name in {1: "extra", 5: "v1/extra", 9: "v1/content/link"}.items():
+        (Path(root.root) / root.place(f"info:{number}").decode() / name).symlink_to("inventory.json")
     names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
     found = call(Path(root.root), names, reads)[1]
     assert [path for path, _content in found] == sorted(places)

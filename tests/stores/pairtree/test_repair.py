@@ -199,9 +199,10 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
         ("unrepaired", b"pairtree_root/ef"),
         ("empty", b"pairtree_root/ef"),
     ]
+    root = base / "pairtree_root"
     assert [problem.message for problem in report.problems if problem.kind == "unrepaired"] == [
-        "one: File exists; name collision (this file system may ignore case); rename one of the files",
-        "ef: Permission denied; run as a user with access",
+        f"{root}/ab/one: File exists; name collision (this file system may ignore case); rename one of the files",
+        f"{root}/ef: Permission denied; run as a user with access",
     ]
     assert snapshot(base / "pairtree_root" / "ab") == before
 

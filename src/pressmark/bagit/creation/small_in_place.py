@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
 
-# Directories that are changed at the same time, on all threads: the lock of each is an open file.
-LOCKS = 512
+# Directories changed at the same time, on all threads. The lock of each is an open file; some systems allow 256.
+LOCKS = 128
 # Directories in a batch.
 LEAST = 16
 
@@ -144,7 +144,7 @@ def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bo
     :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, too, and for one that was changed
         meanwhile
     """
-    workers = resolve_threads(options.threads)
+    workers = min(resolve_threads(options.threads), LOCKS // LEAST)
     bases = _real_paths(paths)
     if not is_supported(options) or _are_nested(bases):
         yield from [None] * len(paths)

@@ -174,7 +174,7 @@ def create_command(
             failed = 0
             _create_one(sources, destination, make, reporter, journal)
     if several:
-        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed} failed")
+        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
 
 

@@ -196,7 +196,7 @@ def validate_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if several:
-        say(f"{format_count(len(bags), 'bag')}; {failed} {VERDICTS[level][1]}")
+        say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
     return Failure.exit_code if failed else 0
 
 

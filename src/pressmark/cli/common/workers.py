@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,10 @@ def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[An
         yield None
         return
     with contextlib.closing(jobs.dask_client(address, scheduler_file)) as client:
+        # Dask logs the tracebacks of a lost connection, which is reported as one error here.
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         yield client
 
 
@@ -109,7 +114,8 @@ class Workers:
         try:
             with dask_cluster(self._address, self._scheduler_file) as client:
                 work = self._work_folder(folder, job, plan, inputs)
-                with on_ctrl_c(report_stopping):
+                # Processes end at once; a cluster ends the running parts.
+                with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
                     summary = self._summary(job, work, client, on_receipt)
         except KeyboardInterrupt:
             raise Interrupted("interrupted" if work is None else f"interrupted; {again}") from None

@@ -251,7 +251,7 @@ class MigrateCall:
 
     def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: ProgressReporter) -> int:
         self._work = plan.work
-        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
+        with self._workers(plan, reporter) as workers:
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
                 "on_event": reporter.on_event,
@@ -268,7 +268,7 @@ class MigrateCall:
         plan = self._finished()
         self._work = plan.work
         migrate.refuse_others(plan, self._current_options(plan, self._given))
-        with self._workers(plan) as workers, on_ctrl_c(lambda: _report_end(reporter)):
+        with self._workers(plan, reporter) as workers:
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
         return self._end(run, lines, reporter)
 
@@ -276,7 +276,7 @@ class MigrateCall:
         return options_of_call(plan.options, self._source, self._destination, self._to, given)
 
     @contextmanager
-    def _workers(self, plan: migrate.Plan) -> Iterator[dict[str, Any]]:
+    def _workers(self, plan: migrate.Plan, reporter: ProgressReporter) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
         address, scheduler_file = self._call["dask"], self._call["dask_scheduler_file"]
         if address is None and scheduler_file is None:
@@ -285,7 +285,8 @@ class MigrateCall:
             return
         from pressmark.cli.common.workers import dask_cluster
 
-        with dask_cluster(address, scheduler_file) as client:
+        # Processes end at once; a cluster ends the running parts.
+        with dask_cluster(address, scheduler_file) as client, on_ctrl_c(lambda: _report_end(reporter)):
             yield {"client": client}
 
     def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:

@@ -19,6 +19,7 @@ COMMANDS = {
     "cat": "pressmark.cli.store.cat:cat_command",
     "log": "pressmark.cli.store.log:log_command",
     "diff": "pressmark.cli.store.diff:diff_command",
+    "declare": "pressmark.cli.store.declare:declare_command",
     "rm": "pressmark.cli.store.rm:rm_command",
 }
 

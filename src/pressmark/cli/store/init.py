@@ -78,7 +78,7 @@ def init_command(
     ):
         if value is not None:
             if kind != of:
-                raise CallError(f"{option}: only for stores of kind {of}")
+                raise CallError(f"{option}: only for stores of kind {of}; omit the option")
             options[name] = value
     if chosen is not None and chosen.name != OWN.get(kind, chosen.name):
         raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")

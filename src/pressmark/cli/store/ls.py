@@ -91,7 +91,7 @@ def ls_command(
         with command_errors():
             return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
     if version is not None:
-        raise CallError("--version: only with IDENTIFIER")
+        raise CallError("--version: only with IDENTIFIER; name an object")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     with command_errors():

@@ -153,7 +153,7 @@ def open_store(
         options["layout"] = layout_of(layout)
     if identifiers is not None:
         if found != "bags":
-            raise CallError("--identifiers: only for folders of bags")
+            raise CallError("--identifiers: only for folders of bags; omit the option")
         options["identifiers"] = identifiers
     # Operations on one object of an OCFL root ignore nothing: its declaration marks it.
     if ignore and found != "ocfl":

@@ -108,7 +108,7 @@ def put_command(
     if (identifier is None) == (listed is None):
         raise CallError("missing argument; specify IDENTIFIER and SOURCE, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from")
+        raise CallError("--crlf: only with --from; omit the option")
     if identifier is not None:
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")

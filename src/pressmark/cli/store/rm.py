@@ -70,7 +70,7 @@ def rm_command(
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from")
+        raise CallError("--crlf: only with --from; omit the option")
     done = failed = 0
     with command_errors():
         store = open_store(path, kind, layout, identifiers, ignore)

@@ -68,8 +68,10 @@ class Driver:
         :param plan: how many objects and bytes there are
         :raises JobError: the run cannot start or continue
         """
+        reporter = _ProgressReporter(phase, plan, work, self.report)
         how: dict[str, Any] = {
-            "on_receipt": _ReceiptReporter(phase, plan, work, self.report),
+            "on_receipt": reporter.add,
+            "on_progress": reporter.set_running,
             "max_errors": self.max_errors,
             "stop": self.stop,
         }
@@ -81,8 +83,8 @@ class Driver:
         return jobs.run_local(job, work, self.workers, self.threads, **how)
 
 
-class _ReceiptReporter:
-    """Turns receipts into events."""
+class _ProgressReporter:
+    """Turns receipts, and the progress of chunks that run, into events."""
 
     def __init__(
         self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: Callable[[MigrationProgress], object]
@@ -92,17 +94,27 @@ class _ReceiptReporter:
         self._on_event = on_event
         done = work.summary()
         self._objects, self._bytes = done.n, done.bytes
+        self._running = (0, 0)  # objects and bytes
         self._by_status = Counter(done.by_status)
         self._report()
 
-    def __call__(self, receipt: jobs.Receipt) -> None:
+    def add(self, receipt: jobs.Receipt) -> None:
+        """Report a chunk that is done."""
         self._objects += receipt.n
         self._bytes += receipt.bytes
         self._by_status.update(receipt.by_status)
+        # The chunk runs no more.
+        objects, nbytes = self._running
+        self._running = (max(0, objects - receipt.n), max(0, nbytes - receipt.bytes))
         self._report()
+
+    def set_running(self, objects: int, nbytes: int) -> None:
+        """Report what the chunks that run have done."""
+        if (objects, nbytes) != self._running:
+            self._running = (objects, nbytes)
+            self._report()
 
     def _report(self) -> None:
         plan = self._plan
-        self._on_event(
-            MigrationProgress(self._phase, self._objects, self._bytes, plan.objects, plan.bytes, dict(self._by_status))
-        )
+        objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
+        self._on_event(MigrationProgress(self._phase, objects, nbytes, plan.objects, plan.bytes, dict(self._by_status)))

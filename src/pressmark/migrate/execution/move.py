@@ -64,7 +64,7 @@ def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
 def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
     job = Remove(plan.options)
     folder = os.path.join(plan.work, REMOVAL)
-    work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED))
+    work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED), driver.workers)
     with work.held():
         return driver.drive(job, work, "remove", plan)
 

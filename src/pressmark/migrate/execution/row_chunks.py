@@ -9,6 +9,7 @@ from typing import Any
 from pressmark import jobs
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.rows import Row
+from pressmark.threads import resolve_threads
 
 __all__ = ["make_folder", "open_folder"]
 
@@ -18,14 +19,17 @@ def open_folder(path: str) -> jobs.WorkFolder | None:
     return jobs.WorkFolder.open(path) if os.path.exists(os.path.join(path, "run.json")) else None
 
 
-def make_folder(path: str, job: Any, rows: str) -> jobs.WorkFolder:
-    """Create the work folder of a job over rows."""
-    return jobs.WorkFolder.create(path, job, _row_chunks(rows), {"rows": sha256_of(rows)})
+def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.WorkFolder:
+    """Create the work folder of a job over rows.
+
+    :param workers: number of workers; :data:`None` for one per core
+    """
+    return jobs.WorkFolder.create(path, job, _row_chunks(rows, resolve_threads(workers)), {"rows": sha256_of(rows)})
 
 
-def _row_chunks(path: str) -> Iterator[jobs.Chunk]:
+def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
-    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)))
+    builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
     with open(path, "rb") as lines:
         for line in lines:
             row = Row.parse(line)

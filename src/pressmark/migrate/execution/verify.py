@@ -48,7 +48,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
         work = open_folder(folder)
         if work is None or work.parameters.get("rows") == digest:
             break
-    work = work or make_folder(folder, job, rows)
+    work = work or make_folder(folder, job, rows, driver.workers)
     with work_errors(folder), work.held():
         summary = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier))
         merged = MergedRows(ROWS)

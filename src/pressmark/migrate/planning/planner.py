@@ -55,8 +55,6 @@ _EVERY = 0.5  # seconds between two events
 # Objects that are planned together, and that one thread examines together.
 _BATCH, _GROUP = 1024, 128
 _BLOCK = 4096
-# Parts of a plan for each core, so that all workers end at about the same time.
-PARTS = 4
 # Files and directories that the destination adds to each object.
 _ADDED = {"ocfl": (5, 3), "bags": (4, 2), "pairtree": (0, 2), "vitro": (0, 1)}
 
@@ -510,4 +508,4 @@ class _Planning:
         return plan
 
     def _new_builder(self) -> jobs.ChunkBuilder:
-        return jobs.ChunkBuilder("objects", ENTRIES, *self._size, parts=PARTS * self._threads)
+        return jobs.ChunkBuilder("objects", ENTRIES, *self._size, self._threads)

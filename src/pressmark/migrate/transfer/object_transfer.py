@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
@@ -48,15 +48,18 @@ _DIRECTIONS = {
 }
 
 
-def transfer_chunk(options: Options, entries: Iterable[PlanEntry]) -> list[Row]:
+def transfer_chunk(
+    options: Options, entries: Iterable[PlanEntry], on_object: Callable[[int], object] = lambda _nbytes: None
+) -> list[Row]:
     """Migrate objects, and return a row for each, in their order.
 
+    :param on_object: called for each object that is done, with its size in bytes
     :raises StoreError: the source or the destination cannot be used
     """
     quick: dict[str, Any] = {}
     if can_flush_filesystem() and options.to in ("pairtree", "vitro"):
         quick["durable"] = False  # the chunk is flushed as a whole
-    return Transfer(options, options.open_source(), options.open_destination(**quick)).run(entries)
+    return Transfer(options, options.open_source(), options.open_destination(**quick), on_object).run(entries)
 
 
 def _direction(options: Options, source: Store, destination: Store) -> Direction:
@@ -73,9 +76,17 @@ class Transfer:
     :param options: of the migration
     :param source: the store that they come from
     :param destination: the store that they go to
+    :param on_object: called for each object that is done, with its size in bytes
     """
 
-    def __init__(self, options: Options, source: Store, destination: Store) -> None:
+    def __init__(
+        self,
+        options: Options,
+        source: Store,
+        destination: Store,
+        on_object: Callable[[int], object] = lambda _nbytes: None,
+    ) -> None:
+        self._on_object = on_object
         self._options = options
         self._source = source
         self._destination = destination
@@ -127,6 +138,7 @@ class Transfer:
         item = InFlight(entry)
         self._try(item)
         item.pause()
+        self._on_object(entry.bytes)
         return item
 
     def _try(self, item: InFlight) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pressmark.errors import quoted, quoted_value
+from pressmark.errors import DIGEST_DIGITS, quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.reports import ERROR
 from pressmark.stores.ocfl.declarations import VERSIONS, later
@@ -104,7 +105,7 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     used = _versions(document, algorithm, digests, add)
     if digests is not None and used is not None:
         for digest in digests - used:
-            what = f"the manifest has the digest {quoted(digest)}, which no version's state uses"
+            what = f"the manifest has the digest {quoted(digest, DIGEST_DIGITS)}, which no version's state uses"
             add(Finding("digest-unused", "E107", what))
     _fixity(document, contents, add)
     return found
@@ -187,7 +188,7 @@ def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: 
             add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
         folded = digest.lower()
         if folded in seen:
-            text = f"{what} has the digest {quoted(digest)} in upper and lower case"
+            text = f"{what} has the digest {quoted(digest, DIGEST_DIGITS)} in upper and lower case"
             add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
         seen.add(folded)
 
@@ -205,7 +206,7 @@ def _manifest(
     folder = content_directory(document)
     for digest, paths in manifest.items():
         if not isinstance(paths, list) or not paths:
-            what = f"the manifest has no list of paths for the digest {quoted(digest)}"
+            what = f"the manifest has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E092", what))
             continue
         for path in paths:
@@ -303,6 +304,8 @@ def _no_uri(identifier: str) -> Finding:
     return Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI")
 
 
+# Usually the same for many objects.
+@lru_cache(maxsize=64)
 def _missing(name: str, key: str) -> Finding:
     return Finding("inventory-advice", "W007", f"the version {quoted(name)} has no {key}")
 
@@ -332,10 +335,10 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
     logical: set[str] = set()
     for digest, paths in state.items():
         if digests is not None and digest not in digests:
-            what = f"the state of {quoted(name)} has the digest {quoted(digest)}, which is not in the manifest"
+            what = f"the state of {quoted(name)} has the digest {quoted(digest, DIGEST_DIGITS)}, not in the manifest"
             add(Finding("digest-unknown", "E050", what, found=digest))
         if not isinstance(paths, list) or not paths:
-            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest)}"
+            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E050", what))
             continue
         for path in paths:
@@ -368,7 +371,9 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
         _digests(block, algorithm, f"fixity of {quoted(algorithm)}", ("E057", "E097"), add)
         for digest, paths in block.items():
             if not isinstance(paths, list) or not paths:
-                what = f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest)}"
+                what = (
+                    f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
+                )
                 add(Finding("inventory-value", "E057", what))
                 continue
             for path in paths:

@@ -84,6 +84,10 @@ class _Group(NamedTuple):
     inside: bytes | None
 
 
+# What a walk yields, or has yet to read.
+_Part = FoundObject[T] | PlainObjects | Problem | _Group
+
+
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
     """Return a function that tells whether a name matches one of the globs ``patterns``."""
     if not patterns:
@@ -134,13 +138,7 @@ class Walk(Generic[T]):
                     yield first
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
-            waiting: list[
-                FoundObject[T]
-                | PlainObjects
-                | Problem
-                | _Group
-                | Future[list[FoundObject[T] | PlainObjects | Problem | _Group]]
-            ] = [*line]
+            waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
             under_way = 0
             look = True
             while waiting:
@@ -181,9 +179,9 @@ class Walk(Generic[T]):
 
     # --- one unit of work -----------------------------------------------------------------------------------------
 
-    def _expand(self, group: _Group, start: int) -> list[FoundObject[T] | PlainObjects | Problem | _Group]:
+    def _expand(self, group: _Group, start: int) -> list[_Part[T]]:
         """Read a few directories of a group and everything below them; return the results in order."""
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group] = []
+        out: list[_Part[T]] = []
         names = group.names[start : start + SIBLINGS]
         self._siblings(group.place, names, group.inside, out, BUDGET, 0)
         found = [item for item in out if isinstance(item, FoundObject)]
@@ -197,7 +195,7 @@ class Walk(Generic[T]):
         place: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group],
+        out: list[_Part[T]],
         budget: int,
         depth: int,
     ) -> int:
@@ -216,7 +214,7 @@ class Walk(Generic[T]):
         reader: BatchReader[T],
         place: bytes,
         names: Sequence[bytes],
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group],
+        out: list[_Part[T]],
         budget: int,
         depth: int,
     ) -> int:
@@ -240,7 +238,7 @@ class Walk(Generic[T]):
         self,
         place: bytes,
         inside: bytes | None,
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group],
+        out: list[_Part[T]],
         budget: int,
         depth: int,
     ) -> int:
@@ -322,7 +320,7 @@ class Walk(Generic[T]):
         self,
         place: bytes,
         entries: Sequence[DirectoryEntry],
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group],
+        out: list[_Part[T]],
     ) -> list[bytes]:
         """Return the directories among ``entries``, and report everything else."""
         folders = []
@@ -347,10 +345,10 @@ class Walk(Generic[T]):
             ]
         return folders
 
-    def _top(self) -> list[FoundObject[T] | PlainObjects | Problem | _Group]:
+    def _top(self) -> list[_Part[T]]:
         """Return the entries of the root, the last first."""
         entries = self._scan(b"")
-        out: list[FoundObject[T] | PlainObjects | Problem | _Group] = []
+        out: list[_Part[T]] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"
             out.append(problem("declaration-unknown", b"", what, code="E003"))
