@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import json
 import os
 import re
@@ -60,7 +60,7 @@ def with_status(line: re.Match[str]) -> str:
 
 def missing(block: Block) -> list[str]:
     """Return the packages that a block requires and that are not installed."""
-    return [name for name in block.requires if importlib.util.find_spec(name) is None]
+    return [name for name in block.requires if not any(importlib.metadata.distributions(name=name))]
 
 
 class Reader:
