@@ -75,6 +75,15 @@ stage() {
     cd "build/$1"
 }
 
+# program NAME: installs the Debian package NAME, if its program is missing and this user may install it.
+program() {
+    command -v "$1" >/dev/null && return
+    local as=
+    [ "$(id -u)" = 0 ] || as="sudo -n"
+    { command -v apt-get && $as apt-get -q update && $as apt-get -q install -y --no-install-recommends "$1"; } \
+        >build/apt.log 2>&1 || echo "$1 is missing: tests that use it are skipped"
+}
+
 # Puts temporary files on a file system in memory, if possible: tests flush many files to disk.
 temporary_files() {
     if [ -w /dev/shm ]; then
