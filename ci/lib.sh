@@ -77,13 +77,14 @@ stage() {
 
 # programs NAME...: installs the Debian packages of these names if this user may. Tests of a missing program are skipped.
 programs() {
-    local name missing=() install=(apt-get install -y -qq)
+    local name missing=() as=
     for name in "$@"; do
         command -v "$name" >/dev/null || missing+=("$name")
     done
-    [ ${#missing[@]} != 0 ] && command -v apt-get >/dev/null || return 0
-    [ "$(id -u)" = 0 ] || install=(sudo -n "${install[@]}")
-    "${install[@]}" "${missing[@]}" >build/programs.log 2>&1 || echo "not installed: ${missing[*]}"
+    [ ${#missing[@]} != 0 ] || return 0
+    [ "$(id -u)" = 0 ] || as="sudo -n"
+    { command -v apt-get && $as apt-get -q update && $as apt-get -q install -y --no-install-recommends "${missing[@]}"; } \
+        >build/apt.log 2>&1 || echo "not installed: ${missing[*]}; tests that use them are skipped"
 }
 
 # Puts temporary files on a file system in memory, if possible: tests flush many files to disk.

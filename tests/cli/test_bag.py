@@ -372,6 +372,9 @@ def test_create_fails_where_a_file_cannot_be_read(
     assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
 
 
+INTERRUPTED = "pressmark: interrupted; nothing was changed; run the same command again\n"
+
+
 @posix
 def test_create_reports_progress(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each stage is reported, and the long ones with their progress."""
@@ -408,7 +411,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr("pressmark.bagit.creation.in_place.write_tag_files", interrupted)
         result = call("bag", "create", "files")
-        assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
+        assert (result.stderr, result.exit_code) == (INTERRUPTED, 130)
         assert content(tmp_path) == before
         result = call("bag", "create", "files", "--ledger", "l")
         line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
@@ -851,7 +854,7 @@ def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
         line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)
         result = call("bag", "update", "bag", "--add-algorithm", "md5")
-        assert (result.stderr, result.exit_code) == ("pressmark: interrupted; nothing was changed\n", 130)
+        assert (result.stderr, result.exit_code) == (INTERRUPTED, 130)
     assert content(bag) == before
     assert call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l").exit_code == 0
     assert call("bag", "validate", "bag").exit_code == 0

@@ -592,7 +592,8 @@ def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest
     monkeypatch.setattr(migrate, "plan", interrupted)
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (130, "")
-    assert result.stderr == "pressmark: interrupted; nothing was written to the destination\n"
+    ending = "nothing was written to the destination; run the same command again\n"
+    assert result.stderr == f"pressmark: interrupted; {ending}"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")

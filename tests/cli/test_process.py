@@ -181,6 +181,9 @@ def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
     assert ids.read_bytes() == b"a\n"
 
 
+INTERRUPTED = b"pressmark: interrupted; paths is unchanged; run the same command again\n"
+
+
 def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
     """Send ``signals`` to a command that waits for input, and return its output and exit status."""
     process = subprocess.Popen(
@@ -207,7 +210,10 @@ def end_by(signals: list[signal.Signals], folder: Path) -> tuple[bytes, int]:
 @pytest.mark.skipif(signal.getsignal(signal.SIGINT) is signal.SIG_IGN, reason="SIGINT is ignored here")
 def test_interrupt_is_one_line_and_exit_130(tmp_path: Path) -> None:
     """Ctrl-C during input gives no traceback and leaves no file."""
-    assert end_by([signal.SIGINT], tmp_path) == (b"pressmark: interrupted\n", 130)
+    written, status = end_by([signal.SIGINT], tmp_path)
+    # The signal may come before the list is opened.
+    assert written in (INTERRUPTED, b"pressmark: interrupted\n")
+    assert status == 130
     assert os.listdir(tmp_path) == []
 
 
@@ -218,7 +224,10 @@ def test_other_signals_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
     number = signal.Signals[name]
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip(f"{name} is ignored here")
-    assert end_by([number, number, number], tmp_path) == (b"pressmark: interrupted\n", 128 + number)
+    written, status = end_by([number, number, number], tmp_path)
+    # The signal may come before the list is opened.
+    assert written in (INTERRUPTED, b"pressmark: interrupted\n")
+    assert status == 128 + number
     assert os.listdir(tmp_path) == []
 
 

@@ -208,7 +208,7 @@ def compare_command(
         except OSError as error:
             raise Failure(f"{error.filename or file}: {cause(error)}") from None
         except KeyboardInterrupt:
-            raise Interrupted("interrupted") from None
+            raise Interrupted("interrupted; nothing was written; run the same command again") from None
     if not comparison.identifiers:
         raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers; expected one on each line")
     if report is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
 from pressmark.cli.common.options import chosen_layout, layout_options
@@ -253,6 +253,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, reporter)
             except (IdentifierError, PathError) as error:
                 raise Failure(reporter.failure_text(error)) from None
+            except KeyboardInterrupt:
+                if output is None or output == "-" or workers is not None:
+                    raise
+                raise Interrupted(f"interrupted; {output} is unchanged; run the same command again") from None
             except BrokenPipeError:
                 # The reader has closed the pipe; items that failed before still count.
                 discard_stdout()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice
 from multiprocessing.connection import wait
@@ -106,6 +108,10 @@ class ProcessPool(ExecutorPool):
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(["__main__", module])
+            from multiprocessing import forkserver
+
+            with _ignoring_ctrl_c():
+                forkserver.ensure_running()
         self._threads = threads
         super().__init__(self._processes(workers), workers)
 
@@ -122,7 +128,9 @@ class ProcessPool(ExecutorPool):
             raise JobError("workers", reason) from None
 
     def submit(self, job: Job, chunk: Chunk, place: Place) -> Any:
-        return self._executor.submit(_run_chunk, job, chunk, place)
+        # This may start a process, which is not known before it has started.
+        with _deferred_signals():
+            return self._executor.submit(_run_chunk, job, chunk, place)
 
     def interrupt(self) -> bool:
         """End the worker processes, which have a moment to remove their temporary files."""
@@ -143,6 +151,38 @@ class ProcessPool(ExecutorPool):
 
     def _workers(self) -> list[Any]:
         return list((getattr(self._executor, "_processes", None) or {}).values())
+
+
+@contextlib.contextmanager
+def _ignoring_ctrl_c() -> Iterator[None]:
+    """Ignore Ctrl-C, also in the processes that are started: the fork server would print a traceback."""
+    before = None
+    with contextlib.suppress(ValueError):  # only the main thread can set handlers
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _deferred_signals() -> Iterator[None]:
+    """Handle signals that end the run after the block."""
+    caught: list[tuple[int, Any]] = []
+    before: dict[int, Any] = {}
+    with contextlib.suppress(ValueError):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if caught:
+            before[caught[0][0]](*caught[0])
 
 
 def _run_chunk(job: Job, chunk: Chunk, place: Place) -> Receipt | FailedChunk:

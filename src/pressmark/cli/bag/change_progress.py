@@ -81,5 +81,5 @@ def interruption_message(directory: bytes, ledger: Ledger | None) -> str:
     except BagError as error:
         return f"interrupted; the state of the change is unknown: {error}"
     if ledger is None:
-        return "interrupted; nothing was changed"
+        return "interrupted; nothing was changed; run the same command again"
     return f"interrupted; nothing was changed; run the same command again to continue from {ledger.name}"

@@ -118,7 +118,7 @@ class Workers:
                 with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
                     summary = self._summary(job, work, client, on_receipt)
         except KeyboardInterrupt:
-            raise Interrupted("interrupted" if work is None else f"interrupted; {again}") from None
+            raise Interrupted(f"interrupted; {again if work else 'run the same command again'}") from None
         except JobError as error:
             if work is None:
                 raise

@@ -121,7 +121,7 @@ class MigrateCall:
     def interrupted_message(self, reporter: ProgressReporter) -> str:
         """Return the last line of an interrupted call."""
         if self._work is None or migrate.state(self._work) in ("none", "planned"):
-            return "interrupted; nothing was written to the destination"
+            return "interrupted; nothing was written to the destination; run the same command again"
         far = reporter.last if reporter.phase == "run" else None
         done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
         return f"interrupted; {done}{self.again}"

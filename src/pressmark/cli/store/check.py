@@ -114,7 +114,7 @@ def check_command(
                 discard_stdout()
                 return 0 if problems.report.ok else Failure.exit_code
             except KeyboardInterrupt:
-                raise Interrupted("interrupted") from None
+                raise Interrupted("interrupted; nothing was changed; run the same command again") from None
     say(f"{os.fsdecode(path)}: {verdict(report)}")
     return 0 if report.ok else Failure.exit_code
 

@@ -185,7 +185,7 @@ def store_objects(
             except KeyboardInterrupt:
                 objects.flush()
                 what = f"interrupted after {format_count(stored, 'object')}"
-                raise Interrupted(f"{what}; run the command again to store the others") from None
+                raise Interrupted(f"{what}; run the same command again to store the others") from None
             if as_json:
                 counts = {"stored": stored, "failed": failed, "warnings": warned}
                 objects.write_json({"summary": {"ok": not failed, **counts}})

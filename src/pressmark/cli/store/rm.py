@@ -93,7 +93,8 @@ def rm_command(
                         done += 1
                         reporter.on_event(Progress(done, 0, failed))
                 except KeyboardInterrupt:
-                    raise Interrupted(f"interrupted after {format_count(done, 'object')}") from None
+                    what = f"interrupted after {format_count(done, 'object')}"
+                    raise Interrupted(f"{what}; run the command again to remove the others") from None
             if as_json:
                 objects = Objects(sink, None, True, False)
                 objects.write_json({"summary": {"ok": not failed, "removed": done, "failed": failed}})
