@@ -71,17 +71,19 @@ install() {
 stage() {
     rm -rf "build/$1"
     mkdir -p "build/$1"
-    cp -R tests ci docs examples pyproject.toml README.md "build/$1"
+    cp -R tests ci docs examples mkdocs.yml pyproject.toml README.md "build/$1"
     cd "build/$1"
 }
 
-# program NAME: installs the Debian package NAME, if its program is missing and this user may install it.
-program() {
-    command -v "$1" >/dev/null && return
-    local as=
-    [ "$(id -u)" = 0 ] || as="sudo -n"
-    { command -v apt-get && $as apt-get -q update && $as apt-get -q install -y --no-install-recommends "$1"; } \
-        >build/apt.log 2>&1 || echo "$1 is missing: tests that use it are skipped"
+# programs NAME...: installs the Debian packages of these names if this user may. Tests of a missing program are skipped.
+programs() {
+    local name missing=() install=(apt-get install -y -qq)
+    for name in "$@"; do
+        command -v "$name" >/dev/null || missing+=("$name")
+    done
+    [ ${#missing[@]} != 0 ] && command -v apt-get >/dev/null || return 0
+    [ "$(id -u)" = 0 ] || install=(sudo -n "${install[@]}")
+    "${install[@]}" "${missing[@]}" >build/programs.log 2>&1 || echo "not installed: ${missing[*]}"
 }
 
 # Puts temporary files on a file system in memory, if possible: tests flush many files to disk.

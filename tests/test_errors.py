@@ -27,7 +27,7 @@ from pressmark import (
     PressmarkError,
     Vitro,
 )
-from pressmark.errors import quoted
+from pressmark.errors import quoted, short_digest
 from support.effort import LONG
 from support.implementations import Implementation
 from support.samples import CONFIGURATIONS, sample
@@ -238,3 +238,9 @@ def test_split_path_reports_the_position_in_the_path(implementation: Implementat
     """An escape that ``split_path`` cannot decode is reported at its offset in the given path, not in a part of it."""
     with pytest.raises(PathError, match=r"'\^' at offset 17 is not followed by two hex digits"):
         Pairtree().split_path("pairtree_root/ab/^z/x")
+
+
+def test_short_digests() -> None:
+    """Messages have the first 12 digits of a digest."""
+    assert short_digest("0123456789abcdef" * 4) == "0123456789ab…"
+    assert short_digest("01234567") == "01234567"

@@ -109,3 +109,7 @@ def __getattr__(name: str) -> Any:
     module = importlib.import_module(f"{__name__}.{'arrow' if name in _COLUMNS else 'layouts'}")
     globals()[name] = getattr(module, name)
     return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

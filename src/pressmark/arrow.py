@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -456,7 +457,17 @@ class StringColumn:
         return self._count
 
     def __repr__(self) -> str:
-        return f"<StringColumn of {self._count} items, {self._null_count} null, in {len(self._chunks)} chunks>"
+        from pressmark.summaries import FIRST, shorten
+
+        first = ", ".join(shorten(repr(item)) for item in islice(self, FIRST))
+        more = ", …" if self._count > FIRST else ""
+        return f"<StringColumn of {self._count:,} items, {self._null_count:,} null: [{first}{more}]>"
+
+    def _repr_html_(self) -> str:
+        from pressmark.summaries import FIRST, html_table
+
+        caption = f"{self._count:,} items, {self._null_count:,} null"
+        return html_table(caption, ("",), ((item,) for item in islice(self, FIRST)))
 
     @property
     def null_count(self) -> int:
@@ -622,7 +633,14 @@ class StringTable:
         return sum(map(len, self._paths))
 
     def __repr__(self) -> str:
-        return f"<StringTable of {len(self)} rows, in {self.chunk_count} chunks>"
+        from pressmark.summaries import FIRST, text_table
+
+        return f"<StringTable of {len(self):,} rows\n{text_table(self.names, islice(self, FIRST))}>"
+
+    def _repr_html_(self) -> str:
+        from pressmark.summaries import FIRST, html_table
+
+        return html_table(f"{len(self):,} rows", self.names, islice(self, FIRST))
 
     @property
     def identifier(self) -> StringColumn:

@@ -35,6 +35,7 @@ from itertools import islice
 from typing import Any
 
 __all__ = [
+    "DIGEST_DIGITS",
     "AlgorithmError",
     "ArchiveError",
     "BagError",
@@ -59,12 +60,14 @@ __all__ = [
     "StoreError",
     "quoted",
     "quoted_value",
+    "short_digest",
 ]
 
 # Enough to recognise an identifier; a longer one would hide the reason.
 SHOWN_CHARACTERS = 80
 # Names of parameters and files are quoted in full up to this length.
 NAME_CHARACTERS = 255
+DIGEST_DIGITS = 12
 # Paths of bags and stores are quoted in full.
 PATH_CHARACTERS = 4096
 
@@ -78,6 +81,11 @@ def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
     head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
     return _escaped(text, len(head) < len(item), characters)
+
+
+def short_digest(digest: str) -> str:
+    """Return the beginning of a digest, which is enough to recognise it in a message."""
+    return f"{digest[:DIGEST_DIGITS]}…" if len(digest) > DIGEST_DIGITS else digest
 
 
 def quoted_value(value: object) -> str:
@@ -167,6 +175,7 @@ class IdentifierError(_ItemError):
 
     @property
     def identifier(self) -> str | bytes:
+        """The identifier, unchanged."""
         return self.item
 
 
@@ -182,6 +191,7 @@ class PathError(_ItemError):
 
     @property
     def path(self) -> str | bytes:
+        """The path, unchanged."""
         return self.item
 
 

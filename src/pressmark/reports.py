@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 __all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Report"]
 
-ERROR, WARNING = SEVERITIES = ("error", "warning")
+#: The severity of a violated rule.
+ERROR = "error"
+#: The severity of a problem that violates no mandatory rule.
+WARNING = "warning"
+#: Both severities.
+SEVERITIES = (ERROR, WARNING)
 
 
 class Problem(NamedTuple):
@@ -118,7 +123,7 @@ class Kinds(dict[str, Kind]):
         )
 
 
-@dataclass
+@dataclass(repr=False)
 class Report:
     """The result of a check.
 
@@ -138,6 +143,26 @@ class Report:
     def errors(self) -> list[Problem]:
         """The problems of severity ``error``."""
         return [problem for problem in self.problems if problem.severity == "error"]
+
+    def __repr__(self) -> str:
+        from pressmark.summaries import FIRST
+
+        lines = [f"{one.severity}: {os.fsdecode(one.path)!r}: {one.message}" for one in self.problems[:FIRST]]
+        if (more := len(self.problems) - len(lines)) > 0:
+            lines.append(f"and {more:,} more in .problems")
+        return "\n  ".join([f"<{type(self).__name__}: {self._totals()}", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        from pressmark.summaries import FIRST, html_table
+
+        rows = [(one.severity, os.fsdecode(one.path), one.kind, one.message) for one in self.problems[:FIRST]]
+        return html_table(self._totals(), ("severity", "path", "kind", "message"), rows)
+
+    def _totals(self) -> str:
+        summary = self.summary()
+        numbers = [(summary["errors"], "error"), (summary["warnings"], "warning")]
+        problems = ", ".join(f"{number:,} {noun}{'s' * (number != 1)}" for number, noun in numbers)
+        return "; ".join([problems, *(f"{name} {number:,}" for name, number in self.counts.items())])
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Add problems."""

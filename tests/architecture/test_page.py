@@ -1,4 +1,4 @@
-"""docs/architecture.md mentions only files and folders that exist."""
+"""docs/explanation/architecture.md mentions only files and folders that exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "explanation" / "architecture.md"
 
 
 @pytest.mark.repository

@@ -30,14 +30,17 @@ ONLY_COMPILED = {
 SAID_DIFFERENTLY = {
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "lane_count",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "scan_ocfl",
     "sha_extensions",
     "supported",
     "write_small",
+    "write_small_objects",
 }
 
 

@@ -1,4 +1,4 @@
-"""Real packages: columns from each, results read by each, and the README's snippets."""
+"""Real packages: columns from each, results read by each, and expressions of polars and functions of DuckDB."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib
 import os
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -287,7 +286,7 @@ def test_without_pyarrow(peer: Callable[[str], Any]) -> None:
     assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
 
 
-# --- the README -----------------------------------------------------------------------------------------------
+# --- expressions and functions --------------------------------------------------------------------------------
 
 
 def test_polars_expression(peer: Callable[[str], Any]) -> None:
@@ -314,16 +313,3 @@ def test_duckdb_function(peer: Callable[[str], Any]) -> None:
     rows = connection.sql("select id, ppath(id) from (select unnest(?) as id)", params=[IDS]).fetchall()
     assert rows == ROWS
     connection.close()
-
-
-def test_readme_contains_the_snippets(pytestconfig: pytest.Config) -> None:
-    """The README's snippets are the two above."""
-    readme = pytestconfig.rootpath / "README.md"
-    if not readme.exists():
-        pytest.skip("no README.md where only the package is installed")
-    text = readme.read_text(encoding="utf-8")
-    for snippet in (
-        'pl.col("id").map_batches(lambda ids: pl.Series(layout.map_arrow(ids)), return_dtype=pl.String)',
-        'connection.create_function("ppath", ppath, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")',
-    ):
-        assert snippet in text, textwrap.shorten(snippet, 60)

@@ -23,6 +23,8 @@ from bagit.bags import Sketch, tree
 from bagit.naive import flaws
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_transaction import is_decided
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
@@ -64,7 +66,7 @@ class Case(NamedTuple):
 
     :ivar make: writes the files
     :ivar run: changes the files in that folder
-    :ivar bag: name of the resulting bag
+    :ivar bag: name of the resulting bag; empty for several, each of which changes on its own
     :ivar again: the error of the same call if the change is already complete; empty if it succeeds
     """
 
@@ -80,6 +82,29 @@ def in_place(folder: Path) -> object:
 
 def small(folder: Path) -> object:
     return create(folder / "s", None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+
+
+def make_small_sources(folder: Path) -> None:
+    for number in range(6):
+        (folder / str(number)).mkdir()
+        make_small_source(folder / str(number))
+
+
+def many(folder: Path) -> object:
+    """Create small bags together, and the others one by one, as the command does."""
+    paths = [os.fsencode(folder / str(number) / "s") for number in range(6)]
+    rules = {"algorithms": ["sha512", "md5"], "info": {"X": "y"}, "links": "refuse", "tag_files": (), "threads": 1}
+    options = CreateOptions.from_arguments(**rules, read="parallel", date=DAY)  # type: ignore[arg-type]
+    errors = []
+    for path, bag in zip(paths, list(create_small_bags(paths, options, False)), strict=True):
+        try:
+            if bag is None:
+                create(path, None, ["sha512", "md5"], info={"X": "y"}, date=DAY)
+        except BagError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return None
 
 
 def elsewhere(folder: Path) -> object:
@@ -100,6 +125,7 @@ def completed(folder: Path) -> object:
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
+    "many": Case(make_small_sources, many, "", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
@@ -131,6 +157,33 @@ def refusal(case: Case, folder: Path) -> str:
     return ""
 
 
+def check_many(
+    case: Case,
+    folder: Path,
+    bags: list[str],
+    before: dict[bytes, bytes],
+    after: dict[bytes, bytes],
+    status: int,
+    words: str,
+    where: str,
+) -> None:
+    """Check each of several bags on its own, and again after the same call."""
+
+    def below(files: dict[bytes, bytes], bag: str) -> dict[bytes, bytes]:
+        return {path: data for path, data in files.items() if path.startswith(f"{bag}/".encode())}
+
+    found = quoted(folder)
+    if status in (0, 4):
+        assert found == after, where
+    for bag in bags:
+        left = is_decided(os.fsencode(folder / bag / "s"))
+        is_whole = below(found, bag) == below(after, bag)
+        assert left or is_whole or below(found, bag) == below(before, bag), (where, bag)
+    refusal(case, folder)
+    assert quoted(folder) == after, (where, words)
+    assert not any(flaws(folder / bag / "s") for bag in bags), where
+
+
 def main() -> None:
     name, folder, given, stride = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int((*sys.argv, "1")[4])
     case = CASES[name]
@@ -139,7 +192,8 @@ def main() -> None:
     before = quoted(folder)
     case.run(folder)
     after = quoted(folder)
-    assert flaws(folder / case.bag) == []
+    bags = [case.bag] if case.bag else sorted(os.listdir(folder))
+    assert not any(flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
     step = 1 - stride
     while True:
         step += stride
@@ -147,6 +201,11 @@ def main() -> None:
         status, words = fault.run(step, functools.partial(case.run, folder))
         where = f"{name}, change {step}, ended {status}: {words}"
         found = quoted(folder)
+        if not case.bag:
+            check_many(case, folder, bags, before, after, status, words, where)
+            if status == 0:
+                break
+            continue
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
         if "nothing was changed" in words or "no bag was created" in words:

@@ -2,7 +2,7 @@
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A rule is a sentence of it with MUST,
 MUST NOT, REQUIRED, SHALL, SHOULD, SHOULD NOT or RECOMMENDED, or a MAY that concerns readers. The paraphrases are ours.
-``ci/docs`` writes docs/bagit-rules.md from this table; ``test_rules.py`` checks each bag.
+``ci/docs`` writes docs/reference/bagit-rules.md from this table; ``test_rules.py`` checks each bag.
 """
 
 from __future__ import annotations

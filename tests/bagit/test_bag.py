@@ -45,7 +45,7 @@ def test_attributes_of_a_bag(tmp_path: Path, as_bytes: bool) -> None:
         FetchEntry("https://example.org/c", None, b"data/b/c.txt", 3),
     ]
     assert (list(opened.fetch), list(opened.fetch), len(opened.fetch)) == (entries, entries, 2)
-    assert repr(opened) == f"Bag({os.fspath(path)!r})"
+    assert repr(opened) == f"<Bag {os.fspath(path)!r}: BagIt 0.97, md5, sha512>"
 
 
 def test_every_bag_has_all_methods(tmp_path: Path) -> None:

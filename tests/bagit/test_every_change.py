@@ -17,7 +17,7 @@ STRIDE = str(stride(7))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}", f"-{errno.EACCES}"])
-@pytest.mark.parametrize("case", ["in-place", "small", "elsewhere", "update", "complete"])
+@pytest.mark.parametrize("case", ["in-place", "small", "many", "elsewhere", "update", "complete"])
 def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
     """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
     if case == "complete":

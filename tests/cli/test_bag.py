@@ -239,7 +239,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag",
+        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]
@@ -526,6 +526,7 @@ def test_problems_as_json(run: Run, bag: Path) -> None:
     keys = ["kind", "severity", "section", "path", "algorithm", "expected", "found", "message"]
     assert all(list(problem) == keys for problem in found)
     mismatch = next(problem for problem in found if problem["kind"] == "checksum-mismatch")
+    assert mismatch["message"] == f"sha512 is {digest(b'BEE')[:12]}…; expected {digest(b'bee')[:12]}…"
     assert (mismatch["severity"], mismatch["section"], mismatch["path"]) == ("error", "3", "data/b")
     assert (mismatch["algorithm"], mismatch["expected"], mismatch["found"]) == (
         "sha512",

@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import pytest
 
 from pressmark import html as pages
 from pressmark import layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.rich_tables import Table, print_tables
+from pressmark.cli.compare import DEFAULT_LAYOUTS
 from pressmark.cli.compare import _null_ended as null_ended
 from pressmark.compare import Probe, ProbeTimes
 from pressmark.compare import comparison as comparing
@@ -56,7 +58,7 @@ def test_json(call: Call, ids: Path) -> None:
     assert (first["mapped"], first["directories"]["leaf"], second["directories"]["leaf"]) == (5, 5, 4)
     assert (summary["identifiers"], summary["source"], summary["directory_limit"]) == (5, "ids.txt", 3)
     assert summary["ok"] is True
-    assert summary["verdict"]["word"] == "1 of 2 layouts loses objects"
+    assert summary["verdict"]["word"] == "1 of 2 layouts has path collisions"
     assert "shared" in [statement["rule"] for statement in summary["verdict"]["statements"]]
 
 
@@ -75,7 +77,7 @@ def test_tables(call: Call, ids: Path) -> None:
     result = call("compare", "ids.txt", *LAYOUTS)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
-    assert lines[0] == "1 of 2 layouts loses objects."
+    assert lines[0] == "1 of 2 layouts has path collisions."
     assert any(line.startswith("- 0012:delimiters=.: 2 identifiers share 1 path") for line in lines)
     safety = [line.split() for line in lines if line.split()[:1] == ["0012:delimiters=."]]
     assert safety[0][1:4] == ["no", "2", "0"]
@@ -86,6 +88,23 @@ def test_safe_layouts(call: Call, ids: Path) -> None:
     result = call("compare", "ids.txt", "--layout", "0004", "--layout", "pairtree")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("All layouts are safe.\n")
+
+
+def test_default_layouts(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --layout, common layouts are compared, one is recommended, and the tables fit 80 columns."""
+    result = call("compare", "ids.txt", "--json")
+    layouts, summary = records(result.stdout)
+    assert [one["name"] for one in layouts] == list(DEFAULT_LAYOUTS)
+    best = summary["verdict"]["recommended"]
+    assert best in DEFAULT_LAYOUTS
+    text = call("compare", "ids.txt").stdout
+    assert f"- Recommended for these identifiers: {best}. Reasons: every identifier has a path of its own" in text
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 20)))
+    monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda self: True)
+    monkeypatch.setenv("TERM", "dumb")
+    lines = call("compare", "ids.txt").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.split() == ["safe", *["yes"] * 5] for line in lines)
 
 
 def test_damaged_parquet(call: Call, tmp_path: Path) -> None:
@@ -225,7 +244,7 @@ def test_identifiers_without_a_path(call: Call, tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_bytes(b"..\n\n\xff\xfe\na\n")
     result = call("compare", "ids.txt", "--layout", "0002")
     assert result.exit_code == 1
-    assert "no path" in result.stdout
+    assert "not mapped" in result.stdout
     assert "'..'" in result.stdout
 
 
@@ -240,7 +259,6 @@ def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ids.txt",), "missing option '--layout' (see 'pressmark compare --help')"),
         (("ids.txt", "--layout", "0099"), "--layout '0099': unknown layout '0099'; known layouts: pairtree"),
         (("ids.txt", "--layout", "0003:tupleSize=40"), "--layout '0003:tupleSize=40': tupleSize: 40 is not an integer"),
         (("ids.txt", "--layout", "0006"), "--layout '0006': delimiter: required by"),
@@ -275,7 +293,7 @@ def test_usage_errors(call: Call, tmp_path: Path, arguments: tuple[str, ...], me
     [
         ("nowhere/report.html", "'nowhere/report.html': parent directory not found; create it or choose another file"),
         ("folder", "'folder': is a directory; choose a file name"),
-        ("ids.txt", "ids.txt: input and report are the same file"),
+        ("ids.txt", "ids.txt: input and report are the same file; choose another report"),
     ],
 )
 def test_a_report_that_cannot_be_written(call: Call, ids: Path, tmp_path: Path, report: str, message: str) -> None:
@@ -315,7 +333,7 @@ def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
     assert result.stderr == "pressmark: table.csv:3: 'b': row has 1 field; the first row has 2\n"
 
 
-@pytest.mark.parametrize("columns", [60, 22, 14])
+@pytest.mark.parametrize("columns", [60, 18, 14])
 def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """A wide table is transposed, or printed row by row; numbers are never wrapped."""
 
@@ -338,7 +356,7 @@ def test_tables_on_narrow_terminals(monkeypatch: pytest.MonkeyPatch, columns: in
         assert number in text
     assert all(len(line) <= columns for line in text.splitlines())
     assert ("one: 1.1" in text) == (columns == 14)
-    assert bool(re.search(r"^ +a +b *$", text, re.MULTILINE)) == (columns == 22)
+    assert bool(re.search(r"^ +a +b *$", text, re.MULTILINE)) == (columns == 18)
 
 
 def test_process(run: Run, tmp_path: Path) -> None:

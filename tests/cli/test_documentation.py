@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
+import importlib.metadata
 import importlib.util
 import json
 import os
+import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -14,15 +18,19 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+import pressmark
 from pressmark import layout, stores
 from pressmark.bagit.bag import create
 from pressmark.cli import main
+from pressmark.cli.common.help_page import HEADINGS, OTHER
 
 from .conftest import COMMAND, PROFILE, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
+OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -35,13 +43,14 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[s
             yield from commands(subcommand, click.Context(subcommand, info_name=name, parent=context))
 
 
-COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark")))
+COMMANDS = dict(commands(main, click.Context(main, info_name="pressmark", **main.context_settings)))
 
 
 def examples(command: click.Command) -> list[str]:
-    """Return the examples in the help of a command."""
+    """Return the examples in the help of a command, the two most used first."""
     text = f"{command.help}\n\n{command.epilog}\n\n"
-    return [line.strip() for line in text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()]
+    parts = (text.partition(f"\b\n{head}:\n")[2].partition("\n\n")[0] for head in ("Examples", "More examples"))
+    return [line.strip() for part in parts for line in part.splitlines()]
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -58,6 +67,70 @@ def test_everything_has_help(path: str) -> None:
             assert parameter.help, parameter.name
 
 
+@pytest.mark.parametrize("width", [80, 100, 200])
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_opens_with_examples(path: str, width: int) -> None:
+    """Help is one line of purpose, two examples, and at most 60 lines up to the options; it fits 100 columns."""
+    done = CliRunner(env={"COLUMNS": str(width)}).invoke(main, [*path.split()[1:], "-h"])
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"Usage: {path} [OPTIONS]")
+    purpose, before, head, *rest = lines[lines.index("") + 1 :]
+    assert purpose.startswith("  ")
+    assert (before, head) == ("", "  Examples:")
+    first = rest[: rest.index("")]
+    assert len(first) == 2
+    assert [line.strip() for line in first] == examples(COMMANDS[path])[:2]
+    options = next(number for number, line in enumerate(lines) if line and not line.startswith((" ", "Usage:")))
+    assert options <= 60
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_options_have_headings(path: str) -> None:
+    """Every option of a command is below the heading of its group, and only --help is below "Other"."""
+    command = COMMANDS[path]
+    if isinstance(command, click.Group):
+        return
+    context = click.Context(command, info_name=path, terminal_width=100, **main.context_settings)
+    found: dict[str, list[str]] = {}
+    formatter = context.make_formatter()
+    command.format_options(context, formatter)
+    for line in formatter.getvalue().splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            found[line.rstrip(":")] = options = []
+        elif line.startswith("  -"):
+            options.append(line.split("  ")[1])
+    records = [one.get_help_record(context) for one in command.get_params(context) if isinstance(one, click.Option)]
+    shown = [option for options in found.values() for option in options]
+    assert sorted(shown) == sorted(record[0] for record in records if record is not None)
+    assert found[OTHER] == ["-h, --help"]
+    assert list(found) == [heading for heading in (*HEADINGS, OTHER) if heading in found]
+
+
+def test_headings_name_options() -> None:
+    """Every option in the table of headings is an option of a command, and has one heading."""
+    named = [option for options in HEADINGS.values() for option in options.split()]
+    given = {name for command in COMMANDS.values() for one in command.params for name in one.opts}
+    assert [option for option in named if f"--{option}" not in given] == []
+    assert len(named) == len(set(named))
+
+
+def test_messages_name_options_that_exist() -> None:
+    """Every option in a message of the code is an option of a command."""
+    known = {
+        name for command in COMMANDS.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
+    }
+    package = Path(pressmark.__file__).parent
+    for path in package.rglob("*.py"):
+        if path.parent == package / "compare" / "report":
+            continue  # --text is a name of its CSS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", node.value))
+                assert named <= known | OTHERS, (path, named - known)
+
+
 def test_generated_pages_are_up_to_date() -> None:
     """The generated pages are up to date."""
     script = ROOT / "ci" / "docs"
@@ -65,6 +138,34 @@ def test_generated_pages_are_up_to_date() -> None:
         pytest.skip("the tests stand apart from the documents")
     done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, env=environment(), check=False)
     assert (done.stderr, done.returncode) == (b"", 0)
+
+
+@pytest.mark.parametrize("program", [["mandoc", "-T", "lint", "-W", "style"], ["groff", "-ww", "-man", "-T", "utf8"]])
+def test_manual_pages_are_correct(program: list[str]) -> None:
+    """Every command has a manual page, in which the readers of such pages find no fault."""
+    folder = ROOT / "docs" / "man"
+    if not folder.exists():
+        pytest.skip("the tests stand apart from the documents")
+    pages = sorted(folder.iterdir())
+    assert [page.name for page in pages] == sorted(f"{path.replace(' ', '-')}.1" for path in COMMANDS)
+    if shutil.which(program[0]) is None:
+        pytest.skip(f"{program[0]} not found")
+    done = subprocess.run([*program, *pages], capture_output=True, check=False)
+    assert (done.stderr, done.returncode) == (b"", 0)
+    if program[0] == "mandoc":
+        assert done.stdout == b""
+
+
+def test_manual_pages_are_installed() -> None:
+    """The wheel has the manual pages, where man finds them."""
+    try:
+        files = importlib.metadata.files("pressmark") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    if not any(file.as_posix() == "pressmark/__init__.py" for file in files):
+        pytest.skip("the package is not installed from a wheel")
+    installed = {file.name for file in files if file.parent.as_posix().endswith("share/man/man1")}
+    assert installed == {f"{path.replace(' ', '-')}.1" for path in COMMANDS}
 
 
 def furnish(folder: Path, example: str) -> None:

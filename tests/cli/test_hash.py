@@ -85,7 +85,7 @@ def test_json(run: Run, files: Path) -> None:
         (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
         (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
         (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger"),
-        (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory"),
+        (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory; create its directory first"),
         (["verify", "nowhere"], "nowhere: No such file or directory"),
         (["verify", "files/b"], "files/b:1: expected digest, two spaces and name"),
     ],
@@ -136,7 +136,7 @@ def test_output_that_is_an_input(run: Run, files: Path, output: str) -> None:
     (files.parent / "link").symlink_to("files/b")
     done = run("hash", "files/a", "files/b", "-o", output)
     assert (done.stdout, done.returncode) == (b"", 2)
-    assert done.stderr.decode() == f"pressmark: {output}: input and output are the same file\n"
+    assert done.stderr.decode() == f"pressmark: {output}: input and output are the same file; choose another output\n"
     assert (files / "b").read_bytes() == b"bee"
     assert (files.parent / "link").is_symlink()
 
@@ -234,6 +234,78 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
     assert {problem["severity"] for problem in problems} == {"error"}
 
 
+@pytest.mark.parametrize("name", ["sha256", "blake3", "sha512/256", "sha3-512", "xxh128", "blake2b-160", "xxh3-64"])
+def test_verify_detects_the_algorithm(run: Run, files: Path, name: str) -> None:
+    """The content of the first files shows the algorithm of a list; a changed file is still a changed file."""
+    run("hash", "files", "-a", name, "-o", "SUMS")
+    done = run("verify", "SUMS")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    message = (
+        f"pressmark: SUMS: digests are {name}, as the content of the first files shows; -a {name} skips this check\n"
+    )
+    assert done.stderr.decode() == ("" if name == "sha256" else message)
+    (files / "a").write_bytes(b"changed")
+    done = run("verify", "SUMS", "--json", "--root", ".")
+    problem, *_, last = map(json.loads, done.stdout.splitlines())
+    assert (problem["kind"], problem["path"], problem["algorithm"]) == ("changed", "files/a", name)
+    assert last["summary"]["ok"] == 2
+    assert run("verify", "SUMS", "--ledger", "l").returncode == 1
+    assert run("verify", "SUMS", "--ledger", "l", "-a", name).returncode == 1
+
+
+def test_verify_asks_for_the_algorithm(run: Run, files: Path) -> None:
+    """If no file decides, the files are changed, and a message names the other algorithms and the option."""
+    for name in ("a", "b", "d/c"):
+        run("hash", f"files/{name}", "-a", "blake3", "-o", "SUMS")
+        (files / name).write_bytes(b"?")
+        done = run("verify", "SUMS")
+        assert (done.stdout.decode(), done.returncode) == (f"changed: files/{name}\n", 1)
+        assert done.stderr.decode().splitlines() == [
+            "pressmark: SUMS: no file among the first matches; digests are read as sha256;"
+            " for sha512/256 or sha3-256 or blake2b-256 or blake2s or blake3 use -a",
+            "pressmark: 1 changed, 0 ok",
+        ]
+    done = run("verify", "SUMS", "-a", "blake3")
+    assert done.stderr == b"pressmark: 1 changed, 0 ok\n"
+
+
+def test_verify_names_the_root_that_fits(run: Run, files: Path, tmp_path: Path) -> None:
+    """If no file is found, the message says what names are relative to, and which root fits."""
+    run("hash", "files", "-o", "SUMS")
+    done = run("verify", "SUMS", "--root", "files")
+    assert done.stderr.decode().splitlines()[0] == (
+        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root"
+    )
+    (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
+    done = run("verify", "files/SUMS")
+    assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
+    (tmp_path / "above").mkdir()
+    files.rename(tmp_path / "above" / "files")
+    done = run("verify", "SUMS", "--root", "above/files")
+    assert (
+        done.stderr.decode().splitlines()[0].endswith("'files/a' are relative to --root above/files; use --root above")
+    )
+    assert run("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
+    done = run("verify", "SUMS", "--root", "nowhere")
+    assert b"use --root DIR" in done.stderr
+    # One file is enough to know that the root is right.
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a").touch()
+    done = run("verify", "SUMS")
+    assert (done.stderr, done.returncode) == (b"pressmark: 2 missing, 1 ok\n", 1)
+
+
+def test_verify_of_a_directory(run: Run, files: Path) -> None:
+    """A bag and another directory are refused, with the command or option to use."""
+    done = run("verify", "files")
+    message = b"pressmark: files: a directory, not a manifest; name the manifest, and the directory with --root\n"
+    assert (done.stderr, done.returncode) == (message, 2)
+    run("bag", "create", "files", "-o", "bag")
+    done = run("verify", "bag")
+    message = b"pressmark: bag: a bag, not a manifest; run pressmark bag validate bag\n"
+    assert (done.stderr, done.returncode) == (message, 2)
+
+
 def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
     """A manifest may be read from standard input; -a names its algorithm."""
     for algorithm in ("sha512", "blake3"):
@@ -303,7 +375,7 @@ def test_log_lines(files: Path, tmp_path: Path) -> None:
         "        time.sleep(0.15)\n"
         "        yield path\n"
         "    time.sleep(0.5)\n"
-        "original = hashing.hash_files; hashing.hash_files = slow\n"
+        "original = hashing.hash_blocks; hashing.hash_blocks = slow\n"
         "from pressmark.cli import main; main()\n"
     )
     done = subprocess.run(
@@ -327,7 +399,7 @@ def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, fi
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pressmark.cli.verify.verify", interrupted)
-    monkeypatch.setattr("pressmark.cli.hash.hash_files", interrupted)
+    monkeypatch.setattr("pressmark.cli.hash.hash_blocks", interrupted)
     (files / "SUMS").write_text(f"{sha512(b'')}  files/a\n")
     for words in (("hash", "files"), ("verify", "files/SUMS")):
         result = call(*words)

@@ -136,7 +136,7 @@ def test_many_failures_are_in_order(call: Call) -> None:
     """No failure is lost or repeated when lines are written in groups."""
     result = call("map", "0002", "--on-error", "skip", stdin=b"a\n\n" * 1000)
     lines = [f"pressmark: <stdin>:{line}: '': path is empty" for line in range(2, 2001, 2)]
-    assert result.stderr.splitlines() == [*lines, "pressmark: 1000 of 2000 identifiers failed"]
+    assert result.stderr.splitlines() == [*lines, "pressmark: 1,000 of 2,000 identifiers failed"]
     assert result.stdout_bytes == b"a\n" * 1000
 
 
@@ -188,7 +188,10 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
             ["map", "0003", "--set", "tupleSize=" + "[" * 100_000],
             "tupleSize: '" + "[" * 80 + "'… is not an integer from 0 to 32",
         ),
-        (["map", "pairtree", "-o", "no/such/folder"], "no/such/folder: No such file or directory"),
+        (
+            ["map", "pairtree", "-o", "no/such/folder"],
+            "no/such/folder: No such file or directory; create its directory first",
+        ),
         (["map", "pairtree", "--config", "missing"], "missing: No such file or directory"),
         (
             ["unmap", "0011"],

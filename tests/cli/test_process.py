@@ -170,11 +170,14 @@ def test_input_and_output_must_differ(run: Run, tmp_path: Path) -> None:
     ids = tmp_path / "ids"
     ids.write_bytes(b"a\n")
     assert run("map", "0002", "ids", "-o", "./ids").stderr == (
-        b"pressmark: ./ids: input and output are the same file\n"
+        b"pressmark: ./ids: input and output are the same file; choose another output\n"
     )
     with open(ids, "ab") as appended:
         done = run("map", "0002", "ids", stdout=appended)
-    assert (done.stderr, done.returncode) == (b"pressmark: <stdout>: input and output are the same file\n", 2)
+    assert (done.stderr, done.returncode) == (
+        b"pressmark: <stdout>: input and output are the same file; choose another output\n",
+        2,
+    )
     assert ids.read_bytes() == b"a\n"
 
 

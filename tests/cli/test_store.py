@@ -104,6 +104,42 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     assert call("store", "ls", "store").stdout == ""
 
 
+def test_declare(call: Call, given: Path, tmp_path: Path) -> None:
+    """Namespaces are declared once, and listed with their letters; repair moves the objects in them."""
+    call("store", "init", "vitro", "store")
+    place = call("store", "put", "store", "http://b/12", "given/one.txt").stdout.split("\t")[1]
+    assert "b~" not in place
+    result = call("store", "declare", "store", "http://a/", "http://b/")
+    assert (result.exit_code, result.stdout) == (0, "a\thttp://a/\nb\thttp://b/\n")
+    assert result.stderr.startswith("pressmark: store: 2 namespaces declared; if objects")
+    result = call("store", "declare", "store", "http://b/", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert lines(result.stdout) == [
+        {"prefix": "b", "namespace": "http://b/"},
+        {"summary": {"namespaces": 2, "declared": 0}},
+    ]
+    assert call("store", "declare", "store").stdout == "a\thttp://a/\nb\thttp://b/\n"
+    assert call("store", "check", "store").exit_code == 1
+    assert call("store", "repair", "store").exit_code == 0
+    assert call("store", "ls", "store").stdout == "http://b/12\tfile_storage_root/b~1/2\n"
+    content = (tmp_path / "store" / "file_storage_namespaces.properties").read_text()
+    assert content == "a = http://a/\nb = http://b/\n"
+    result = call("store", "declare", "store", "http://c/", "")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "namespace '' cannot be declared" in result.stderr
+    assert (tmp_path / "store" / "file_storage_namespaces.properties").read_text() == content
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+def test_declare_in_another_kind_of_store(call: Call, tmp_path: Path, kind: str) -> None:
+    """Only Vitro stores have namespaces; the message says what to use."""
+    call("store", "init", kind, "store", *KINDS[kind])
+    result = call("store", "declare", "store", "http://a/")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"pressmark: store: a store of kind {kind} has no namespaces; ")
+    assert "pressmark store init --" in result.stderr
+
+
 def test_many(call: Call, given: Path) -> None:
     """Objects are put and removed by lists; failures are named and do not affect the others."""
     call("store", "init", "bags", "store")

@@ -1,4 +1,4 @@
-"""Long commands on a terminal, tmux: a bar that moves, and after Ctrl-C the end, with a line that tells how to continue.
+"""Long commands in tmux: a bar that moves, and after Ctrl-C the end, with a line that tells how to continue.
 
 The work is slow because a preloaded library delays each access to paths with "slow-".
 """

@@ -226,4 +226,7 @@ def test_an_empty_store(call: Call, tmp_path: Path) -> None:
     assert (shared.stdout, shared.stderr, shared.exit_code) == (alone.stdout, alone.stderr, 0)
     (tmp_path / "store" / "ocfl_layout.json").unlink()
     refused = call("store", "check", "store", "--workers", "1")
-    assert (refused.exit_code, "specify a layout, or check the store without workers" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "specify one (--layout), or check the store without workers" in refused.stderr) == (
+        2,
+        True,
+    )

@@ -24,6 +24,7 @@ from pressmark.compare import (
     Collisions,
     Comparison,
     Costs,
+    Depth,
     Example,
     FanOut,
     Growth,
@@ -90,15 +91,15 @@ def test_good_verdict() -> None:
     """A good verdict has only its reasons."""
     found = judge(comparison(layout("a"), layout("b")))
     assert found.kind == "good"
-    assert [statement.rule for statement in found.statements] == ["safe", "limit"]
+    assert [statement.rule for statement in found.statements] == ["safe", "recommended", "limit"]
     assert found.statements[0].text == "Both layouts give every identifier a path of its own."
-    assert found.statements[1].text == "No directory has more entries than your limit of 1,000."
+    assert found.statements[2].text == "No directory has more entries than your limit of 1,000."
 
 
 def test_one_layout_loses_objects() -> None:
     found = comparison(layout("a"), layout("b", collisions=SHARED))
     assert judge(found).kind == "attention"
-    assert judge(found).word == "1 of 2 layouts loses objects"
+    assert judge(found).word == "1 of 2 layouts has path collisions"
     assert rules(found)["safe"] == "Only a gives every identifier a path of its own."
     assert rules(found)["shared"] == (
         "b: 78 identifiers share 1 path, for example 'a.001' and 'b.001' ('f/001'). One object would overwrite another."
@@ -107,8 +108,47 @@ def test_one_layout_loses_objects() -> None:
 
 def test_every_layout_loses_objects() -> None:
     found = judge(comparison(layout("a", collisions=SHARED), layout("b", collisions=SHARED)))
-    assert (found.kind, found.word) == ("bad", "All layouts lose objects")
-    assert judge(comparison(layout(collisions=SHARED))).word == "This layout loses objects"
+    assert (found.kind, found.word) == ("bad", "All layouts have path collisions")
+    assert judge(comparison(layout(collisions=SHARED))).word == "This layout has path collisions"
+
+
+def test_collisions_are_kept_apart_from_missing_paths() -> None:
+    """Layouts with collisions and layouts that cannot map an identifier are counted separately."""
+    unmapped = Occurrences(1, (Example(0, "..", "", "not allowed"),))
+    a, b, c = layout("a", collisions=SHARED), layout("b", unmapped=unmapped), layout("c")
+    assert judge(comparison(b)).word == "This layout cannot map all identifiers"
+    assert judge(comparison(b, b)).word == "No layout can map all identifiers"
+    assert judge(comparison(b, c)).word == "1 of 2 layouts cannot map all identifiers"
+    words = "1 of 3 layouts has path collisions, 1 of 3 layouts cannot map all identifiers"
+    assert judge(comparison(a, b, c)).word == words
+
+
+def test_recommendation() -> None:
+    """The criteria come in their order; the reasons are those of the layout."""
+    folded = Collisions(folded=2)
+    good = layout("good", fan_out=FanOut(max=7), costs=Costs(inodes_per_object=9.0))
+    cheap = layout("cheap", fan_out=FanOut(max=7), costs=Costs(inodes_per_object=3.0))
+    assert judge(comparison(good)).recommended is None
+    found = judge(comparison(good, replace(cheap, collisions=folded)))
+    assert found.recommended == "good"
+    assert found.statements[1].text == (
+        "Recommended for these identifiers: good. Reasons: every identifier has a path of its own, also on file systems"
+        " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths; an object"
+        " needs 9.0 inodes."
+    )
+    assert judge(comparison(good, cheap)).recommended == "cheap"
+    for worse in (
+        {"collisions": SHARED},
+        {"irreversible": 100},
+        {"fan_out": FanOut(max=1001)},
+        {"refused": {"windows": Occurrences(1)}},
+    ):
+        assert judge(comparison(good, replace(cheap, **worse))).recommended == "good"
+    flat = replace(cheap, depth=Depth(max=1))
+    assert judge(comparison(good, flat)).recommended == "cheap"
+    assert judge(comparison(good, flat, identifiers=2000)).recommended == "good"
+    assert judge(comparison(flat, replace(good, collisions=SHARED), identifiers=2000)).recommended == "cheap"
+    assert judge(comparison(layout("a", collisions=SHARED), layout("b", collisions=SHARED))).recommended is None
 
 
 def test_duplicates_count_against_no_layout() -> None:

@@ -148,7 +148,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
     monkeypatch.setattr(copying, "_ficlone", cannot)
-    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use copy or auto"):
+    with pytest.raises(BagError, match=r"cannot be cloned \(Operation not supported\); use --mode copy or auto"):
         list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="reflink"))
     assert os.listdir(tmp_path / "no") == []
     list(copy_files(jobs(paths, tmp_path / "no"), ("md5",), mode="auto"))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pressmark.fixity import ManifestEntry, Verdict, hash_files, verify, walk
+from pressmark.fixity import ALGORITHMS, ManifestEntry, Verdict, detect_algorithm, hash_files, verify, walk
+from pressmark.fixity.algorithms import algorithms_of_size
+from pressmark.fixity.manifest_reader import BY_LENGTH
 from pressmark.fixity.verification import _PathSet
 from support.implementations import Implementation
 
@@ -34,6 +37,43 @@ def test_unchanged_files(implementation: Implementation, tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_detection(implementation: Implementation, tmp_path: Path, name: str) -> None:
+    """The algorithm of a list is detected by a file that has not changed, also if others have changed."""
+    make(tmp_path, (0, 1, 5000, 300_000))
+    default = BY_LENGTH[2 * ALGORITHMS[name].size]
+    known = [entry._replace(digests={default: entry.digests[name]}) for entry in entries(tmp_path, name)]
+    assert detect_algorithm(known, tmp_path) == name
+    for entry in known[:-1]:
+        (tmp_path / os.fsdecode(entry.path)).write_bytes(b"changed")
+    assert detect_algorithm(known, tmp_path) == name
+    (tmp_path / os.fsdecode(known[-1].path)).write_bytes(b"changed")
+    assert detect_algorithm(known, tmp_path) == (name if len(algorithms_of_size(ALGORITHMS[name].size)) == 1 else None)
+    assert detect_algorithm(known, tmp_path / "missing") == default
+    assert detect_algorithm([], tmp_path) is None
+
+
+def test_detection_reads_few_small_files(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only small files are read for the detection: one if it decides, at most 16 otherwise."""
+    make(tmp_path, range(1, 40))
+    known = [entry._replace(digests={"sha256": entry.digests["blake3"]}) for entry in entries(tmp_path, "blake3")]
+    read: list[bytes] = []
+
+    def counted(paths: list[bytes], *arguments: Any, **options: Any) -> Any:
+        read.extend(paths)
+        return hash_files(paths, *arguments, **options)
+
+    monkeypatch.setattr("pressmark.fixity.verification.hash_files", counted)
+    assert detect_algorithm(known, tmp_path) == "blake3"
+    assert [os.path.getsize(path) for path in read] == [1]
+    del read[:]
+    wrong = [entry._replace(digests={"sha256": "0" * 64}) for entry in known]
+    assert detect_algorithm(wrong, tmp_path) is None
+    assert [os.path.getsize(path) for path in read] == list(range(1, 17))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     """Changed, missing, unreadable and new files have their status."""
@@ -58,7 +98,8 @@ def test_every_state(implementation: Implementation, tmp_path: Path) -> None:
     ]
     assert verdicts[0].algorithm == "md5"
     assert verdicts[0].expected == known[0].digests["md5"]
-    assert verdicts[0].message == f"md5 is {verdicts[0].found}, expected {verdicts[0].expected}"
+    shown = [f"{digest[:12]}…" for digest in (verdicts[0].found or "", verdicts[0].expected or "")]
+    assert verdicts[0].message == f"md5 is {shown[0]}, expected {shown[1]}"
     assert verdicts[1].message.startswith("size is 6 bytes, expected 2; md5 is ")
     assert [verdict.ok for verdict in verdicts] == [False] * 4 + [True, False]
 

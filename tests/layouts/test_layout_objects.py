@@ -467,6 +467,27 @@ def test_encapsulating_directories_are_named(
     assert layout.object_path(identifier) == f"{layout.map_id(identifier)}/{name}"
 
 
+def test_paths_of_many_objects(implementation: Implementation) -> None:
+    """They are those of single objects, and ``None`` where a single object has none."""
+
+    def path(layout: Any, *item: Any) -> str | None:
+        try:
+            return str(layout.object_path(*item))
+        except IdentifierError:
+            return None
+
+    identifiers = ["abc", b"a/b", "", "\ud800", "x" * 400, "nul\0", "\u20ac", "con"]
+    policies: list[Any] = ["id", "tail:3", "fixed:data", lambda name: name[:4]]
+    for layout in (Pairtree("a", encapsulation=policy) for policy in policies):
+        assert layout.object_paths(identifiers) == [path(layout, one) for one in identifiers]
+        assert layout.object_paths(identifiers)[0] is not None or policies[3] is layout.encapsulation
+    names = ["name.bin", b"caf\xc3\xa9", "", ".", "x" * 300, "\u20ac", "a b", "nul\0"]
+    for vitro in (Vitro(), Vitro({"a": "x"})):
+        items = [(one, name) for one in identifiers for name in names]
+        given_ids, given_names = zip(*items, strict=True)
+        assert vitro.object_paths(given_ids, given_names) == [path(vitro, *item) for item in items]
+
+
 def test_encapsulation_leaves_the_prefix_out(implementation: Implementation) -> None:
     """The name is made from the identifier without its prefix."""
     layout = Pairtree("http://n2t.info/ark:/13030/xt2")

@@ -279,7 +279,7 @@ def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, cap
     call = ["migrate", str(pairtree), str(tmp_path / "root"), "--to", "ocfl", "--layout", "0003"]
     assert main(call, standalone_mode=False) == 2
     assert "--resume to continue" in capfd.readouterr().err
-    with pytest.raises(MigrationError, match="has begun; resume it"):
+    with pytest.raises(MigrationError, match="has begun; use --resume"):
         migrate.plan(pairtree, tmp_path / "root", to="ocfl", layout="0003", work=folder.path)
     assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
 

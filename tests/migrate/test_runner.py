@@ -160,7 +160,7 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
     assert migrate.state(plan.work) == "begun"
     with pytest.raises(MigrationError, match="not finished; resume it"):
         migrate.run(plan, threads=True)
-    with pytest.raises(MigrationError, match="has begun; resume it"):
+    with pytest.raises(MigrationError, match="has begun; use --resume"):
         to_ocfl(pairtree, tmp_path / "root")
     with pytest.raises(MigrationError, match="not finished"):
         migrate.verify(plan, threads=True)

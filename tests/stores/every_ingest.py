@@ -30,9 +30,9 @@ State = dict[str, dict[str, bytes]]
 NEW = {"name.bin": b"new" * 100}
 # Objects in the store: of other identifiers, above and below the new ones.
 OLD = ("abc", "xyz")
-# Each way to prepare an object: the first copy of a run, a small one, content, a large one.
-NEWER = ("abcd", "abcde", "none", "abcdef", "abcdefgh")
-BATCH = 3
+# Each way to prepare an object: the first copy of a run, small ones together, content, a large one.
+NEWER = ("abcd", "abcde", "uvw", "none", "abcdef", "abcdefgh", "xy")
+BATCH = 4
 
 
 def state(store: Store) -> State:
@@ -57,7 +57,8 @@ def build(kind: str, folder: Path) -> Store:
 
 
 def sources(folder: Path) -> dict[str, Any]:
-    given = (folder / "in", folder / "in", folder / "none", {"name.bin": io.BytesIO(NEW["name.bin"])}, folder / "large")
+    small, content = folder / "in", {"name.bin": io.BytesIO(NEW["name.bin"])}
+    given = (small, small, small, folder / "none", content, folder / "large", small)
     return dict(zip(NEWER, given, strict=True))
 
 
@@ -71,8 +72,7 @@ def ingest(store: Store, folder: Path, told: socket.socket | None = None) -> lis
             told.send(f"{'failed' if result.error else 'stored'} {result.identifier}\n".encode())
 
     with store.ingest(on_result=on_result, max_objects=BATCH, max_seconds=60) as batch:
-        for identifier, source in sources(folder).items():
-            batch.put(identifier, source)
+        batch.put_all(sources(folder).items())
     return results
 
 

@@ -17,7 +17,7 @@ from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
-from support.implementations import Implementation
+from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
 Result = IngestResult[StoreObject]
@@ -82,6 +82,59 @@ def test_the_result_equals_that_of_put(store: Store, source: Path, tmp_path: Pat
     assert list(store.objects()) == list(alone.objects())
     found, expected = (snapshot(Path(one.root)) for one in (store, alone))
     assert found.keys() == expected.keys()
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation) -> None:
+    """Objects that are prepared at the same time are those of put, and their results come in order."""
+    given: dict[str, Any] = {}
+    for number in range(300):
+        files = {"name.bin": b"%d" % number} if kind == "vitro" or number % 3 else {"a": b"%d" % number, "b/c": b"more"}
+        write(tmp_path / "in" / str(number), files)
+        given[f"id:{number}/\u00e9"] = tmp_path / "in" / str(number)
+        if number % 3 == 1:
+            given[f"id:{number}/\u00e9"] /= "name.bin"
+    given["empty"] = tmp_path / "in" / "none"
+    given["content"] = {"name.bin": b"content"}
+    items = list(given.items())
+    several, single = (created(kind, tmp_path / name) for name in ("several", "single"))
+    results: list[Result] = []
+    with use(implementation):
+        several.put(items[7][0], items[7][1])
+        with several.ingest(on_result=results.append, max_objects=290, max_seconds=60) as batch:
+            batch.put_all([*items[:150], *items[:5], *items[150:]])
+    expected = [name for name, _source in [*items[:150], *items[:5], *items[150:]]]
+    assert [result.identifier for result in results] == expected
+    failed = [number for number, result in enumerate(results) if result.error is not None]
+    assert failed == [7, *range(150, 155), expected.index("empty")]
+    kinds = [getattr(results[number].error, "kind", None) for number in failed]
+    assert kinds == ["exists"] * 6 + ["io-error" if kind == "bags" else "source"]
+    with single.ingest(on_result=lambda _result: None) as batch:
+        for identifier, source in items:
+            batch.put(identifier, source)
+    assert list(several.objects()) == list(single.objects())
+    assert {result.record for result in results if result.record} <= set(several.objects())
+    for identifier in given.keys() - {"empty"}:
+        assert content(several, identifier) == content(single, identifier)
+    assert not problems(several)
+
+
+def test_threads_stage_many_objects(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of many objects are staged on several threads, and few objects on none."""
+    monkeypatch.setattr(staging_writer, "resolve_threads", lambda _threads: 2)
+    for number in range(100):
+        write(tmp_path / "in" / str(number), {"name.bin": b"%d" % number})
+    items = [(str(number), tmp_path / "in" / str(number)) for number in range(100)]
+    pools: list[Any] = []
+    make = staging_writer.GeneratorPool
+    monkeypatch.setattr(staging_writer, "GeneratorPool", lambda *a: (pools.append(make(*a)), pools[-1])[1])
+    with store.ingest() as batch:
+        batch.put_all(items[:3])
+        assert not pools
+        batch.put_all(items[3:])
+    assert len(pools) == (store.kind != "bags")
+    assert sorted(str(found.id) for found in store.objects()) == sorted(name for name, _source in items)
+    assert not problems(store)
 
 
 def test_failed_objects_are_raised_at_the_end(store: Store, source: Path) -> None:
@@ -320,13 +373,14 @@ def test_content_is_flushed_before_names_before_results(
 
     for name in ("flush_filesystem", "flush_tree", "flush_directory"):
         monkeypatch.setattr(staging_writer, name, noted(name))
-    move = staging_writer.StagingWriter._move_in
+    move = staging_writer.StagingWriter._move_all
 
-    def moving(self: Any, staged: Any, *more: Any) -> Any:
-        events.append("move")
-        return move(self, staged, *more)
+    def moving(self: Any, *arguments: Any) -> Any:
+        for moved in move(self, *arguments):
+            events.append("move")
+            yield moved
 
-    monkeypatch.setattr(staging_writer.StagingWriter, "_move_in", moving)
+    monkeypatch.setattr(staging_writer.StagingWriter, "_move_all", moving)
     with store.ingest(max_objects=2, on_result=lambda _result: events.append("result")) as batch:
         for identifier in ("abcd", "efgh", "ijkl", "mnop"):
             batch.put(identifier, {"name.bin": identifier.encode()})
@@ -452,7 +506,8 @@ def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeyp
     def refused(old: bytes, new: bytes) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
 
-    monkeypatch.setattr("pressmark.stores.pairtree.pairtree_writer.rename_new", refused)
+    monkeypatch.setattr(staging_writer, "rename_new", refused)
+    monkeypatch.setattr(staging_writer.CopyingWriter, "_move_quickly", lambda _self, turn: [False] * len(turn))
     with tree.ingest() as batch:
         batch.put("abcd", source)
         batch.put("efgh", {"name.bin": b"more"})

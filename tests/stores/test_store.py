@@ -70,7 +70,7 @@ def test_no_sign(tmp_path: Path) -> None:
         "file": "not a directory",
         "missing": "not found",
         "empty": "not a store",
-        "object": "not a store",
+        "object": "an OCFL object; specify the storage root",
         "both": r"several kinds of store detected \(pairtree, ocfl\)",
     }.items():
         with pytest.raises(StoreError, match=reason) as caught:

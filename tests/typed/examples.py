@@ -89,7 +89,10 @@ def objects(tmp: Path) -> None:
         assert_type(record.id, str | None)
     options: dict[str, Any] = store.layout.config() if store.layout is not None else {}
     assert_type(pressmark.layout_from_config(options), pressmark.Layout)
-    root = stores.OcflRoot(tmp)
+    assert_type(store, stores.Store)
+    assert_type(stores.open(tmp, "pairtree"), stores.PairtreeStore)
+    assert_type(stores.create("vitro", tmp, namespaces=["http://a/"]), stores.VitroStore)
+    root = stores.open(tmp, "ocfl")
     for version in root.versions("a:1"):
         assert_type(version, stores.VersionInfo)
         assert_type(version.bytes, int | None)

@@ -62,3 +62,7 @@ def __getattr__(name: str) -> Any:
     if name == "archive":
         return importlib.import_module(f"{__name__}.archive")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -25,7 +25,12 @@ __all__ = ["Bag", "create", "open", "update"]
 
 
 class Bag(BagTags):
-    """A bag in a directory: its tag files, and the operations on it. :meth:`open` returns one."""
+    """A bag in a directory: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns one."""
+
+    def __init__(self, path: Path, *content: Any) -> None:
+        if not content:
+            raise TypeError(f"Bag({path!r}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+        super().__init__(os.fsencode(path), *content)
 
     @classmethod
     def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:
@@ -127,14 +132,16 @@ def create(
 
         if not one:
             raise ValueError("several sources require a destination")
-        new = create_in_place(sources[0], options, nested, ledger, on_event)
-        return Bag.open(sources[0]) if new is None else Bag.of_new(sources[0], options.algorithms, new)
-    from pressmark.bagit.creation.copy import create_elsewhere
+        path = sources[0]
+        new = create_in_place(path, options, nested, ledger, on_event)
+    else:
+        from pressmark.bagit.creation.copy import create_elsewhere
 
-    if ledger is not None:
-        raise ValueError("ledger: not supported with a destination, because copying reads all files")
-    create_elsewhere(sources, not one, os.fsencode(destination), options, mode, nested, on_event)
-    return Bag.open(destination)
+        if ledger is not None:
+            raise ValueError("ledger: not supported with a destination, because copying reads all files")
+        path = os.fsencode(destination)
+        new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+    return Bag.open(path) if new is None else Bag.of_new(path, options.algorithms, new)
 
 
 def update(

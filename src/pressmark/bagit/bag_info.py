@@ -16,9 +16,10 @@ import datetime
 import io
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset, undecodable
+from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, undecodable
 from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
@@ -174,17 +175,7 @@ class BagInfo:
         return b"".join([self._mark if self._pieces else b"", *(piece.data for piece in self._pieces)])
 
     def _piece(self, label: str, value: str) -> _Piece:
-        fault = _fault_of_label(label)
-        if fault is not None:
-            raise ValueError(f"label {quoted(label)}: {fault}")
-        value = _one_line(value)
-        if not value:
-            raise ValueError(f"{label}: the value is empty")
-        try:
-            data = b"".join(self._charset.encode(line) + self._end for line in _folded(f"{label}: {value}"))
-        except UnicodeEncodeError:
-            raise ValueError(f"{label}: {quoted(value)} cannot be encoded in {self._charset.name}") from None
-        return _Piece(data, label, value)
+        return _piece(label, value, self._charset, self._end)
 
     # --- reading
 
@@ -231,6 +222,22 @@ class BagInfo:
         if long_lines:
             problems.append(long_line_problem(len(long_lines), long_lines[0], name))
         return problems
+
+
+@lru_cache  # of new bags, most elements are the same
+def _piece(label: str, value: str, charset: Charset, end: bytes) -> _Piece:
+    """Return a new element."""
+    fault = _fault_of_label(label)
+    if fault is not None:
+        raise ValueError(f"label {quoted(label)}: {fault}")
+    value = _one_line(value)
+    if not value:
+        raise ValueError(f"{label}: the value is empty")
+    try:
+        data = b"".join(charset.encode(line) + end for line in _folded(f"{label}: {value}"))
+    except UnicodeEncodeError:
+        raise ValueError(f"{label}: {quoted(value)} cannot be encoded in {charset.name}") from None
+    return _Piece(data, label, value)
 
 
 def long_line_problem(count: int, first: int, name: bytes = NAME) -> Problem:

@@ -83,7 +83,11 @@ class BagTags:
         self._payload: Listing | None = None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({os.fsdecode(self.path)!r})"
+        version = ".".join(map(str, self.version))
+        oxum = self.info.get("Payload-Oxum")
+        size = f", Payload-Oxum {oxum}" if oxum else ""
+        manifests = ", ".join(self.algorithms) or "no manifest"
+        return f"<{type(self).__name__} {os.fsdecode(self.path)!r}: BagIt {version}, {manifests}{size}>"
 
     @classmethod
     def open(cls, path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> Self:

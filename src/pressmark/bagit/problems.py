@@ -21,6 +21,7 @@ from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
 
 __all__ = ["KEEP", "KINDS", "RULES", "VERSIONS", "BagReport", "VersionRule", "applies", "judge_violation", "problem"]
 
+#: The kinds of problems that a validation can find.
 KINDS = Kinds(
     {
         # --- the declaration, bagit.txt
@@ -280,7 +281,7 @@ _CHANGED = frozenset(("checksum-mismatch", "file-changing"))
 _UNTRACKED = frozenset(("file-unlisted",))
 
 
-@dataclass
+@dataclass(repr=False)
 class BagReport(Report):
     """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
 

@@ -21,19 +21,18 @@ COMMANDS = {
     "migrate": "pressmark.cli.migrate:migrate_command",
     "compare": "pressmark.cli.compare:compare_command",
     "bench": "pressmark.cli.bench:bench_command",
+    "completion": "pressmark.cli.completion:completion_command",
 }
 
 HELP = """\
-Map identifiers to storage paths and back, under every preservation layout in use; hash and verify files; create,
-validate and update bags; manage, migrate and compare stores.
+Map identifiers to storage paths; hash files; manage bags and stores.
 
 \b
 Examples:
-  pressmark layouts
-  echo ark:/13030/xt12t3 | pressmark map pairtree
-  echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
+  pressmark map 0004 identifiers.txt -o paths.txt
+  pressmark bag create files -o bag
 
-"pressmark COMMAND --help" describes each command.
+"pressmark COMMAND -h" describes each command.
 """
 
 EPILOG = """\
@@ -59,7 +58,11 @@ def print_version(context: click.Context, _parameter: click.Parameter, wanted: b
         context.exit()
 
 
-@click.group(cls=Program, commands_at=COMMANDS, help=HELP, epilog=EPILOG)
+# The commands inherit these settings.
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(cls=Program, commands_at=COMMANDS, help=HELP, epilog=EPILOG, context_settings=SETTINGS)
 @click.option(
     "--version",
     is_flag=True,

@@ -25,8 +25,9 @@ from pressmark.bench import (
 from pressmark.bench.digests import LARGE_BYTES, SMALL_BYTES, SMALL_FILES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause
 from pressmark.cli.common.file_progress import format_bytes, format_count
-from pressmark.cli.common.fixity_options import THREADS, parse_algorithms
-from pressmark.cli.common.options import layout_option
+from pressmark.cli.common.fixity_options import THREADS, complete_algorithms, parse_algorithms
+from pressmark.cli.common.options import complete_layouts, layout_option
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import describe_machine
 from pressmark.errors import AlgorithmError
@@ -37,6 +38,10 @@ __all__ = ["bench_command"]
 SECTIONS = ("layouts", "digests", "folder")
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bench files --only folder -a sha512,blake3 --seconds 1
+
 Rates are those of the fastest of several rounds; other work on the machine lowers them. "list", "arrow" (needs pyarrow)
 and "lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped
 by the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes
@@ -59,14 +64,15 @@ Measure how fast this machine and build map identifiers and hash files.
 Examples:
   pressmark bench --only layouts --layout 0003:tupleSize=2 --layout pairtree --seconds 1
   pressmark bench --only digests -a sha512,blake3 --json --seconds 1
-  pressmark bench files --only folder -a sha512,blake3 --seconds 1
 
 Every layout is measured on 100,000 identifiers, every digest on 1,000 small files and a large one, which are written to
 a temporary folder. With FOLDER, the files below it are also hashed; nothing in it is changed.
 """
 
 
-@click.command("bench", help=HELP, epilog=EPILOG, short_help="Measure throughput of this machine and build.")
+@click.command(
+    "bench", cls=Command, help=HELP, epilog=EPILOG, short_help="Measure throughput of this machine and build."
+)
 @click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=bytes))
 @click.option(
     "--only",
@@ -78,6 +84,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layouts,
     multiple=True,
     help="Measure this layout instead of all; repeatable.",
 )
@@ -87,6 +94,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     "algorithms",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help="Measure these digests instead of all; repeatable. The default for FOLDER is sha512.",
 )
 @click.option(

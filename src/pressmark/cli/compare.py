@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,10 +16,11 @@ import click
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, one_line, say
 from pressmark.cli.common.file_formats import Files, chosen_source, source_options
-from pressmark.cli.common.file_progress import format_count
+from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.files import checked_list, open_sink, open_source, unpacked
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.options import layout_option
+from pressmark.cli.common.options import complete_layouts, layout_option
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, ProgressOutput, Reporter, View, progress_mode
 from pressmark.cli.common.rich_tables import Table, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
@@ -30,6 +33,9 @@ from pressmark.paths import PROFILES
 from pressmark.tabular.detection import Crlf
 
 __all__ = ["compare_command"]
+
+# Common layouts of storage roots that need no parameters for these identifiers.
+DEFAULT_LAYOUTS = ("pairtree", "0002", "0003", "0003:tupleSize=2,numberOfTuples=2", "0004")
 
 # Examples of each kind in the tables; the report and --json list more.
 _EXAMPLES = 5
@@ -45,10 +51,10 @@ Compare layouts on the identifiers in FILE.
 
 \b
 Examples:
-  pressmark compare identifiers.txt --layout pairtree --layout 0003 --layout 0003:tupleSize=2,numberOfTuples=2
+  pressmark compare identifiers.txt
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
-  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
-  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3 --root /data/store
+
+The verdict recommends one of the layouts, and names the reasons.
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
@@ -56,14 +62,20 @@ Only the report is written, and with --probe temporary samples.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
+  pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3
+
 FILE is a list of identifiers: lines (with -0, ended by NUL); a column of CSV, TSV, JSON lines or Parquet (--column);
 or "-" for standard input. All but Parquet may be gzipped. Nulls in Parquet and JSON lines are skipped. If FILE is a
 directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not kept in
 memory.
 
-A collision count is the number of identifiers that share a path with another identifier. "nested" counts identifiers
-whose object is inside another object, or contains one. "folded" counts identifiers that share a path on a file system
-that ignores case or Unicode normalization. Identifiers that occur more than once share a path under every layout.
+"collide" is the number of identifiers that share a path with another identifier; "nested" of those whose object is
+inside another object, or contains one; "collide, no case" of those that share a path on a file system that ignores case
+or Unicode normalization; "not mapped" of those that have no path. Identifiers that occur more than once share a path
+under every layout.
 
 Directories are all directories that the objects need below the root of the store. Inodes are those of OCFL, Pairtree or
 Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also predict how
@@ -76,15 +88,16 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
 """
 
 
-@click.command("compare", help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
+@click.command("compare", cls=Command, help=HELP, epilog=EPILOG, short_help="Compare layouts on your own identifiers.")
 @click.argument("file", metavar="FILE", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--layout",
     "layouts",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layouts,
     multiple=True,
-    required=True,
-    help='A layout to compare; repeatable. "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
+    help='A layout to compare; repeatable. "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.'
+    f" Default: {', '.join(DEFAULT_LAYOUTS)}.",
 )
 @source_options
 @click.option("--null", "-0", is_flag=True, help="Identifiers end with NUL instead of a line feed.")
@@ -162,10 +175,11 @@ def compare_command(
     progress: bool | None,
 ) -> int:
     """Compare layouts on your own identifiers."""
+    layouts = layouts or DEFAULT_LAYOUTS
     chosen = [layout_option(text) for text in layouts]
     for option, place in (("--probe", probe), ("--temporary", temporary)):
         if place is not None and not os.path.isdir(place):
-            raise CallError(f"{option} {place}: directory not found")
+            raise CallError(f"{option} {place}: directory not found; create it first")
     if report is not None:
         _check(report, file)
     with contextlib.ExitStack() as stack:
@@ -196,7 +210,7 @@ def compare_command(
         except KeyboardInterrupt:
             raise Interrupted("interrupted; nothing was written; run the same command again") from None
     if not comparison.identifiers:
-        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers")
+        raise CallError(f"{'<stdin>' if file == '-' else file}: no identifiers; expected one on each line")
     if report is not None:
         # Write the report before the tables: a broken pipe may end their output.
         try:
@@ -221,7 +235,7 @@ def _check(report: str, file: str) -> None:
     """Check, before the comparison, that the report can be written."""
     with contextlib.suppress(OSError):
         if os.path.samefile(report, file):
-            raise CallError(f"{report}: input and report are the same file")
+            raise CallError(f"{report}: input and report are the same file; choose another report")
     try:
         check_report(report)
     except ReportError as error:
@@ -333,24 +347,31 @@ def _print_json(comparison: Comparison, found: Verdict) -> None:
         click.echo(json.dumps(one.record()))
     summary = {key: value for key, value in comparison.record().items() if key != "layouts"}
     statements = [statement._asdict() for statement in found.statements]
-    summary["verdict"] = {"kind": found.kind, "word": found.word, "statements": statements}
+    summary["verdict"] = {
+        "kind": found.kind,
+        "word": found.word,
+        "statements": statements,
+        "recommended": found.recommended,
+    }
     click.echo(json.dumps({"summary": summary}))
 
 
 def _print(comparison: Comparison, found: Verdict) -> None:
     click.echo(f"{found.word}.")
+    # As wide as the terminal; one line each in a file.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1 << 16
     for statement in found.statements:
-        click.echo(f"- {one_line(statement.text)}")
+        click.echo(click.wrap_text(one_line(statement.text), width, "- ", "  "))
     click.echo()
     print_tables(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
 
 
 def _safety(comparison: Comparison) -> Table:
     profiles = [one for one in SYSTEMS if comparison.profile in ("all", one) and one != "unix"]
-    heads = ["layout", "safe", "share a path", "nested", "no path", "not allowed: Unix", "folded"]
+    heads = ["layout", "safe", "collide", "nested", "not mapped", "not allowed: Unix", "collide, no case"]
     table = Table(
         f"{format_count(comparison.identifiers, 'identifier')}: collisions and paths that are not allowed",
-        [*heads, *(f"not allowed: {SYSTEMS[one]}" for one in profiles), "irreversible"],
+        [*heads, *(f"not allowed: {SYSTEMS[one]}" for one in profiles), "not reversible"],
         2,
     )
     for one in comparison.layouts:
@@ -367,10 +388,11 @@ def _refused(layout: Any, profile: str) -> int:
 
 
 def _shape(comparison: Comparison) -> Table:
-    heads = ["directories", "per object", "depth", "path: mean", "max", "entries: p50", "p99", "max"]
-    limit = [] if comparison.directory_limit is None else [f"over {format_number(comparison.directory_limit)}"]
+    heads = ["directories", "per object", "depth", "path, mean", "path, longest"]
+    heads += ["entries, median", "entries, 99 %", "entries, most"]
+    limit = [] if comparison.directory_limit is None else [f"more than {format_number(comparison.directory_limit)}"]
     table = Table(
-        "Shape and cost: path lengths in bytes relative to the root, entries per directory",
+        "Shape and cost: length of paths in bytes below the root, entries of directories",
         ["layout", *heads, *limit, "inodes per object", "identifiers/s"],
     )
     for one in comparison.layouts:
@@ -398,7 +420,7 @@ def _first(comparison: Comparison) -> list[Table]:
             for group in one.collisions.first.get(kind, ())[:_EXAMPLES]:
                 paths = list(dict.fromkeys(member.path for member in group.members[:2]))
                 table.add(one.name, _COLLISIONS[kind], format_number(group.count), _shown(group.members), _texts(paths))
-        named = [("no path", one.unmapped)]
+        named = [("not mapped", one.unmapped)]
         named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
             for example in refused.first[:_EXAMPLES]:
@@ -422,14 +444,14 @@ def _probes(comparison: Comparison) -> list[Table]:
     system = f" ({first.file_system})" if first.file_system else ""
     table = Table(
         f"Microseconds per directory, in {first.folder}{system}",
-        ["layout", "objects", "directories", "KiB", "create", "stat", "walk (warm)", "walk (cold)"],
+        ["layout", "objects", "directories", "size", "create", "stat", "walk (warm)", "walk (cold)"],
     )
     reasons: dict[str, None] = {}
     for name, probe in probes:
         times = [probe.create, probe.stat, probe.walk_warm, probe.walk_cold]
         reasons.update((time.reason, None) for time in times if time.reason)
         cells = ["-" if time.per_directory is None else f"{time.per_directory:.1f}" for time in times]
-        kib = "-" if probe.kib is None else format_number(probe.kib)
-        table.add(name, format_number(probe.objects), format_number(probe.directories), kib, *cells)
+        size = "-" if probe.kib is None else format_bytes(1024 * probe.kib)
+        table.add(name, format_number(probe.objects), format_number(probe.directories), size, *cells)
     table.notes += reasons
     return [table]

@@ -19,12 +19,13 @@ from pressmark.cli.common.fixity_options import (
     parse_algorithms,
     run_options,
 )
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Outcome, Progress, hash_files, walk
-from pressmark.fixity.manifests import manifest_lines
+from pressmark.fixity import FORMATS, Outcome, Progress, walk
+from pressmark.fixity.manifests import block_lines
+from pressmark.fixity.pool import hash_blocks
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -39,8 +40,6 @@ Print the digests of all files in PATH.
 Examples:
   pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
-  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
-  pressmark hash files --read sequential --threads 1
 
 The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
 bytes of the names, and does not depend on the number of threads.
@@ -48,9 +47,12 @@ bytes of the names, and does not depend on the number of threads.
 With --ledger a run is resumable: the same command does not read finished files again.
 """
 
-FILES_AT_ONCE = 256  # whose lines are formatted together
-
 EPILOG = """\
+\b
+More examples:
+  pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --read sequential --threads 1
+
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. So does a named pipe, socket or device, which is not opened; --special-files reads pipes
 and devices. A directory that contains itself through a symbolic link is reported, and not entered again.
@@ -63,7 +65,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
 """
 
 
-@click.command("hash", help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
+@click.command("hash", cls=Command, help=HELP, epilog=EPILOG, short_help="Hash files and trees.")
 # A PATH that cannot be read is a failed file, not a usage error.
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @run_options
@@ -134,14 +136,13 @@ def hash_command(
                 yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
 
         lines = BufferedLines(sink)
-        manifest = _ManifestWriter(lines, chosen, 1 if sink.terminal else FILES_AT_ONCE)
-        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, manifest.flush))
+        reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
                 _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
-                outcomes = hash_files(
+                blocks = hash_blocks(
                     files(),
                     names,
                     threads,
@@ -152,13 +153,12 @@ def hash_command(
                     read=read,
                     ledger=journal,
                 )
-                for outcome in outcomes:
-                    reporter.files += 1
-                    if outcome.kind is None:
-                        manifest.add(outcome)
-                    else:
+                for block in blocks:
+                    reporter.files += len(block)
+                    lines.add(block_lines(block, names, chosen))
+                    for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
-            manifest.flush()
+            lines.flush()
         except BrokenPipeError:
             discard_stdout()
             return Failure.exit_code if reporter.failed else 0
@@ -168,37 +168,9 @@ def hash_command(
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:
         noun = "file" if reporter.files == 1 else "files"
-        say(f"{reporter.failed} of {reporter.files} {noun} failed")
+        say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
     return 0
-
-
-class _ManifestWriter:
-    """Writes the lines of files in blocks.
-
-    :param most: files in a block
-    """
-
-    def __init__(self, lines: BufferedLines, format_name: str, most: int) -> None:
-        self._lines = lines
-        self._format = format_name
-        self._most = most
-        self._outcomes: list[Outcome] = []
-
-    def add(self, outcome: Outcome) -> None:
-        """Write the lines of a file soon."""
-        self._outcomes.append(outcome)
-        if len(self._outcomes) >= self._most:
-            self._format_block()
-
-    def flush(self) -> None:
-        """Write all lines."""
-        self._format_block()
-        self._lines.flush()
-
-    def _format_block(self) -> None:
-        outcomes, self._outcomes = self._outcomes, []
-        self._lines.add(manifest_lines(outcomes, self._format))
 
 
 def _write_shared(
@@ -242,4 +214,4 @@ def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # reading it reports the error
             if os.path.samefile(path, output):
-                raise CallError(f"{output}: input and output are the same file")
+                raise CallError(f"{output}: input and output are the same file; choose another output")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from pressmark.cli.common.options import layout_argument
+from pressmark.cli.common.program import Command
 from pressmark.layouts import Layout, Parameter, list_layouts
 
 __all__ = ["described", "layouts", "shown_default"]
@@ -23,7 +24,6 @@ List the layouts, or describe the layout NAME.
 Examples:
   pressmark layouts
   pressmark layouts 0011
-  pressmark layouts --json
 
 The list has the alias of each layout, which is accepted wherever the official name is; whether its paths can be mapped
 back to identifiers; and a description of its paths.
@@ -33,6 +33,10 @@ default or "required", the allowed values and the meaning.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark layouts --json
+
 Exit status: 0 success, 2 usage error, for example an unknown NAME.
 """
 
@@ -40,7 +44,7 @@ WIDTH = 80
 GAP = "  "
 
 
-@click.command("layouts", help=HELP, epilog=EPILOG, short_help="List layouts and their parameters.")
+@click.command("layouts", cls=Command, help=HELP, epilog=EPILOG, short_help="List layouts and their parameters.")
 @layout_argument("[NAME]", required=False)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line for each layout, with all parameters."

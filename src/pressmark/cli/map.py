@@ -11,7 +11,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
 from pressmark.cli.common.options import chosen_layout, layout_options
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
@@ -33,18 +33,19 @@ class _Direction(NamedTuple):
     item: str
     result: str
     lines: Callable[[Layout], Callable[..., LineCounts]]
-    examples: str
+    first: str
+    more: str
 
 
 HELP = """\
-Write the {result} of every {item} in FILE to standard output, in the order of FILE.
+Write the {result} of every {item} in FILE to standard output.
 
 \b
 Examples:
-{examples}
+{first}
 
 LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE has one {item} per line.
-Without FILE, or if FILE is "-", standard input is read.
+Without FILE, or if FILE is "-", standard input is read. The output is in the order of FILE.
 
 Each line ends with a line feed. If the last line of FILE has none, the last line of the output has none. With -0, NUL
 replaces the line feed in both, because an identifier may contain line feeds. Nothing is decoded, trimmed or skipped: an
@@ -56,7 +57,11 @@ lines have either, --crlf is required. Files that are not lists are refused by t
 spreadsheets, documents, archives, databases, JSON, and files compressed with anything but gzip.
 """
 
-TABLES = """
+MORE = """\
+\b
+More examples:
+{more}
+
 Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns has the {items}. Every row is
 written with its {result} as a new last column; everything else stays the same: the bytes of text; the schema, metadata
 and compression of Parquet. OUTPUT may have another format than FILE, but JSON lines are written as JSON lines only.
@@ -73,6 +78,7 @@ In JSON lines every line is an object, and --column names a key. A null stays nu
 Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
 binary, or a dictionary of them). A null stays null and does not fail; in CSV and TSV it becomes an empty field, which
 fails when it is read. Rows are read and written in row groups of at most 32 MiB.
+
 """
 
 EPILOG = """\
@@ -96,7 +102,8 @@ MAP = _Direction(
     lambda layout: layout.map_lines,
     """\
   echo ark:/13030/xt12t3 | pressmark map pairtree
-  pressmark map 0004 identifiers.txt -o paths.txt
+  pressmark map 0004 identifiers.txt -o paths.txt""",
+    """\
   pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
   pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
   pressmark map 0003 --config config.json --both identifiers.txt
@@ -121,7 +128,8 @@ UNMAP = _Direction(
     lambda layout: layout.unmap_lines,
     """\
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
-  pressmark map 0003 identifiers.txt | pressmark unmap 0003
+  pressmark map 0003 identifiers.txt | pressmark unmap 0003""",
+    """\
   pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
   pressmark unmap pairtree --both --on-error empty paths.txt
   pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",
@@ -136,9 +144,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
 
     @click.command(
         direction.name,
+        cls=Command,
         short_help=direction.short_help,
-        help=HELP.format_map(words) + more + TABLES.format_map(words),
-        epilog=EPILOG.format_map(words),
+        help=HELP.format_map(words) + more,
+        epilog=MORE.format_map(words) + EPILOG.format_map(words),
     )
     @layout_options
     @click.argument("file", metavar="[FILE]", required=False, type=click.Path(readable=False, allow_dash=True))
@@ -254,7 +263,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
-            say(f"{counts.failed} of {counts.items} {noun} failed")
+            say(f"{counts.failed:,} of {counts.items:,} {noun} failed")
             return Failure.exit_code
         return 0
 

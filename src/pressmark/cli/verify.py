@@ -17,10 +17,12 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, one_li
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.files import InputStream, open_sink, open_source
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
-from pressmark.errors import AlgorithmError, LedgerError, ManifestError
-from pressmark.fixity import FORMATS, ManifestEntry, Verdict, read_manifest, verify
+from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
+from pressmark.fixity import ALGORITHMS, FORMATS, ManifestEntry, Verdict, detect_algorithm, read_manifest, verify
+from pressmark.fixity.algorithms import algorithms_of_size
+from pressmark.fixity.manifest_reader import manifest_format
 
 __all__ = ["verify_command"]
 
@@ -33,18 +35,21 @@ Verify all files in MANIFEST, and print those that do not match.
 \b
 Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
-  cd files && sha256sum * > ../SHA256SUMS && cd .. && pressmark verify SHA256SUMS --root files --json
-  cd files && sha512sum * | pressmark verify - --json
+  (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
 A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
 characters are escaped; --json prints names exactly. Without problems, nothing is printed.
 
-The algorithm of a coreutils manifest is given by -a, or detected by the length of the digests: 64 hex digits are
-sha256, so manifests of b3sum need "-a blake3". For other formats, -a selects the digests to verify. "-" reads
-MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
+The algorithm of a coreutils manifest is given by -a, or detected: by the length of the digests, and by the content of
+the first files if several algorithms have digests of that length (sha256 and blake3, for example). For other formats,
+-a selects the digests to verify. "-" reads MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
 """
 
 EPILOG = """\
+\b
+More examples:
+  cd files && sha512sum * | pressmark verify - --json
+
 MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
 coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
@@ -53,13 +58,14 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
 """
 
 
-@click.command("verify", help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
+@click.command("verify", cls=Command, help=HELP, epilog=EPILOG, short_help="Check files against a manifest.")
 @click.argument("manifest", metavar="MANIFEST", type=click.Path(readable=False, allow_dash=True))
 @click.option(
     "--root",
     metavar="DIR",
     type=click.Path(path_type=bytes),
-    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. Default: the"
+    help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
+    ' that "pressmark hash PATH" writes begin with PATH; for them DIR is the directory in which it ran. Default: the'
     " current directory, without a search for new files.",
 )
 @run_options
@@ -90,8 +96,10 @@ def verify_command(
     as_json: bool,
 ) -> int:
     """Check files against a manifest."""
+    _refuse_directory(manifest)
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
+    first_missing = b""
     with contextlib.ExitStack() as stack:
         source = stack.enter_context(open_source(manifest))
         file = _rewindable(source, stack)
@@ -103,6 +111,9 @@ def verify_command(
         if not used and root is None:
             # A truncated manifest must not be reported as verified.
             raise Failure(f"{source.name}: manifest is empty; nothing was verified")
+        if wanted is None and used:
+            wanted = _detected(file, source.name, format_name, used[0], root, links)
+            used = used if wanted is None else [wanted]
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms.
@@ -129,6 +140,7 @@ def verify_command(
                 leave_out=leave_out,
             ):
                 counts[verdict.state] += 1
+                first_missing = first_missing or (verdict.path if verdict.state == "missing" else b"")
                 if not verdict.ok:
                     sink.write(_json_line(verdict) if as_json else _line(verdict))
             summary = {state: counts[state] for state in ("ok", *STATES)}
@@ -142,11 +154,55 @@ def verify_command(
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
+    if counts["missing"] and not (counts["ok"] or counts["changed"] or counts["unreadable"]):
+        say(_wrong_root(first_missing, manifest, root))
     if _failed(counts):
-        found = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-        say(f"{found}, {counts['ok']} ok")
+        found = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
+        say(f"{found}, {counts['ok']:,} ok")
         return Failure.exit_code
     return 0
+
+
+def _refuse_directory(manifest: str) -> None:
+    """Refuse a directory, which has no digests of its own."""
+    if os.path.isfile(os.path.join(manifest, "bagit.txt")):
+        raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
+    if os.path.isdir(manifest):
+        raise CallError(f"{manifest}: a directory, not a manifest; name the manifest, and the directory with --root")
+
+
+def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:
+    """Return what to do if no file was found: ``name`` is the first one."""
+    here = os.path.realpath(root or b".")
+    for fitting in (b".", os.path.dirname(os.fsencode(manifest)), os.path.dirname(root or b"")):
+        if fitting and os.path.realpath(fitting) != here and os.path.lexists(os.path.join(fitting, name)):
+            use = "omit --root" if fitting == b"." else f"use --root {os.fsdecode(fitting)}"
+            break
+    else:
+        use = "use --root DIR, the directory that contains the first part of these names"
+    what = "the current directory" if root is None else f"--root {os.fsdecode(root)}"
+    return f"{manifest}: no file found; names such as {quoted(name)} are relative to {what}; {use}"
+
+
+def _detected(
+    file: BinaryIO, name: str, format_name: str | None, used: tuple[str, ...], root: bytes | None, links: str
+) -> tuple[str, ...] | None:
+    """Return the algorithm of a coreutils manifest, by the content of its first files.
+
+    :param used: the algorithm by the length of the digests, which is used if no file decides
+    """
+    file.seek(0)
+    if (format_name or manifest_format(file, name)) != "coreutils":
+        return None
+    file.seek(0)
+    found = detect_algorithm(read_manifest(file, name, used, "coreutils"), root, links=links)
+    if found is None:
+        others = [one for one in algorithms_of_size(ALGORITHMS[used[0]].size) if one != used[0]]
+        say(f"{name}: no file among the first matches; digests are read as {used[0]}; for {' or '.join(others)} use -a")
+        return used
+    if found != used[0]:
+        say(f"{name}: digests are {found}, as the content of the first files shows; -a {found} skips this check")
+    return (found,)
 
 
 def _failed(counts: Counter[str]) -> bool:

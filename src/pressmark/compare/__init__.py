@@ -91,3 +91,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'result')}"), name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -36,7 +36,7 @@ from pressmark.compare.result import (
     Probe,
     Throughput,
 )
-from pressmark.layouts import DirectClean, HashAndIdNTuple, Layout, Pairtree, Vitro
+from pressmark.layouts import DirectClean, HashAndIdNTuple, Layout, Pairtree, Vitro, layout
 from pressmark.layouts.blocks import (
     Block,
     MappedBlock,
@@ -47,6 +47,7 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
+from pressmark.summaries import html_table, text_table
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
 from pressmark.version import __version__
@@ -82,11 +83,31 @@ class ComparisonProgress(NamedTuple):
 
 
 OnEvent = Callable[[ComparisonProgress], object]
+# Of a short table of results.
+_COLUMNS = ("layout", "safe", "share a path", "nested", "no path", "directories", "longest path", "reversible")
 Label = Callable[[int], str]
 
 
 class Comparison(ComparisonData):
     """The result of :func:`compare`."""
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self._caption()}\n{text_table(_COLUMNS, self._rows())}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._caption(), _COLUMNS, self._rows())
+
+    def _caption(self) -> str:
+        return f"{len(self.layouts)} layouts on {self.identifiers:,} identifiers"
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (
+                *(one.name, "yes" if one.ok else "no", one.collisions.equal, one.collisions.inside_exact),
+                *(one.unmapped.count, one.directories.total, one.lengths.path_bytes.max, one.reversible),
+            )
+            for one in self.layouts
+        ]
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained HTML report; requires the extra ``report``.
@@ -98,7 +119,7 @@ class Comparison(ComparisonData):
 
 def compare(
     ids: Any,
-    layouts: Sequence[Layout],
+    layouts: Sequence[Layout | str],
     *,
     names: Sequence[str | None] | None = None,
     field: str | None = None,
@@ -126,7 +147,7 @@ def compare(
 
     :param ids: the identifiers: the path (:class:`os.PathLike`) or a binary stream of a file with one identifier per
         line, an Arrow column, an iterable of ``str`` or ``bytes``, or a :class:`~pressmark.stores.Store`; read once
-    :param layouts: one or more layouts
+    :param layouts: one or more layouts, or their names: ``0003`` is the layout with default parameters
     :param names: a name for each layout; None for its official name. Equal names get a number
     :param field: the column of an Arrow table
     :param files_per_object: content files in an object, in all versions together
@@ -148,7 +169,8 @@ def compare(
     :raises SpillError: a temporary file cannot be written
     :raises OSError: the file of identifiers cannot be read, or ``probe`` is not a writable directory
     """
-    unique = unique_names(layouts, names)
+    chosen = [layout(one) if isinstance(one, str) else one for one in layouts]
+    unique = unique_names(chosen, names)
     for name, number, least in (("files_per_object", files_per_object, 0), ("versions", versions, 1)):
         if number < least:
             raise ValueError(f"{name}={number}: expected {least} or more")
@@ -167,14 +189,14 @@ def compare(
     profiles = [name for name in PROFILES if name != "all"] if profile == "all" else [profile]
     temporary = None if folder is None else Path(folder)
     # One more index holds the identifiers themselves: it finds duplicates and resolves a number to its identifier.
-    share = max(memory // (len(layouts) + 1), 1)
+    share = max(memory // (len(chosen) + 1), 1)
     with contextlib.ExitStack() as stack:
         known = stack.enter_context(PathIndex(temporary, memory=share))
         counters = [
             _LayoutCounter(
                 name, layout, stack.enter_context(PathIndex(temporary, memory=share, tree=True)), profiles, root_length
             )
-            for name, layout in zip(unique, layouts, strict=True)
+            for name, layout in zip(unique, chosen, strict=True)
         ]
         pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
         read = 0
@@ -204,7 +226,7 @@ def compare(
         totals = known.totals()
         results = list(pool.map(finish, counters)) if pool is not None else [finish(counter) for counter in counters]
         if probe is not None:
-            results = _probed(results, layouts, sample, Path(probe), read, report)
+            results = _probed(results, chosen, sample, Path(probe), read, report)
         spilled = known.spilled + sum(counter.index.spilled for counter in counters)
     return Comparison(
         identifiers=read,
@@ -467,8 +489,8 @@ def _probed(
     report: OnEvent,
 ) -> list[LayoutResult]:
     probed = []
-    for done, (result, layout) in enumerate(zip(results, layouts, strict=True), 1):
-        paths = [path for path in layout.map_ids(sample.identifiers, on_error="none") if path is not None]
+    for done, (result, one) in enumerate(zip(results, layouts, strict=True), 1):
+        paths = [path for path in one.map_ids(sample.identifiers, on_error="none") if path is not None]
         found: Probe = probe_tree(folder, paths)
         probed.append(replace(result, probe=found))
         report(ComparisonProgress("probe", read, done))

@@ -107,7 +107,7 @@ class CompareLayouts:
         begin = monotonic()
         if chunk.id.rpartition("-")[2] != _state(chunk.source)[0]:
             raise JobError(
-                chunk.source, "the file has changed since the run was planned; start a new run in another work folder"
+                chunk.source, "file changed since the run was planned; start a new run in another --work folder"
             )
         ids = open_identifiers(chunk.source, self.column, self.format, header=self.header, delimiter=self.delimiter)
         found = compare(
@@ -194,13 +194,13 @@ def collect(work: WorkFolder) -> Comparison:
         content = work.output_path(receipt.output).read_bytes()
         if hashlib.sha256(content).hexdigest() != receipt.sha256:
             raise JobError(
-                str(work.path), f"{receipt.output}: checksum mismatch; start a new run in another work folder"
+                str(work.path), f"{receipt.output}: checksum mismatch; start a new run in another --work folder"
             )
         parts.append(from_record(Comparison, json.loads(content)))
     if not parts:
         raise JobError(str(work.path), "the plan contains no layouts")
     if len({(part.identifiers, part.duplicates) for part in parts}) != 1:
-        raise JobError(parts[0].source, "the file changed while it was read; start a new run in another work folder")
+        raise JobError(parts[0].source, "the file changed while it was read; start a new run in another --work folder")
     return replace(
         parts[0],
         layouts=tuple(layout for part in parts for layout in part.layouts),
@@ -260,7 +260,7 @@ def _of_parquet(path: str | os.PathLike[str], column: str | int | None) -> Any:
     file = parquet.ParquetFile(path)
     names = file.schema_arrow.names
     if column is None and len(names) != 1:
-        raise ValueError(f"several columns ({', '.join(names)}); choose one")
+        raise ValueError(f"several columns ({', '.join(names)}); choose one (--column)")
     if isinstance(column, int) and not 1 <= column <= len(names):
         raise ValueError(f"column {column} not found; the file has {len(names)}")
     name = column if isinstance(column, str) else names[(column or 1) - 1]

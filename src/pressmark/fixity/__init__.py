@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from pressmark.fixity.hasher import hash_file
     from pressmark.fixity.job import HashFiles
     from pressmark.fixity.ledger import Ledger
-    from pressmark.fixity.manifests import FORMATS, ManifestEntry, manifest_line, read_manifest, write_manifest
+    from pressmark.fixity.manifest_reader import ManifestEntry, read_manifest
+    from pressmark.fixity.manifests import FORMATS, manifest_line, write_manifest
     from pressmark.fixity.outcomes import Finished, Outcome, Progress
     from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
-    from pressmark.fixity.verification import Verdict, verify
+    from pressmark.fixity.verification import Verdict, detect_algorithm, verify
     from pressmark.fs.beneath import open_directory
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Verdict",
     "algorithm_name",
     "algorithm_names",
+    "detect_algorithm",
     "hash_file",
     "hash_files",
     "manifest_line",
@@ -48,7 +50,7 @@ __all__ = [
 _MODULES = {
     "ALGORITHMS": "fixity.algorithms",
     "FORMATS": "fixity.manifests",
-    "ManifestEntry": "fixity.manifests",
+    "ManifestEntry": "fixity.manifest_reader",
     "Finished": "fixity.outcomes",
     "HashFiles": "fixity.job",
     "Ledger": "fixity.ledger",
@@ -57,11 +59,12 @@ _MODULES = {
     "Verdict": "fixity.verification",
     "algorithm_name": "fixity.algorithms",
     "algorithm_names": "fixity.algorithms",
+    "detect_algorithm": "fixity.verification",
     "hash_file": "fixity.hasher",
     "hash_files": "fixity.pool",
     "manifest_line": "fixity.manifests",
     "open_directory": "fs.beneath",
-    "read_manifest": "fixity.manifests",
+    "read_manifest": "fixity.manifest_reader",
     "verify": "fixity.verification",
     "walk": "fixity.tree",
     "write_manifest": "fixity.manifests",
@@ -74,3 +77,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(f"pressmark.{_MODULES[name]}"), name)
     return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,7 +6,6 @@ from the packages ``blake3`` and ``xxhash``.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 
 from pressmark.errors import AlgorithmError
 
-__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names"]
+__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names", "algorithms_of_size"]
 
 
 class Hasher(Protocol):
@@ -45,15 +44,31 @@ class Algorithm:
     make: Callable[[int], Hasher]
     direct: Callable[[], Callable[[Any], str]] | None = None
 
+    def one_shot(self) -> Callable[[Any], str]:
+        """Return a function for the digest of a message, in lower-case hex."""
+        if self.direct is not None:
+            return self.direct()
+
+        def hexdigest(data: Any) -> str:
+            hasher = self.make(1)
+            hasher.update(data)
+            return hasher.hexdigest()
+
+        return hexdigest
+
 
 def _hashlib(name: str, _threads: int) -> Hasher:
     # Not for security: a FIPS build must compute the md5 of an old manifest. The named functions start ten times faster
     # than hashlib.new, which matters for small files.
+    import hashlib  # with OpenSSL: other algorithms do not need it
+
     begin: Callable[..., Hasher] | None = getattr(hashlib, name, None)
     return hashlib.new(name, usedforsecurity=False) if begin is None else begin(usedforsecurity=False)
 
 
 def _blake2b(size: int, _threads: int) -> Hasher:
+    import hashlib
+
     return hashlib.blake2b(digest_size=size)
 
 
@@ -89,6 +104,7 @@ def _xxhash_direct(name: str) -> Callable[[Any], str]:
     return made
 
 
+#: Every algorithm by its official name, such as ``sha512/256``.
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
@@ -170,3 +186,15 @@ def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
         except (ValueError, ImportError) as error:
             raise AlgorithmError(name, f"not available in this installation: {error}") from None
     return found
+
+
+def algorithms_of_size(size: int) -> tuple[str, ...]:
+    """Return the available algorithms whose digests have ``size`` bytes."""
+    found: list[str] = []
+    for name, algorithm in ALGORITHMS.items():
+        if algorithm.size == size:
+            try:
+                found += algorithm_names(name)
+            except AlgorithmError:
+                continue
+    return tuple(found)

@@ -158,7 +158,7 @@ def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
         os.link(source, task.target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
-            raise BagError(task.source, f"cannot be hard-linked ({error.strerror}); use copy") from None
+            raise BagError(task.source, f"cannot be hard-linked ({error.strerror}); use --mode copy") from None
         if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(task.target):
             return error_outcome(task.source, error.errno or 0, options)
         raise
@@ -193,7 +193,7 @@ def _clone(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
         except OSError as error:
             os.unlink(task.target)
             if error.errno in _NO_CLONE:
-                raise BagError(task.source, f"cannot be cloned ({error.strerror}); use copy or auto") from None
+                raise BagError(task.source, f"cannot be cloned ({error.strerror}); use --mode copy or auto") from None
             raise
         finally:
             os.close(target)

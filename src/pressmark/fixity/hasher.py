@@ -13,9 +13,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
-from queue import SimpleQueue
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
@@ -29,8 +27,6 @@ __all__ = ["CHANGED", "READ_SIZE", "OpenOptions", "changes", "error_outcome", "e
 READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
 # From this size, several threads work on one file.
 LARGE = 1 << 25  # 32 MiB
-LARGE_READ_SIZE = 1 << 20  # 1 MiB
-BLOCKS_AHEAD = 4
 
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 _BUFFERS = threading.local()
@@ -184,12 +180,11 @@ def hash_path(
             return failed_outcome(path, kind_now, status=before)
         regular = kind_of_mode(before.st_mode) is None
         expected = before.st_size if regular else 0
-        threads_here = threads if expected >= LARGE and _pays_to_read_ahead(names) else 1
-        order = names if threads_here == 1 else _slowest_first(names)
+        threads_here = threads if expected >= LARGE else 1
         # One thread reads.
-        hashers = {name: ALGORITHMS[name].make(max(1, threads_here - 1)) for name in order}
+        hashers = {name: ALGORITHMS[name].make(max(1, threads_here - 1)) for name in names}
         total = 0
-        for data in _blocks(descriptor, expected, threads_here, list(hashers.values())):
+        for data in _blocks(descriptor, expected, threads_here, hashers):
             total += data
             if on_bytes is not None:
                 on_bytes(data)
@@ -244,32 +239,20 @@ def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> i
     return THERE if os.path.samestat(now, status) else REPLACED
 
 
-def _pays_to_read_ahead(names: Sequence[str]) -> bool:
-    """Return whether the digests take longer than waking another thread that reads."""
-    from pressmark.fixity.scheduling import READING_RATE, SERIAL_RATES
-
-    return sum(1 / SERIAL_RATES[name] for name in names) > 1 / READING_RATE
-
-
-def _slowest_first(names: Sequence[str]) -> list[str]:
-    """Return algorithms in the order in which threads start them, so that they end together."""
-    from pressmark.fixity.scheduling import SERIAL_RATES  # only large files need it
-
-    return sorted(names, key=SERIAL_RATES.__getitem__)
-
-
-def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
+def _blocks(descriptor: int, expected: int, threads: int, hashers: dict[str, Hasher]) -> Iterator[int]:
     """Feed the file to all hashers, and yield the size of each block."""
     if 0 < expected < READ_SIZE:
         # One byte more than expected, to detect growth without a second read.
         data = os.read(descriptor, expected + 1)
-        for hasher in hashers:
+        for hasher in hashers.values():
             hasher.update(data)
         yield len(data)
         if len(data) == expected:
             return
     if threads > 1:
-        yield from _read_ahead(descriptor, threads, hashers)
+        from pressmark.fixity.read_ahead import update_ahead  # only large files need it
+
+        yield from update_ahead(descriptor, threads, hashers)
         return
     buffer = getattr(_BUFFERS, "view", None)
     if buffer is None:
@@ -277,61 +260,9 @@ def _blocks(descriptor: int, expected: int, threads: int, hashers: Sequence[Hash
     with FileIO(descriptor, closefd=False) as file:
         while size := _readinto(file, buffer):
             block = buffer[:size]
-            for hasher in hashers:
+            for hasher in hashers.values():
                 hasher.update(block)
             yield size
-
-
-def _read_ahead(descriptor: int, threads: int, hashers: Sequence[Hasher]) -> Iterator[int]:
-    """Feed a file to all hashers, in threads if there are several, while another thread reads the next blocks."""
-    free: SimpleQueue[memoryview | None] = SimpleQueue()
-    filled: SimpleQueue[tuple[memoryview, int] | BaseException] = SimpleQueue()
-    for _ in range(BLOCKS_AHEAD):
-        free.put(memoryview(bytearray(LARGE_READ_SIZE)))
-    reader = threading.Thread(target=_read_blocks, args=[descriptor, free, filled], name="pressmark-read", daemon=True)
-    reader.start()
-    try:
-        with ThreadPoolExecutor(min(threads, len(hashers))) as pool:
-            while True:
-                read = filled.get()
-                if isinstance(read, BaseException):
-                    raise read
-                buffer, size = read
-                if not size:
-                    return
-                block = buffer[:size]
-                updates = [pool.submit(hasher.update, block) for hasher in hashers[1:]]
-                hashers[0].update(block)
-                for update in updates:
-                    update.result()
-                yield size
-                free.put(buffer)
-    finally:
-        free.put(None)
-        reader.join()
-
-
-def _read_blocks(
-    descriptor: int, free: SimpleQueue[memoryview | None], filled: SimpleQueue[tuple[memoryview, int] | BaseException]
-) -> None:
-    """Read a file to its end into free buffers, or until a buffer is :data:`None`."""
-    try:
-        with FileIO(descriptor, closefd=False) as file:
-            while (buffer := free.get()) is not None:
-                size = _fill(file, buffer)
-                filled.put((buffer, size))
-                if not size:
-                    return
-    except BaseException as error:  # raised by the caller
-        filled.put(error)
-
-
-def _fill(file: FileIO, buffer: memoryview) -> int:
-    """Fill ``buffer`` from the file, and return the number of bytes read."""
-    done = 0
-    while done < len(buffer) and (size := _readinto(file, buffer[done:])):
-        done += size
-    return done
 
 
 def _readinto(file: FileIO, buffer: memoryview) -> int:

@@ -177,7 +177,7 @@ class Ledger:
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
                 raise LedgerError(
-                    self.name, f"ledger was created for other {what}: {old}, not {new}; choose another file"
+                    self.name, f"ledger was created for other {what}: {old}, not {new}; choose another file (--ledger)"
                 )
 
     def _index(self, file: Iterable[bytes], offset: int) -> None:

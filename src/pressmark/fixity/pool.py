@@ -2,15 +2,17 @@
 
 A few small files are hashed by the iterating thread, because starting another one takes longer.
 
-The iterating thread examines a bounded number of files ahead and queues them, the largest first, so that a run does not
-end waiting for one large file. Workers take files from the queue; outcomes wait until all before them are yielded.
+The iterating thread queues a bounded number of files ahead, in blocks. A worker examines the files of a block, and
+hashes the small ones in one call of the kernel. All others are queued one by one, the largest first, so that a run does
+not end waiting for one large file. Outcomes wait until all before them are yielded.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -27,11 +29,13 @@ from pressmark.threads import resolve_threads
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["hash_files"]
+__all__ = ["HashedFiles", "hash_blocks", "hash_files"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
-BATCH = 512  # files examined and queued together
+BATCH = 512  # files taken from the input together
+# Files in a block: many, as each block is a few calls of Python, but few where all threads have no block otherwise.
+BLOCK, LEAST = 128, 16
 # Up to this amount of work, no thread is started: in bytes, where opening a file counts as this many, because it may be
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
@@ -71,6 +75,40 @@ def hash_files(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is wrong
     """
+    run = _run(algorithms, threads, on_event, True, links, special_files, read, ledger, beneath)
+    return run.outcomes(iter(paths))
+
+
+def hash_blocks(
+    paths: Iterable[Path | Outcome],
+    algorithms: Iterable[str] | str,
+    threads: int | None = None,
+    on_progress: Callable[[Event], object] | None = None,
+    *,
+    links: str = "follow",
+    special_files: bool = False,
+    read: str = "parallel",
+    ledger: Ledger | None = None,
+) -> Iterator[HashedFiles]:
+    """Hash files as :func:`hash_files` does, and yield them in blocks, which make lines faster than outcomes do.
+
+    :param on_progress: called with :class:`Progress` events in the iterating thread
+    """
+    run = _run(algorithms, threads, on_progress, False, links, special_files, read, ledger, None)
+    return run.blocks(iter(paths))
+
+
+def _run(
+    algorithms: Iterable[str] | str,
+    threads: int | None,
+    on_event: Callable[[Event], object] | None,
+    each: bool,
+    links: str,
+    special_files: bool,
+    read: str,
+    ledger: Ledger | None,
+    beneath: Directory | None,
+) -> _Run:
     names = algorithm_names(algorithms)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
@@ -80,8 +118,7 @@ def hash_files(
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", special_files, beneath)
-    run = _Run(names, cores, options, read == "sequential", on_event, ledger)
-    return run.outcomes(iter(paths))
+    return _Run(names, cores, options, read == "sequential", on_event, each, ledger)
 
 
 def _encoded(path: str | bytes) -> bytes:
@@ -95,21 +132,84 @@ def _encoded(path: str | bytes) -> bytes:
 class _Batch:
     """Consecutive files of the input.
 
+    :ivar given: the items of the input
     :ivar paths: their paths
-    :ivar sizes: their sizes, -1 for files that are not read
-    :ivar outcomes: their outcomes, :data:`None` until they are done
+    :ivar encoded: the paths as bytes
+    :ivar sizes: the size of each queued file, by its index
+    :ivar block: the results of the kernel, if it has hashed a part of the files
     :ivar unfinished: number of files that are not done
-    :ivar yielded: number of outcomes that were yielded
+    :ivar yielded: number of files that were yielded
     """
 
-    __slots__ = ("outcomes", "paths", "sizes", "unfinished", "yielded")
+    __slots__ = ("_outcomes", "block", "encoded", "given", "paths", "sizes", "unfinished", "yielded")
 
-    def __init__(self, paths: list[str | bytes]) -> None:
-        self.paths = paths
-        self.sizes: list[int] = []
-        self.outcomes: list[Outcome | None] = [None] * len(paths)
-        self.unfinished = len(paths)
+    def __init__(self, given: list[Path | Outcome]) -> None:
+        self.given = given
+        if set(map(type, given)) == {bytes}:
+            self.paths = self.encoded = cast(list[Any], given)
+        else:
+            self.paths = [item.path if isinstance(item, Outcome) else os.fspath(item) for item in given]
+            # The kernel leaves empty paths, which are examined here.
+            self.encoded = [
+                b"" if isinstance(item, Outcome) else _encoded(path)
+                for item, path in zip(given, self.paths, strict=True)
+            ]
+        self.sizes: dict[int, int] = {}
+        self.block: Any = None
+        self.unfinished = len(given)
         self.yielded = 0
+        self._outcomes: list[Outcome | None] | None = None
+
+    @property
+    def outcomes(self) -> list[Outcome | None]:
+        """The outcomes, :data:`None` for files that are not done."""
+        if self._outcomes is None:
+            if self.block is None:
+                self._outcomes = [None] * len(self.paths)
+            else:
+                # Half the time of Outcome(...).
+                new = tuple.__new__
+                self._outcomes = [
+                    None if result is None else new(Outcome, result) for result in self.block.results(self.paths)
+                ]
+        return self._outcomes
+
+    def end(self) -> int:
+        """Return the index of the first file that is not done."""
+        if not self.unfinished:
+            return len(self.paths)
+        if self._outcomes is None and self.block is None:
+            return self.yielded
+        return self.outcomes.index(None, self.yielded)
+
+
+class HashedFiles:
+    """Consecutive files that are done."""
+
+    def __init__(self, batch: _Batch, begin: int, end: int) -> None:
+        self._batch = batch
+        self._begin, self._end = begin, end
+        # The kernel has hashed all.
+        self._whole = end - begin == len(batch.paths) and batch.block is not None and batch.block.done == end
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    def outcomes(self) -> list[Outcome]:
+        """Return the outcomes of the files."""
+        return cast(list[Outcome], self._batch.outcomes[self._begin : self._end])
+
+    def failures(self) -> list[Outcome]:
+        """Return the outcomes of the files that have no digests."""
+        return [] if self._whole else [outcome for outcome in self.outcomes() if outcome.kind is not None]
+
+    def kernel_lines(self, tags: list[bytes] | None) -> bytes | None:
+        """Return the lines of the files in a manifest, if the kernel can make them; otherwise :data:`None`.
+
+        :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
+        """
+        lines: bytes | None = self._batch.block.lines(tags) if self._whole else None
+        return lines
 
 
 class _Run:
@@ -120,6 +220,7 @@ class _Run:
         options: OpenOptions,
         sequential: bool,
         on_event: Callable[[Event], object] | None,
+        each: bool,
         ledger: Ledger | None,
     ) -> None:
         self._names = tuple(names)
@@ -127,14 +228,15 @@ class _Run:
         self._threads = threads
         self._sequential = sequential
         self._on_event = on_event
+        self._each = each and on_event is not None  # also for each file
         self._ledger = ledger
         self._plan = Plan(names, threads)
-        direct = [(name, make) for name in names if (make := ALGORITHMS[name].direct) is not None]
-        # By the number of the batch. The ticket of a file is that number times BATCH, plus its index.
+        # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
+        # are below -1, which is an error.
         self._window: dict[int, _Batch] = {}
         self._batches = 0
-        self._held = 0  # files in the window whose outcomes were not yielded
-        self._waiting = 0  # files in the queue and with workers
+        self._held = 0  # files in the window that were not yielded
+        self._jobs = 0  # blocks and files in the queue and with workers
         self._queued_bytes = 0
         self._serial_bytes = 0
         self._serial_lock = threading.Lock()
@@ -142,33 +244,42 @@ class _Run:
         self._next_progress = monotonic() + PROGRESS_EVERY
         # The kernels cannot open special files, or files beneath a directory named by path.
         self._lanes_too = not options.special_files and not isinstance(options.beneath, str | bytes)
+        serials = self._plan.serials
         self._engine = _kernels.active.Engine(
             self._names,
             self._plan.lanes,
-            [(name, ALGORITHMS[name].make) for name in self._plan.serials],
-            [(name, make()) for name, make in direct] if len(direct) == len(names) else [],
+            [(name, ALGORITHMS[name].make) for name in serials],
+            [(name, ALGORITHMS[name].one_shot(), 2 * ALGORITHMS[name].size) for name in serials],
             options.flags,
             sequential,
             options.beneath if isinstance(options.beneath, int) else None,
         )
+        # A ledger with records is asked about each file.
+        self._in_blocks = self._engine.reads_blocks and self._lanes_too and not (ledger and ledger.records)
         self._opener = options.opener()
 
     def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
         """Yield the outcomes in order. No thread is left running at the end."""
+        with closing(self.blocks(paths)) as blocks:
+            for files in blocks:
+                yield from files.outcomes()
+
+    def blocks(self, paths: Iterator[Path | Outcome]) -> Generator[HashedFiles, None, None]:
+        """Yield the files in order. No thread is left running at the end."""
         workers: list[threading.Thread] = []
         more = True
         try:
             while True:
-                # Refill the queue while it is half full, so that workers never wait.
-                while more and self._waiting < LOOK_AHEAD // 2 and self._held <= LOOK_AHEAD - BATCH:
+                while more and self._held <= LOOK_AHEAD - BATCH:
                     given = list(islice(paths, BATCH))
                     more = len(given) == BATCH
                     self._submit(given)
-                    if not (more or workers or self._options.special_files) and self._is_little():
-                        self._work(wait=False)
-                        break
-                    while len(workers) < min(self._threads, self._waiting):
-                        workers.append(self._start())
+                    if more:
+                        self._start_workers(workers)
+                if self._jobs and not (more or workers or self._options.special_files) and self._is_little():
+                    self._work(wait=False)
+                else:
+                    self._start_workers(workers)
                 yield from self._finished()
                 if self._window:
                     self._collect()
@@ -182,6 +293,10 @@ class _Run:
                 # Only the reader of a named pipe may block forever.
                 worker.join(1.0 if self._options.special_files else None)
 
+    def _start_workers(self, workers: list[threading.Thread]) -> None:
+        while len(workers) < min(self._threads, self._jobs):
+            workers.append(self._start())
+
     def _start(self) -> threading.Thread:
         worker = threading.Thread(target=self._work, name="pressmark-fixity", daemon=True)
         worker.start()
@@ -190,106 +305,130 @@ class _Run:
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
     def _submit(self, given: list[Path | Outcome]) -> None:
-        """Examine files, and queue those to be read."""
-        if not given:
-            return
-        kinds = set(map(type, given))
-        if kinds == {bytes}:
-            paths = encoded = cast(list[Any], given)
-        else:
-            paths = [item.path if isinstance(item, Outcome) else os.fspath(item) for item in given]
-            encoded = [_encoded(path) for path in paths]
-        batch = _Batch(paths)
-        first = self._batches * BATCH
-        self._window[self._batches] = batch
-        self._batches += 1
-        self._held += len(given)
-        in_engine = self._lanes_too and self._ledger is None
-        batch.sizes = sizes = self._engine.file_sizes(encoded) if in_engine else [-1] * len(given)
-        files: Sequence[int] = range(len(given))
-        if min(sizes) < 0 or Outcome in kinds:
-            for index, item in enumerate(given):
-                if sizes[index] < 0 or isinstance(item, Outcome):
-                    self._examine(batch, index, item)
-            files = [index for index, size in enumerate(sizes) if size >= 0]
-        if files:
-            self._queue(first, files, sizes, encoded)
+        """Queue files in blocks, or examine each and queue those to be read."""
+        size = min(BLOCK, max(LEAST, -(-len(given) // self._threads)))
+        for start in range(0, len(given), size):
+            batch = _Batch(given[start : start + size])
+            number = self._batches
+            self._window[number] = batch
+            self._batches += 1
+            self._held += len(batch.paths)
+            if self._in_blocks:
+                self._jobs += 1
+                self._engine.submit_block(-2 - number, batch.encoded, -1 if self._sequential else self._plan.small)
+            else:
+                self._examine(number, [(index, -1) for index in range(len(batch.paths))])
 
-    def _examine(self, batch: _Batch, index: int, given: Path | Outcome) -> None:
-        """Set the size of a file if it is to be read, and otherwise its outcome."""
-        path = batch.paths[index]
-        status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
-        if not isinstance(status, Outcome):
-            digests = None if self._ledger is None else self._ledger.find(path, status)
-            if digests is None:
-                batch.sizes[index] = status.st_size
-                return
-            status = Outcome(path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
-        batch.sizes[index] = -1
-        batch.outcomes[index] = status
-        batch.unfinished -= 1
-        self._count([status])
+    def _examine(self, number: int, files: list[tuple[int, int]]) -> None:
+        """Queue those of the files that are to be read, and set the outcomes of the others.
 
-    def _queue(self, first: int, files: Sequence[int], sizes: list[int], paths: list[bytes]) -> None:
+        :param number: number of the batch
+        :param files: index and size of each file; a size of -1 if it is unknown
+        """
+        batch = self._window[number]
+        settled: list[Outcome] = []
+        for index, size in files:
+            given, path = batch.given[index], batch.paths[index]
+            if size >= 0:
+                batch.sizes[index] = size
+                continue
+            status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
+            if not isinstance(status, Outcome):
+                digests = None if self._ledger is None else self._ledger.find(path, status)
+                if digests is None:
+                    batch.sizes[index] = status.st_size
+                    continue
+                status = Outcome(path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
+            batch.outcomes[index] = status
+            batch.unfinished -= 1
+            settled.append(status)
+        self._count(settled)
+        if batch.sizes:
+            self._queue(number * BLOCK, batch.sizes, batch.encoded)
+
+    def _queue(self, first: int, sizes: dict[int, int], paths: list[bytes]) -> None:
         """Queue files of a batch.
 
         :param first: ticket of the first file of the batch
-        :param files: indices of the files in the batch, whose ``sizes`` and ``paths`` are given
+        :param sizes: their sizes by index in the batch, whose ``paths`` are given
         """
-        largest = max(sizes)
+        largest = max(sizes.values())
         if self._sequential:
             most = READ_SIZE if self._plan.lanes else SMALL
-            queue = [(first + index, -first - index, paths[index] if sizes[index] <= most else None) for index in files]
+            queue = [
+                (first + index, -first - index, paths[index] if size <= most else None) for index, size in sizes.items()
+            ]
         elif largest > self._plan.small:
-            order = sorted(files, key=sizes.__getitem__, reverse=True)
+            order = sorted(sizes, key=sizes.__getitem__, reverse=True)
             serial = self._plan.serial_files([sizes[index] for index in order], self._queued_bytes)
             queue = [(first + index, sizes[index], None) for index in order[:serial]]
             queue += [(first + index, sizes[index], paths[index]) for index in order[serial:]]
         else:
-            queue = [(first + index, sizes[index], paths[index]) for index in files]
+            queue = [(first + index, size, paths[index]) for index, size in sizes.items()]
         if not self._lanes_too:
             queue = [(ticket, priority, None) for ticket, priority, _path in queue]
-        self._waiting += len(queue)
-        self._queued_bytes += sum([sizes[index] for index in files])
+        self._jobs += len(queue)
+        self._queued_bytes += sum(sizes.values())
         self._engine.submit(queue)
 
-    def _finished(self) -> Iterator[Outcome]:
-        """Yield the outcomes up to the first file that is not done."""
+    def _finished(self) -> Iterator[HashedFiles]:
+        """Yield the files up to the first one that is not done."""
         for number, batch in list(self._window.items()):
-            end = batch.outcomes.index(None, batch.yielded) if batch.unfinished else len(batch.outcomes)
-            yield from batch.outcomes[batch.yielded : end]  # type: ignore[misc]
-            self._held -= end - batch.yielded
-            batch.yielded = end
+            begin, batch.yielded = batch.yielded, batch.end()
+            self._held -= batch.yielded - begin
+            if not batch.unfinished:
+                del self._window[number]
+            if batch.yielded > begin:
+                yield HashedFiles(batch, begin, batch.yielded)
             if batch.unfinished:
                 break
-            del self._window[number]
 
     def _collect(self) -> None:
         """Wait a moment for outcomes, and store them in their batches."""
         found: list[Outcome] = []
-        window = self._window
-        for result in self._engine.collect(PROGRESS_EVERY):
-            ticket = result[0]
+        left: list[tuple[int, list[tuple[int, int]]]] = []
+        for ticket, *result in self._engine.collect(PROGRESS_EVERY):
+            self._jobs -= 1
+            if ticket == -1:
+                raise result[0]
             if ticket < 0:
-                raise result[1]
-            batch = window[ticket // BATCH]
-            index = ticket % BATCH
-            if len(result) == 5:
-                # Half the time of Outcome(...).
-                outcome = tuple.__new__(Outcome, (batch.paths[index], *result[1:], None, ""))
+                number = -2 - ticket
+                found += self._settle(self._window[number], result[0])
+                if files := result[0].left():
+                    left.append((number, files))
+                continue
+            batch = self._window[ticket // BLOCK]
+            index = ticket % BLOCK
+            if len(result) == 4:
+                outcome = tuple.__new__(Outcome, (batch.paths[index], *result, None, ""))
             else:
-                outcome = result[1] if len(result) == 2 else self._failure(batch.paths[index], *result[1:])
+                outcome = result[0] if len(result) == 1 else self._failure(batch.paths[index], *result)
             batch.outcomes[index] = outcome
             batch.unfinished -= 1
             self._queued_bytes -= batch.sizes[index]
             found.append(outcome)
-        self._waiting -= len(found)
         # Before the callbacks, which may end the run: finished files must not be read again.
         if self._ledger is not None and any(outcome.ok for outcome in found):
             self._ledger.append(outcome for outcome in found if outcome.ok)
         self._count(found)
+        for number, files in left:
+            self._examine(number, files)
         if monotonic() >= self._next_progress:
             self._report_progress()
+
+    def _settle(self, batch: _Batch, block: Any) -> list[Outcome]:
+        """Store the results of a block, and return the outcomes that are to be counted."""
+        batch.block = block
+        done = block.done
+        batch.unfinished -= done
+        failed = block.failed()
+        if not (failed or self._each or self._ledger is not None):
+            self._files += done  # nobody reads each outcome
+            return []
+        for index, *result in failed:
+            batch.outcomes[index] = self._failure(batch.paths[index], *result)
+        batch.unfinished -= len(failed)
+        return [outcome for outcome in batch.outcomes if outcome is not None]
 
     def _failure(
         self,
@@ -317,7 +456,7 @@ class _Run:
         """Count files that are done, and report each."""
         self._files += len(outcomes)
         self._failed += sum([outcome.kind is not None for outcome in outcomes])
-        if self._on_event is not None:
+        if self._each and self._on_event is not None:
             for outcome in outcomes:
                 self._on_event(Finished(outcome))
 
@@ -330,7 +469,7 @@ class _Run:
 
     def _is_little(self) -> bool:
         """Return whether the queued files are done before a thread has started."""
-        return self._queued_bytes + self._waiting * OPENING <= LITTLE
+        return self._queued_bytes + self._held * OPENING <= LITTLE
 
     def _work(self, wait: bool = True) -> None:
         """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL.
@@ -348,9 +487,9 @@ class _Run:
 
     def _hash(self, ticket: int, opener: Opener) -> Outcome:
         engine = self._engine
-        path = self._window[ticket // BATCH].paths[ticket % BATCH]
+        path = self._window[ticket // BLOCK].paths[ticket % BLOCK]
         # Idle threads help with this file.
-        threads = self._threads if self._sequential else max(1, self._threads // max(1, self._waiting))
+        threads = self._threads if self._sequential else max(1, self._threads // max(1, self._jobs))
         engine.lock_reading()
         try:
             return hash_path(path, self._names, self._options, opener, threads, self._add_bytes, engine.closed)

@@ -13,7 +13,7 @@ from operator import neg
 
 from pressmark import _kernels
 
-__all__ = ["READING_RATE", "SERIAL_RATES", "SMALL", "Plan"]
+__all__ = ["SERIAL_RATES", "SMALL", "Plan"]
 
 # Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
 # they differ little between processors.
@@ -57,8 +57,6 @@ SERIAL_RATES = {
     "xxh3-64": 30.0,
     "xxh128": 30.0,
 }
-# Gigabytes per second of reading a cached file. For faster digests it does not pay to read in another thread.
-READING_RATE = 10.0
 # Rates of OpenSSL on processors without SHA extensions.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
 # Without lanes, files up to this size are still read by the engine, in batches: opening and reading a small file from

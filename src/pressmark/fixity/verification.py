@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -10,7 +11,9 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.fixity.manifests import ManifestEntry
+from pressmark.errors import short_digest
+from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
+from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Event, Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
@@ -18,7 +21,11 @@ from pressmark.fixity.tree import walk
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["Verdict", "verify"]
+__all__ = ["Verdict", "detect_algorithm", "verify"]
+
+# Of the first files of a manifest, the smallest are read to detect the algorithm.
+_LOOKED_AT = 256
+_READ = 16
 
 _MISSING = ("missing", "dangling-link")
 
@@ -64,7 +71,7 @@ def verify(
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
 
-    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifests.read_manifest`
+    :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
@@ -82,6 +89,49 @@ def verify(
             yield _verdict(waiting.popleft(), outcome)
     if base is not None:
         yield from _new(base, links, known, leave_out)
+
+
+def detect_algorithm(
+    entries: Iterable[ManifestEntry],
+    root: str | bytes | os.PathLike[str] | None = None,
+    *,
+    links: str = "follow",
+) -> str | None:
+    """Return the algorithm of a coreutils manifest, whose lines do not name it, by the content of its first files.
+
+    A list of 64 hex digits can be of sha256, blake3 and others. Small files among the first are hashed with all
+    algorithms of that length, until one of them gives the digest in the manifest.
+
+    :param entries: the entries of the manifest; their digests have one length
+    :param root: directory that names are relative to, by default the current directory
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links
+    :return: the name of the algorithm; that of the entries if none of the files exists; :data:`None` if no file decides
+    """
+    base = b"" if root is None else os.fsencode(root)
+    name = None
+    found = []
+    for number, entry in enumerate(entries):
+        ((name, digest),) = entry.digests.items()
+        path = os.path.join(base, entry.path)
+        try:
+            status = os.stat(path, follow_symlinks=links == "follow")
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(status.st_mode):
+            found.append((status.st_size, number, path, digest))
+            if len(found) == _LOOKED_AT:
+                break
+    if name is None or not found:
+        return name
+    candidates = algorithms_of_size(ALGORITHMS[name].size)
+    if len(candidates) == 1:
+        return candidates[0]
+    for _, _, path, digest in sorted(found)[:_READ]:
+        for outcome in hash_files([path], candidates, 1, links=links):
+            for candidate, given in (outcome.digests or {}).items():
+                if given == digest:
+                    return candidate
+    return None
 
 
 class _PathSet:
@@ -143,7 +193,7 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     for name, expected in entry.digests.items():
         found = outcome.digests[name]
         if found != expected:
-            message = f"{name} is {found}, expected {expected}"
+            message = f"{name} is {short_digest(found)}, expected {short_digest(expected)}"
             if entry.size is not None and entry.size != outcome.size:
                 message = f"size is {outcome.size} bytes, expected {entry.size}; {message}"
             return Verdict(entry.path, "changed", name, expected, found, "changed", message, outcome.size)

@@ -1,7 +1,8 @@
 """Changes of a directory by any process, reported by the system (inotify, on Linux).
 
 The system's clock for files stands still for milliseconds. Two changes may therefore leave the same time, and one's own
-change hides another one just before it. A watch misses neither.
+change hides another one just before it. A watch misses neither. Without one, a change is visible if the directory had
+a time that the clock does not have: see :meth:`DirectoryWatch.mark`.
 """
 
 from __future__ import annotations
@@ -95,22 +96,41 @@ class DirectoryWatch:
                 found.add(data[start : start + size].rstrip(b"\0"))
                 start += size
 
-    def settle(self, changed: int) -> bool:
+    def mark(self) -> int | None:
+        """Move the time of modification by less than a millisecond, so that every later change alters it.
+
+        Only a program that sets it back to the mark before the clock goes on could hide a change.
+
+        :return: the new time in nanoseconds; :data:`None` if the directory cannot be marked, as by another user
+        """
+        try:
+            status = os.stat(self._directory)
+            if status.st_mtime_ns % _FINE == 0:
+                return None
+            mark = status.st_mtime_ns + 1 + secrets.randbelow(_FINE - 1)
+            os.utime(self._directory, ns=(status.st_atime_ns, mark))
+        except OSError:
+            return None
+        return mark
+
+    def settle(self, changed: int, *, is_marked: bool = False) -> bool:
         """Wait until every later change has another time, and every earlier one is reported.
 
         :param changed: the time of the last change, in nanoseconds
+        :param is_marked: the directory has the time of :meth:`mark`
         :return: whether that is certain
         """
         import time  # not on every system
 
-        if changed % _FINE == 0:
-            return False
-        for _ in range(20):
-            if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > changed:
-                break
-            sleep(0.001)
-        else:
-            return False
+        if not is_marked:
+            if changed % _FINE == 0:
+                return False
+            for _ in range(20):
+                if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > changed:
+                    break
+                sleep(0.001)
+            else:
+                return False
         # The system looks for an unknown name when no change is in progress.
         with suppress(OSError):
             os.lstat(os.path.join(self._directory, b".pressmark-" + secrets.token_hex(8).encode()))

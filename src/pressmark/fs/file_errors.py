@@ -24,8 +24,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 
-__all__ = ["kind_of_error", "kind_of_mode", "message_of"]
+__all__ = ["kind_of_error", "kind_of_mode", "message_of", "raising"]
 
 # The kind by errno; all others are io-error.
 _KINDS = {
@@ -76,3 +77,25 @@ def kind_of_error(number: int, path: str | bytes | None) -> str:
 def message_of(kind: str, number: int = 0) -> str:
     """Return the message of an error by its kind, or else by its ``errno``."""
     return _MESSAGES.get(kind) or os.strerror(number)
+
+
+class raising:
+    """Turns an :class:`OSError` into another exception about the file it names, or about ``path``.
+
+    :param make: returns the exception for a path and a reason
+    :param advice: appended to the reason
+    """
+
+    def __init__(self, make: Callable[[str | bytes, str], Exception], path: str | bytes, advice: str = "") -> None:
+        self._make = make
+        self._path = path
+        self._advice = advice
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, OSError):
+            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
+            reason = error.strerror or str(error)
+            raise self._make(named, f"{reason}; {self._advice}" if self._advice else reason) from error

@@ -22,6 +22,7 @@ __all__ = [
     "require_private",
     "require_shared",
     "resolved",
+    "shared_mode",
 ]
 
 _GROUP, _EVERYBODY = 0o020, 0o002
@@ -122,7 +123,15 @@ def make_shared(path: bytes | str) -> None:
     :raises OSError: it cannot be created
     """
     above = os.stat(_above(path))
-    os.mkdir(path, 0o755 | (above.st_mode & _GROUP))
+    os.mkdir(path, shared_mode(above.st_mode))
+
+
+def shared_mode(above: int) -> int:
+    """Return the mode for a directory that is writable by its group if its parent directory is.
+
+    :param above: mode of the parent directory
+    """
+    return 0o755 | (above & _GROUP)
 
 
 def enter_shared(path: bytes | str) -> None:

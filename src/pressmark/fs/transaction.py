@@ -32,12 +32,17 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
+from pressmark.fs.file_errors import raising
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 
-__all__ = ["ChangeFormat", "Transaction", "TransactionError", "is_decided"]
+__all__ = [
+    *("JOURNAL", "NESTED", "NEW", "OLD", "PART", "UNDO"),
+    *("ChangeFormat", "Moves", "Transaction", "TransactionError", "is_decided", "journal_bytes"),
+]
 
 JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
+NEW, OLD, NESTED = b"new", b"old", b"data"
 RUN_AGAIN = "run the same command again"
 # On Windows, a virus scanner that holds a new file makes renaming it fail for a moment.
 RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled after each try
@@ -73,7 +78,7 @@ class ChangeFormat(NamedTuple):
     content: bytes
 
 
-class _Moves(NamedTuple):
+class Moves(NamedTuple):
     """The moves of a journal, as names in the base directory only: a journal cannot move anything elsewhere.
 
     :ivar out: names to move out
@@ -85,22 +90,30 @@ class _Moves(NamedTuple):
     into: list[bytes]
     nested: bool
 
+    @classmethod
+    def ordered(cls, form: ChangeFormat, out: Iterable[bytes], into: Iterable[bytes], nested: bool) -> Moves:
+        """Return the moves with the marker first out and last in."""
+        marker = form.marker
+        return cls(
+            sorted(out, key=lambda name: (name != marker, name)),
+            sorted(into, key=lambda name: (name == marker, name)),
+            nested,
+        )
 
-class _Refusing:
-    """Turns an :class:`OSError` into a :class:`TransactionError` about the file it names, or about ``path``."""
 
-    def __init__(self, path: str | bytes, advice: str = "") -> None:
-        self._path = path
-        self._advice = advice
+def journal_bytes(form: ChangeFormat, request: dict[str, Any], moves: Moves) -> bytes:
+    """Return the content of a journal.
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError):
-            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
-            reason = error.strerror or str(error)
-            raise TransactionError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
+    :param request: a JSON-serializable record of the change
+    """
+    journal = {
+        form.key: form.number,
+        "request": request,
+        "out": list(map(os.fsdecode, moves.out)),
+        "in": list(map(os.fsdecode, moves.into)),
+        "payload": moves.nested,  # the key is part of the format
+    }
+    return json.dumps(journal).encode()
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
@@ -131,13 +144,13 @@ class Transaction:
         self._form = form
         self._entered = staging
         self.staging = staging.path
-        self.new = self._path(b"new")
-        self._old = self._path(b"old")
-        self._nested = self._path(b"data")
+        self.new = self._path(NEW)
+        self._old = self._path(OLD)
+        self._nested = self._path(NESTED)
         self.recovered: dict[str, Any] | None = None
         self._is_complete = self._is_nested = False
         try:
-            with _Refusing(base):
+            with raising(TransactionError, base):
                 if os.listdir(self.staging) != [LOCK]:
                     self._recover()
                 os.mkdir(self.new)
@@ -177,7 +190,6 @@ class Transaction:
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
-        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
@@ -188,82 +200,68 @@ class Transaction:
         :param moves_out: names in the base directory
         :param moves_in: names in :attr:`new`
         :param nested: move everything that is moved out in again, as one directory
-        :param flushed: the files in :attr:`new` are on disk, and it has no directories
         :param between: called after the moves out; an exception reverses the change
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
         """
-        marker = self._form.marker
-        out = sorted(moves_out, key=lambda name: (name != marker, name))
-        into = sorted(moves_in, key=lambda name: (name == marker, name))
-        moves = _Moves(out, into, nested)
-        with _Refusing(self._base, "nothing was changed"):
+        moves = Moves.ordered(self._form, moves_out, moves_in, nested)
+        with raising(TransactionError, self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
                 os.chmod(self._nested, stat.S_IMODE(os.stat(self._base).st_mode))
             else:
                 os.mkdir(self._old)
-            if flushed:
-                flush_directory(self.new)
-            else:
-                flush_tree(self.new)
+            flush_tree(self.new)
             self._decide(request, moves)
         try:
-            with _Refusing(self._base, "nothing was changed"):
+            with raising(TransactionError, self._base, "nothing was changed"):
                 self._move_out(moves)
                 if between is not None:
                     between()
                 self._move_in(moves, first=True)
         except BaseException:
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
         # The change is complete from here on, whatever fails later.
-        with _Refusing(self._base, RUN_AGAIN):
+        with raising(TransactionError, self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
         self._is_complete, self._is_nested = True, nested
 
-    def _decide(self, request: dict[str, Any], moves: _Moves) -> None:
-        journal = {
-            self._form.key: self._form.number,
-            "request": request,
-            "out": list(map(os.fsdecode, moves.out)),
-            "in": list(map(os.fsdecode, moves.into)),
-            "payload": moves.nested,  # the key is part of the format
-        }
-        write_flushed(self._path(PART), json.dumps(journal).encode())
+    def _decide(self, request: dict[str, Any], moves: Moves) -> None:
+        write_flushed(self._path(PART), journal_bytes(self._form, request, moves))
         os.rename(self._path(PART), self._path(JOURNAL))
         try:
             flush_directory(self.staging)
         except OSError:
             # The caller learns that nothing was changed, so the next run must not make the change.
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 os.unlink(self._path(JOURNAL))
             raise
 
     # --- moves; each one may already be done ----------------------------------------------------------------------
 
-    def _moves_out(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
+    def _moves_out(self, moves: Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move out, relative to the base directory."""
-        target = b"%b/%b" % (self._form.staging, b"data" if moves.nested else b"old")
+        target = b"%b/%b" % (self._form.staging, NESTED if moves.nested else OLD)
         return [(name, b"%b/%b" % (target, name)) for name in moves.out]
 
-    def _moves_in(self, moves: _Moves) -> list[tuple[bytes, bytes]]:
+    def _moves_in(self, moves: Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move in, relative to the base directory."""
         staging = self._form.staging
-        nested = [(b"%b/data" % staging, self._form.content)] if moves.nested else []
-        return nested + [(b"%b/new/%b" % (staging, name), name) for name in moves.into]
+        nested = [(b"%b/%b" % (staging, NESTED), self._form.content)] if moves.nested else []
+        return nested + [(b"%b/%b/%b" % (staging, NEW, name), name) for name in moves.into]
 
-    def _move_out(self, moves: _Moves) -> None:
+    def _move_out(self, moves: Moves) -> None:
         for source, target in self._moves_out(moves):
             if not self._exists(target):
                 self._move(source, target)
         flush_directory(self._nested if moves.nested else self._old)
         flush_directory(self._base)
 
-    def _move_in(self, moves: _Moves, *, first: bool = False) -> None:
+    def _move_in(self, moves: Moves, *, first: bool = False) -> None:
         *others, last = self._moves_in(moves)
         for source, target in (*others, last):
             if (source, target) == last:
@@ -272,8 +270,8 @@ class Transaction:
                 self._move_to_free(source, target)
         flush_directory(self._base)
 
-    def _undo(self, moves: _Moves) -> None:
-        with _Refusing(self._base, RUN_AGAIN):
+    def _undo(self, moves: Moves) -> None:
+        with raising(TransactionError, self._base, RUN_AGAIN):
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
@@ -313,7 +311,7 @@ class Transaction:
             if not exists(path):
                 continue
             request, moves = self._read(path)
-            with _Refusing(self._base, RUN_AGAIN):
+            with raising(TransactionError, self._base, RUN_AGAIN):
                 if name == UNDO:
                     self._undo(moves)
                 else:
@@ -337,7 +335,7 @@ class Transaction:
     def _path(self, name: bytes) -> bytes:
         return b"%b/%b" % (self.staging, name)
 
-    def _read(self, path: bytes) -> tuple[dict[str, Any], _Moves]:
+    def _read(self, path: bytes) -> tuple[dict[str, Any], Moves]:
         """Return request and moves of a journal, which is untrusted input: it may have come with the directory."""
         damaged = "damaged journal of an interrupted change"
         try:
@@ -349,7 +347,7 @@ class Transaction:
                 reason = f"unsupported journal format {number!r}"
                 reason += "; finish the change with the version of Pressmark that started it"
                 raise TransactionError(path, reason)
-            moves = _Moves(
+            moves = Moves(
                 list(map(os.fsencode, journal["out"])),
                 list(map(os.fsencode, journal["in"])),
                 journal["payload"] is True,

@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 __all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
 
-#: The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
-ROWS, FILES, BYTES = 1_000_000, 2_000, 4 << 30
+# The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
+#: The usual number of rows in a chunk, 1,000,000.
+ROWS = 1_000_000
+#: The usual number of files in a chunk, 2,000.
+FILES = 2_000
+#: The usual size of a chunk in bytes, 4 GiB.
+BYTES = 4 << 30
 # Chunks for each worker, so that all workers end at about the same time.
 PARTS = 4
 # Entries and bytes of a listing that is divided into that many parts, and of a chunk below which the cost of

@@ -81,7 +81,7 @@ def chunk_lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
         while left > 0:
             line = file.readline(left)
             if not line.endswith(b"\n"):
-                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}; start again in another work folder")
+                raise ValueError(f"{chunk.source} is damaged at byte {file.tell()}; start again in another --work")
             left -= len(line)
             yield line
 

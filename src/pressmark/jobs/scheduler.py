@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,7 +23,13 @@ __all__ = ["ExecutorPool", "OnReceipt", "Pool", "RunOptions", "Stop", "run_pool"
 POLL = 0.2  # seconds between checks whether to stop
 PAUSE = 0.25  # seconds before the second attempt at a chunk; four times as long before each further one
 
+_LOG = logging.getLogger(__name__)
+# Without a handler, Python would print warnings to stderr.
+logging.getLogger("pressmark").addHandler(logging.NullHandler())
+
+#: Called with the receipt of each finished chunk.
 OnReceipt = Callable[[Receipt], object]
+#: Asked between chunks: :data:`True` ends the run.
 Stop = Callable[[], bool]
 
 
@@ -125,11 +132,14 @@ def run_pool(job: Job, work: WorkFolder, pool: Pool, **options: Unpack[RunOption
     work.check(job)
     with work.held():
         work.sweep()
+        _LOG.info("%s: started, workers: %d", work.path, pool.workers)
         scheduler.run()
         if scheduler.stopped is None and not scheduler.failed:
             work.sweep_outputs()
             work.sweep()
-        return work.summary()._replace(failed=tuple(scheduler.failed), stopped=scheduler.stopped)
+        summary = work.summary()._replace(failed=tuple(scheduler.failed), stopped=scheduler.stopped)
+        _LOG.info("%s: %d of %d chunks done, %d errors", work.path, summary.done, summary.chunks, summary.errors)
+        return summary
 
 
 @dataclass
@@ -284,12 +294,14 @@ class _Scheduler:
             return
         if isinstance(outcome, Receipt):
             self._errors += outcome.errors
+            _LOG.debug("%s: chunk %s done, %d items", self._work.path, attempt.chunk.id, outcome.n)
             if self._on_receipt is not None:
                 self._on_receipt(outcome)
         elif outcome.fatal:
             self._give_up(JobError(str(self._work.path), outcome.reason))
         elif outcome.retryable and attempt.tries < self._retries:
             attempt.due = monotonic() + PAUSE * 4**attempt.tries
+            _LOG.warning("%s: chunk %s: %s; it is tried again", self._work.path, outcome.chunk, outcome.reason)
             attempt.tries += 1
             self._again.append(attempt)
         else:
@@ -320,6 +332,7 @@ class _Scheduler:
             )
             return
         self._broken = self._broken or isinstance(error, BrokenExecutor)
+        _LOG.warning("%s: chunk %s: its worker died or was lost", self._work.path, attempt.chunk.id)
         if not alone:
             # When one worker dies, the pool may lose the chunks of all: most of them are not to blame.
             attempt.beside += 1
@@ -334,6 +347,7 @@ class _Scheduler:
             self._suspects.append(attempt)
 
     def _fail(self, failed: FailedChunk) -> None:
+        _LOG.error("%s: chunk %s failed: %s", self._work.path, failed.chunk, failed.reason)
         self.failed.append(failed)
         self._errors += 1
 

@@ -126,7 +126,7 @@ class WorkFolder:
         folder = Path(os.path.abspath(path))
         try:
             if (folder / RUN).exists():
-                raise JobError(str(folder), "a run exists here; resume it or choose another work folder")
+                raise JobError(str(folder), "a run exists here; resume it (--resume) or choose another --work folder")
             enter_shared(os.fspath(folder))
             for name in (RECEIPTS, OUTPUT):
                 (folder / name).mkdir(exist_ok=True)
@@ -145,7 +145,7 @@ class WorkFolder:
             }
             # Written last: a folder with this file is complete.
             if not write_new(folder / RUN, json.dumps(run, indent=2).encode() + b"\n"):
-                raise JobError(str(folder), "another process has started a run here; choose another work folder")
+                raise JobError(str(folder), "another process has started a run here; choose another --work folder")
             flush_directory(os.fsencode(folder.parent))
         except OSError as error:
             raise _refused(folder, error) from error
@@ -188,9 +188,9 @@ class WorkFolder:
         except OSError as error:
             raise _refused(folder, error) from error
         except (ValueError, KeyError, TypeError):
-            raise JobError(str(folder), f"{RUN} is damaged; start again in another work folder") from None
+            raise JobError(str(folder), f"{RUN} is damaged; start again in another --work folder") from None
         if found.hexdigest() != work.plan_sha256:
-            reason = f"{PLAN} has changed since the run started; restore it, or start again in another work folder"
+            reason = f"{PLAN} has changed since the run started; restore it, or start again in another --work folder"
             raise JobError(str(folder), reason)
         # Workers would report another folder.
         if nonce != os.fsencode(work._nonce):
@@ -221,7 +221,7 @@ class WorkFolder:
             name for name in names if parameters is not None and self.parameters.get(name) != parameters.get(name)
         ]
         what = f"different parameters ({', '.join(differ)})" if differ else "a different job or parameters"
-        raise JobError(str(self.path), f"this run was started with {what}; use the same or choose another work folder")
+        raise JobError(str(self.path), f"run was started with {what}; use the same or choose another --work folder")
 
     def place(self, job: Job) -> Place:
         """Return the location of the run for its workers.
@@ -329,7 +329,7 @@ class WorkFolder:
         except OSError as error:
             raise _refused(path, error) from error
         if receipt.job_key != self.job_key or receipt.chunk != chunk:
-            raise JobError(str(path), "receipt of another run; remove it or choose another work folder")
+            raise JobError(str(path), "receipt of another run; remove it or choose another --work folder")
         if receipt.output is not None and not (self.path / OUTPUT / receipt.output).is_file():
             return None
         return receipt

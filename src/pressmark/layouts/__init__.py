@@ -140,3 +140,7 @@ def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **ove
     cls = find_layout(name)
     cls.check_names(overrides)
     return cls(**{**cls.read_config(keys, where), **overrides})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -42,6 +42,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        """Whether the parameter has no default."""
         return self.default is REQUIRED
 
 

@@ -157,7 +157,7 @@ class MapIds:
         :raises JobError: the file has changed since the plan
         """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
-            raise JobError(chunk.source, "file changed since the plan; start a new run in another work folder")
+            raise JobError(chunk.source, "file changed since the plan; start a new run in another --work folder")
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
         format = self._format(chunk.source)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:

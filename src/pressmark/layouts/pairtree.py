@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -114,6 +114,17 @@ class Pairtree(Layout):
         """
         ppath = self.map_id(identifier)
         return f"{ppath}/{self._name(identifier, ppath)}"
+
+    def object_paths(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+        """Return the paths of many objects; :data:`None` where :meth:`object_path` raises an error."""
+        ppaths = self.map_ids(identifiers, on_error="none")
+        found: list[str | None] = []
+        for identifier, ppath in zip(identifiers, ppaths, strict=True):
+            try:
+                found.append(None if ppath is None else f"{ppath}/{self._name(identifier, ppath)}")
+            except IdentifierError:
+                found.append(None)
+        return found
 
     def _name(self, identifier: str | bytes, ppath: str) -> str:
         policy = self.encapsulation

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from pressmark.errors import IdentifierError, PathError
 from pressmark.layouts.base import NAME_MAX, Layout
+from pressmark.layouts.batch import BoundKernel
 from pressmark.layouts.parameters import Check, Text, parameter
 
 __all__ = ["Vitro"]
@@ -77,7 +78,10 @@ class Vitro(Layout):
 
         :raises IdentifierError: a character above U+00FF
         """
-        return self._bound_kernel("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError).one(name)
+        return self._filename_kernel().one(name)
+
+    def _filename_kernel(self) -> BoundKernel:
+        return self._bound_kernel("encode filename", lambda k: k.VitroEncodeFilename(), IdentifierError)
 
     def decode_filename(self, stored: str | bytes) -> str:
         """Return the original name of a stored file; accept hex digits of either case and needless escapes.
@@ -97,3 +101,11 @@ class Vitro(Layout):
         if len(stored) > NAME_MAX:
             raise IdentifierError(filename, None, f"stored name has {len(stored)} bytes; the limit is {NAME_MAX}")
         return f"{self.map_id(identifier)}/{stored}"
+
+    def object_paths(self, identifiers: Sequence[str | bytes], filenames: Sequence[str | bytes]) -> list[str | None]:
+        """Return the paths of the files of many objects; :data:`None` where :meth:`object_path` raises an error."""
+        stored = self._filename_kernel().many(filenames, "none")
+        return [
+            None if place is None or name in (None, "", ".", "..") or len(name) > NAME_MAX else f"{place}/{name}"
+            for place, name in zip(self.map_ids(identifiers, on_error="none"), stored, strict=True)
+        ]

@@ -33,9 +33,13 @@ __all__ = [
     "version_name",
 ]
 
+#: How files get to the destination: ``auto`` is the cheapest of the others that is possible.
 COPY_MODES = ("auto", "rename", "reflink", "copy", "hardlink")
+#: What is compared with the digests of the source: nothing, the bytes while they are copied, or the files read again.
 VERIFICATIONS = ("none", "copy", "reread")
+#: What to do with invalid source objects: ``skip`` them, ``take`` the readable ones, or ``refuse`` the plan.
 IMPROPER = ("skip", "take", "refuse")
+#: What to do with symbolic links in objects: refuse the object, or copy their targets.
 LINKS = ("refuse", "follow")
 #: The directory in a source that contains all objects, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
@@ -403,14 +407,14 @@ def _contradiction(options: Options) -> str | None:
     if is_inside(source, destination):
         return "the source is inside the destination; name another destination"
     if options.version is not None and options.source_kind != "ocfl":
-        return f"a store of kind {options.source_kind} has no versions; omit the version"
+        return f"a store of kind {options.source_kind} has no versions; omit --version"
     if options.version is not None and options.to == "ocfl":
-        return "a migration from OCFL to OCFL keeps all versions of each object; omit the version"
+        return "a migration from OCFL to OCFL keeps all versions of each object; omit --version"
     given = sorted({"message", "user"}.intersection(options.destination_options))
     if given and options.verbatim:
         return f"versions of OCFL objects keep their own {' and '.join(given)}; omit the option"
     if options.to == "ocfl" and options.layout is None:
-        return "an OCFL storage root needs a layout; name one, such as 0003-hash-and-id-n-tuple-storage-layout"
+        return "an OCFL storage root needs a layout; specify one, such as --layout 0003"
     layout = options.destination_layout()
     if layout is not None and options.to in ("pairtree", "vitro") and layout.name != options.to:
         return f"a destination of kind {options.to} has the layout {options.to}, not {layout.name}"
@@ -423,13 +427,13 @@ def _contradiction(options: Options) -> str | None:
             return why
     mode = options.copy_mode
     if mode == "hardlink" and options.to == "ocfl":
-        return "OCFL forbids hard links (E090); use copy mode copy, reflink or auto"
+        return "OCFL forbids hard links (E090); use --copy-mode copy, reflink or auto"
     if mode == "rename" and not options.verbatim:
-        return f"rename cannot convert {options.source_kind} objects to {options.to}; use copy mode copy or auto"
+        return f"rename cannot convert {options.source_kind} objects to {options.to}; use --copy-mode copy or auto"
     if mode == "rename" and not options.move:
-        return "rename removes the objects from the source; add move, or use another copy mode"
+        return "rename removes the objects from the source; add --move, or use another --copy-mode"
     if mode in ("rename", "hardlink", "reflink") and not options.same_file_system():
-        return f"{mode} works only within one file system; use copy mode copy or auto"
+        return f"{mode} works only within one file system; use --copy-mode copy or auto"
     if options.move and options.verify == "none" and not options.renames():
         return "move requires verification; use verify copy or reread"
     return None

@@ -15,7 +15,7 @@ __all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Row", "RowCounts"]
 STATUSES = {
     "ok": "in the destination, and verified as requested",
     "exists_same": "already in the destination, with the same content",
-    "exists_different": "the destination has another object or other files at this path; nothing was changed",
+    "exists_different": "another object or other files are at this path; nothing was changed",
     "collision": "the path in the destination belongs to another object, or is inside one",
     "refused_name": "the destination does not allow the identifier or the name of a file",
     "source_missing": "not in the source",

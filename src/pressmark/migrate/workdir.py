@@ -181,7 +181,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
-            raise refused(f"the work folder {folder} contains a run that has begun; resume it if it is unfinished")
+            raise refused(f"the work folder {folder} contains a run that has begun; use --resume if it is unfinished")
         # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)

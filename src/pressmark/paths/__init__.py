@@ -62,3 +62,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

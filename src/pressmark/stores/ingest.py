@@ -1,4 +1,4 @@
-"""Many objects into a store: prepared one by one, published and flushed together.
+"""Many objects into a store: prepared, then published and flushed together.
 
 The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object still
 appears completely or not at all, and is reported as stored only when it is on disk.
@@ -6,7 +6,7 @@ appears completely or not at all, and is reported as stored only when it is on d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from time import monotonic
 from types import TracebackType
@@ -19,6 +19,8 @@ __all__ = ["Ingest", "IngestError", "IngestResult", "IngestWriter"]
 
 # Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
 MAX_BYTES = 1 << 28  # 256 MiB
+# Objects that are prepared together, at most.
+CHUNK = 256
 # Errors that are kept to be raised at the end.
 MAX_ERRORS = 100
 
@@ -64,13 +66,12 @@ class IngestWriter(Protocol[Source_contra, Record_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None: ...
 
-    def prepare(self, identifier: str | bytes, source: Source_contra) -> int:
-        """Prepare an object, and return its size in bytes.
+    def prepare_all(
+        self, objects: Sequence[tuple[str | bytes, Source_contra]]
+    ) -> Iterator[int | ObjectError | IdentifierError]:
+        """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order.
 
-        An occupied path is refused before the source is read.
-
-        :raises ObjectError: it cannot be stored; nothing of it is left
-        :raises IdentifierError: the identifier has no path in the store
+        An occupied path is refused before the source is read. Nothing is left of a refused object.
         """
 
     def publish(self) -> Iterator[Record_co | ObjectError]:
@@ -119,8 +120,8 @@ class Ingest(Generic[Source, Record]):
         self._max_objects = max_objects
         self._max_seconds = max_seconds
         self._stack: ExitStack | None = None
-        # In the order of the calls: prepared objects, which have neither record nor error, and finished ones between.
-        self._waiting: list[IngestResult[Record]] = []
+        # In the order of the calls, with the record or the error of each; prepared objects have neither.
+        self._waiting: list[tuple[str | bytes, Record | ObjectError | IdentifierError | None]] = []
         self._prepared: set[str] = set()
         self._bytes = 0
         self._since = 0.0
@@ -150,33 +151,61 @@ class Ingest(Generic[Source, Record]):
         :param source: as for :meth:`pressmark.stores.Store.put`; its files are read before this returns
         :raises StoreError: the store cannot be written to
         """
+        self.put_all([(identifier, source)])
+
+    def put_all(self, objects: Iterable[tuple[str | bytes, Source]]) -> None:
+        """Store many objects soon, as :meth:`put` stores each, but faster: several are prepared at a time.
+
+        :param objects: identifiers and sources; they are read in the order in which they are needed
+        :raises StoreError: the store cannot be written to
+        """
         if self._stack is None:
             raise ValueError("not in a with block; use: with store.ingest() as batch")
-        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
-        if name in self._prepared:
-            self.flush()
-        try:
-            self._waiting.append(IngestResult(identifier, self._stored(identifier, name, source), None))
-        except (ObjectError, IdentifierError) as error:
-            self._waiting.append(IngestResult(identifier, None, error))
-        if len(self._waiting) == 1:
-            self._since = monotonic()
-        is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
-        if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
-            self.flush()
+        chunk: dict[str, tuple[str | bytes, Source]] = {}
+        for identifier, source in objects:
+            name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+            if name in chunk or name in self._prepared:
+                self._add(chunk)
+                chunk = {}
+                self.flush()
+            chunk[name] = identifier, source
+            if len(chunk) >= min(CHUNK, self._max_objects - len(self._waiting)):
+                self._add(chunk)
+                chunk = {}
+        self._add(chunk)
 
-    def _stored(self, identifier: str | bytes, name: str, source: Source) -> Record | None:
-        """Store or prepare an object; return the record of a stored one."""
+    def _add(self, objects: dict[str, tuple[str | bytes, Source]]) -> None:
+        """Prepare or store objects, and publish the batch if it is time."""
+        for (name, (identifier, _source)), found in zip(objects.items(), self._results(objects), strict=True):
+            if isinstance(found, int):
+                self._prepared.add(name)
+                self._bytes += found
+            if not self._waiting:
+                self._since = monotonic()
+            self._waiting.append((identifier, None if isinstance(found, int) else found))
+            is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
+            if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
+                self.flush()
+
+    def _results(
+        self, objects: dict[str, tuple[str | bytes, Source]]
+    ) -> Iterator[int | Record | ObjectError | IdentifierError]:
+        """Prepare or store objects, and yield the size of each prepared one, and the record or the error of others."""
+        given = list(objects.values())
         if self._writer is None:
-            return self._put_one(identifier, source)
+            for identifier, source in given:
+                yield self._stored(identifier, source)
+            return
+        for (identifier, source), found in zip(given, self._writer.prepare_all(given), strict=True):
+            is_replaced = self._replace and isinstance(found, ObjectError) and found.kind == "exists"
+            yield self._stored(identifier, source) if is_replaced else found
+
+    def _stored(self, identifier: str | bytes, source: Source) -> Record | ObjectError | IdentifierError:
+        """Store one object, and return its record or its error."""
         try:
-            self._bytes += self._writer.prepare(identifier, source)
-        except ObjectError as error:
-            if error.kind != "exists" or not self._replace:
-                raise
             return self._put_one(identifier, source)
-        self._prepared.add(name)
-        return None
+        except (ObjectError, IdentifierError) as error:
+            return error
 
     def flush(self) -> None:
         """Publish all waiting objects, flush them to disk, and report their results.
@@ -189,14 +218,12 @@ class Ingest(Generic[Source, Record]):
         published = iter(()) if self._writer is None or not self._prepared else self._writer.publish()
         self._prepared.clear()
         self._bytes = 0
-        for result in waiting:
-            if result.record is None and result.error is None:
-                found = next(published)
-                if isinstance(found, ObjectError):
-                    result = result._replace(error=found)
-                else:
-                    result = result._replace(record=found)
-            self._report(result)
+        for identifier, result in waiting:
+            found = next(published) if result is None else result
+            if isinstance(found, (ObjectError, IdentifierError)):
+                self._report(IngestResult(identifier, None, found))
+            else:
+                self._report(IngestResult(identifier, found, None))
 
     def _report(self, result: IngestResult[Record]) -> None:
         if result.error is None:

@@ -85,7 +85,7 @@ class CheckStore:
         store = self._open()
         if store.kind == "ocfl" and store.layout is None:
             # Duplicate identifiers would not be detected.
-            raise JobError(self.root, "unknown layout; specify a layout, or check the store without workers")
+            raise JobError(self.root, "unknown layout; specify one (--layout), or check the store without workers")
         return write_listing(folder, LISTING, "objects", self._listed(store), objects, BYTES, resolve_threads(None))
 
     def _open(self) -> Store:
@@ -155,14 +155,18 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
 
 def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     from pressmark.stores.ocfl.check import extension_problems, root_problems
+    from pressmark.stores.ocfl.storage import PlainObjects
     from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk
 
     storage = store.storage  # type: ignore[attr-defined]
     yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
     yield from extension_problems(storage)
-    reader = BatchReader[None]("places", lambda place, _content: FoundObject(place, None, None))
+    reader = BatchReader[None]("places")
     for item in Walk(storage, lambda _place, _entries: None, reader=reader, clashes=True, ignore=ignore):
-        if isinstance(item, FoundObject):
+        if isinstance(item, PlainObjects):
+            for place in item.places:
+                yield encode_fs(place), None, (), None, True
+        elif isinstance(item, FoundObject):
             yield item.place, item.inside, (), None, True
         else:
             yield item

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
@@ -17,17 +16,18 @@ from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
 from pressmark.stores.store import ObjectSource
 
 __all__ = [
+    "SMALL_FLAGS",
     "SourceCopier",
     "UnreadableSourceError",
     "Upload",
     "check_source",
     "copy_in_order",
     "copy_source",
+    "devices_to_copy",
     "is_content",
     "refuse_within",
     "source_tree",
@@ -35,7 +35,8 @@ __all__ = [
 
 _BLOCK = 1 << 20  # 1 MiB
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_SMALL = OpenOptions(follow=False)
+#: For opening small files, which kernels copy.
+SMALL_FLAGS = OpenOptions(follow=False).flags
 
 
 class UnreadableSourceError(SourceError):
@@ -95,33 +96,19 @@ class SourceCopier:
         :raises SourceError: the source cannot be stored
         :raises OSError: the copy cannot be written
         """
-        mode = self.mode_of(source)
-        if mode == "copy" and isinstance(source, (str, os.PathLike)):
-            flags = _SMALL.flags
-            found = _kernels.active.copy_small_tree(b"", os.fsencode(source), (target,), -1, flags, False)
-            if found is not None:
-                return sum(file[2] for file in found[1]), b"/" + max((file[0] for file in found[1]), key=len)
-            if os.path.lexists(target):
-                remove_tree(target)
         size = 0
 
         def add(_name: bytes, outcome: Outcome) -> None:
             nonlocal size
             size += outcome.size or 0
 
-        copy_source(source, target, mode=mode, links=self._links, on_file=add, on_event=partial(self.note, source))
+        note = partial(self.note, source)
+        copy_source(source, target, mode=self.mode_of(source), links=self._links, on_file=add, on_event=note)
         return size, longest_inside(target)
 
-    def copy_file(self, source: object, target: bytes) -> int | None:
-        """Copy a small file; return its size, or :data:`None` if it needs :meth:`copy`, which reports why."""
-        if not isinstance(source, (str, os.PathLike)) or self.mode_of(source) != "copy":
-            return None
-        found = _kernels.active.copy_small(os.fsencode(source), target, _SMALL.flags)
-        if found is not None and found[0] == "done":
-            return int(found[2])
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(target)
-        return None
+    def devices(self) -> tuple[int, ...] | None:
+        """Return :func:`devices_to_copy`."""
+        return devices_to_copy(self._mode, self._copied)
 
     def mode_of(self, source: object) -> str:
         """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
@@ -133,6 +120,15 @@ class SourceCopier:
         """Record what an event of copying a source shows."""
         if isinstance(event, Copying) and event.mode == "copy":
             self._copied.add(_device_of(source))
+
+
+def devices_to_copy(mode: str, copied: Collection[int]) -> tuple[int, ...] | None:
+    """Return the devices whose files are copied byte by byte; :data:`None` if none is known, empty for all.
+
+    :param mode: as for :func:`copy_source`
+    :param copied: devices where sharing blocks was tried, and files were copied
+    """
+    return () if mode == "copy" else tuple(copied) or None if mode == "auto" else None
 
 
 def _device_of(source: object) -> int:
@@ -334,7 +330,7 @@ def source_tree(
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     if entry.kind == "link":
-        return f"{message_of('link')}; follow links, or remove it from the source"
+        return f"{message_of('link')}; follow links (--links follow), or remove it from the source"
     try:
         kind = kind_of_mode(os.stat(path).st_mode)
         why = message_of(kind) if kind else "not a regular file"

@@ -45,6 +45,7 @@ def _ocfl(severity: str, meaning: str, *codes: str) -> Kind:
     return Kind(severity, SECTIONS[codes[0]], meaning, codes)
 
 
+#: The kinds of problems that a check of a store can find.
 KINDS = Kinds(
     {
         # --- all stores

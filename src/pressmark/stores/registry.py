@@ -5,13 +5,19 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout
 from pressmark.layouts import layout as layout_by_name
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.store import Path, Store, encode_path
+
+if TYPE_CHECKING:
+    from pressmark.stores.bags.bag_folder import BagFolder
+    from pressmark.stores.ocfl.root import OcflRoot
+    from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+    from pressmark.stores.vitro.vitro_store import VitroStore
 
 __all__ = ["CLASSES", "KINDS", "create", "kind_of", "open", "store_class"]
 
@@ -22,7 +28,7 @@ CLASSES = {
     "ocfl": ("pressmark.stores.ocfl.root", "OcflRoot"),
     "bags": ("pressmark.stores.bags.bag_folder", "BagFolder"),
 }
-#: The kinds of stores.
+#: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
 KINDS = tuple(CLASSES)
 
 
@@ -56,16 +62,20 @@ def kind_of(path: Path) -> str:
         names = os.listdir(given)
     found = list(_signs(given, names))
     if len(found) > 1:
-        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind")
+        raise StoreError(given, f"several kinds of store detected ({', '.join(found)}); specify the kind (--kind)")
     if found:
         return found[0]
+    if b"bagit.txt" in names:
+        raise StoreError(given, "a bag; run pressmark bag validate, or specify the directory that contains it")
+    if any(name.startswith(b"0=ocfl_object") for name in names):
+        raise StoreError(given, "an OCFL object; specify the storage root that contains it")
     for name in sorted(names):
         if os.path.isfile(os.path.join(given, name, b"bagit.txt")) or _is_serialized_bag(os.path.join(given, name)):
             return "bags"
     raise StoreError(
         given,
         "not a store: no pairtree_root, file_storage_root, 0=ocfl_1.x or bag found; "
-        "create a store, or specify the kind",
+        "create a store, or specify the kind (--kind)",
     )
 
 
@@ -110,6 +120,26 @@ def _signs(given: bytes, names: list[bytes]) -> Iterator[str]:
         yield "bags"
 
 
+@overload
+def open(path: Path, kind: Literal["pairtree"], **options: Any) -> PairtreeStore: ...
+
+
+@overload
+def open(path: Path, kind: Literal["vitro"], **options: Any) -> VitroStore: ...
+
+
+@overload
+def open(path: Path, kind: Literal["ocfl"], **options: Any) -> OcflRoot: ...
+
+
+@overload
+def open(path: Path, kind: Literal["bags"], **options: Any) -> BagFolder: ...
+
+
+@overload
+def open(path: Path, kind: str | None = None, **options: Any) -> Store: ...
+
+
 def open(path: Path, kind: str | None = None, **options: Any) -> Store:
     """Open a store.
 
@@ -124,6 +154,28 @@ def open(path: Path, kind: str | None = None, **options: Any) -> Store:
         options["layout"] = layout_by_name(options["layout"])
     store: Store = store_class(kind or kind_of(path))(path, **options)
     return store
+
+
+@overload
+def create(
+    kind: Literal["pairtree"], path: Path, layout: Layout | str | None = None, **options: Any
+) -> PairtreeStore: ...
+
+
+@overload
+def create(kind: Literal["vitro"], path: Path, layout: Layout | str | None = None, **options: Any) -> VitroStore: ...
+
+
+@overload
+def create(kind: Literal["ocfl"], path: Path, layout: Layout | str | None = None, **options: Any) -> OcflRoot: ...
+
+
+@overload
+def create(kind: Literal["bags"], path: Path, layout: Layout | str | None = None, **options: Any) -> BagFolder: ...
+
+
+@overload
+def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store: ...
 
 
 def create(kind: str, path: Path, layout: Layout | str | None = None, **options: Any) -> Store:

@@ -1,4 +1,4 @@
-"""Many objects into a store: staged one by one, then published together.
+"""Many objects into a store: staged, then published together.
 
 The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
 one rename, after all of its bytes are on disk, and never over another object.
@@ -9,25 +9,32 @@ from __future__ import annotations
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import count
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
-from pressmark.errors import ObjectError
+from pressmark import _kernels
+from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fixity.copy_pool import shared_pools
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
-from pressmark.fs.moves import prune_empty_parents
+from pressmark.fs.moves import prune_empty_parents, rename_new
+from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.store import StoreObject
+from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
+from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
+from pressmark.threads import GeneratorPool, resolve_threads
 
-__all__ = ["TURN", "Staged", "StagingWriter", "make_above"]
+__all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
 # Objects moved while the lock is held; other runs wait for a few milliseconds.
 TURN = 256
+# Objects that a thread stages in one call of a kernel, at least.
+SHARE = 32
 
 
 class Staged(Protocol):
@@ -45,6 +52,8 @@ class Staged(Protocol):
 
 
 Item = TypeVar("Item", bound=Staged)
+Job = TypeVar("Job")
+Done = TypeVar("Done")
 
 
 class StagingWriter(ABC, Generic[Item]):
@@ -64,6 +73,7 @@ class StagingWriter(ABC, Generic[Item]):
         self._stack = ExitStack()
         self._waiting: list[Item] = []
         self._numbers = count()
+        self._pool: GeneratorPool | None = None
 
     def __enter__(self) -> Self:
         with store_errors(self._base):
@@ -86,9 +96,40 @@ class StagingWriter(ABC, Generic[Item]):
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         """Return the private directory, on the file system of the store."""
 
+    @abstractmethod
+    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+        """Stage an object, and return its size in bytes.
+
+        An occupied path is refused before the source is read.
+
+        :raises ObjectError: it cannot be stored; nothing of it is left
+        :raises IdentifierError: the identifier has no path in the store
+        """
+
+    def _devices(self) -> tuple[int, ...] | None:
+        """Return the devices whose files are copied byte by byte; :data:`None` if none is known yet, empty for all."""
+        return ()
+
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[Item, int] | None]:
+        """Stage objects of small files quickly, and return each with its size.
+
+        :param devices: as returned by :meth:`_devices`
+        :return: :data:`None` for an object that needs :meth:`prepare`, which reports why; nothing of it is left
+        """
+        return [None] * len(objects)
+
     def _begin_turn(self) -> None:
         """Prepare for moves, while the lock is held."""
         return None
+
+    def _move_quickly(self, turn: Sequence[Item]) -> list[bool]:
+        """Move objects to their places while the lock is held, and return whether each was moved.
+
+        The others need :meth:`_move`, which reports why.
+        """
+        return [False] * len(turn)
 
     @abstractmethod
     def _move(self, staged: Item, known: set[bytes]) -> None:
@@ -102,6 +143,40 @@ class StagingWriter(ABC, Generic[Item]):
     @abstractmethod
     def _record(self, staged: Item) -> StoreObject:
         """Return the record of a published object."""
+
+    # --- staging ------------------------------------------------------------------------------------------------------
+
+    def prepare_all(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]]
+    ) -> Iterator[int | ObjectError | IdentifierError]:
+        """Stage objects on several threads, and yield the size in bytes or the error of each; see :meth:`prepare`."""
+        begin = 0
+        while begin < len(objects):
+            # Only copying a first file shows whether a device can share blocks.
+            devices = self._devices()
+            part = objects[begin : begin + 1] if devices is None else objects[begin:]
+            small = [None] if devices is None else self._stage_small(part, devices)
+            for (identifier, source), staged in zip(part, small, strict=True):
+                if staged is not None:
+                    self._waiting.append(staged[0])
+                    yield staged[1]
+                    continue
+                try:
+                    yield self.prepare(identifier, source)
+                except (ObjectError, IdentifierError) as error:
+                    yield error
+            begin += len(part)
+
+    def _on_threads(self, function: Callable[[list[Job]], list[Done]], jobs: list[Job]) -> list[Done]:
+        """Call a kernel for shares of a list on several threads, and return the results in order."""
+        threads = min(resolve_threads(None), len(jobs) // SHARE)
+        if threads < 2:
+            return function(jobs) if jobs else []
+        if self._pool is None:
+            self._pool = self._stack.enter_context(GeneratorPool(resolve_threads(None), "pressmark-staging"))
+        share = -(-len(jobs) // threads)
+        calls = [self._pool.submit(function, jobs[begin : begin + share]) for begin in range(0, len(jobs), share)]
+        return [done for call in calls for done in call.result()]
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
@@ -133,8 +208,7 @@ class StagingWriter(ABC, Generic[Item]):
             try:
                 with self._staging.lock():
                     self._begin_turn()
-                    known: set[bytes] = set()
-                    results = [(staged, self._move_in(staged, known, on_moved)) for staged in turn]
+                    results = list(self._move_all(turn, on_moved))
             except OSError as error:  # the lock is not available
                 results = [(staged, self._refusal(staged, error)) for staged in turn]
             done += results
@@ -181,9 +255,20 @@ class StagingWriter(ABC, Generic[Item]):
             if os.path.lexists(path):
                 remove_tree(path)
 
-    def _move_in(
-        self, staged: Item, known: set[bytes], on_moved: Callable[[Item], object] | None
-    ) -> ObjectError | None:
+    def _move_all(
+        self, turn: list[Item], on_moved: Callable[[Item], object] | None
+    ) -> Iterator[tuple[Item, ObjectError | None]]:
+        """Publish objects while the lock is held, and yield each with its error, if any."""
+        known: set[bytes] = set()
+        # The function may free the place of the next object.
+        for part in [turn] if on_moved is None else [[staged] for staged in turn]:
+            for staged, is_moved in zip(part, self._move_quickly(part), strict=True):
+                error = None if is_moved else self._move_in(staged, known)
+                yield staged, error
+                if error is None and on_moved is not None:
+                    on_moved(staged)
+
+    def _move_in(self, staged: Item, known: set[bytes]) -> ObjectError | None:
         """Publish one object while the lock is held, and return the error, if any."""
         try:
             with object_errors(self._name, staged.identifier):
@@ -198,9 +283,124 @@ class StagingWriter(ABC, Generic[Item]):
             known.clear()
             prune_empty_parents(self._base, os.path.dirname(staged.place), strict=False)
             return error
-        if on_moved is not None:
-            on_moved(staged)
         return None
+
+
+class StagedCopy(NamedTuple):
+    """A copy that is ready to be published: see :class:`Staged`.
+
+    :ivar longest: the longest path in it, with a slash before it; empty for a file
+    :ivar text: the identifier that the path stands for; :data:`None` if the layout cannot tell
+    """
+
+    identifier: str | bytes
+    place: bytes
+    path: bytes
+    longest: bytes
+    text: str | None
+
+
+class CopyingWriter(StagingWriter[StagedCopy]):
+    """Write many objects that are plain copies of their sources.
+
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links``
+    """
+
+    #: Whether an object is a directory; otherwise it is a file.
+    _is_directory: bool
+
+    def __init__(self, root: str, base: bytes, *, durable: bool, mode: CopyMode, links: str) -> None:
+        super().__init__(root, base, durable=durable)
+        self._links = links
+        self._copier = SourceCopier(mode, links)
+        self._is_case_insensitive = False
+        # Lengths of a path: relative to the base directory, and of one that begins with it, which may be relative.
+        self._room = PATH_MAX - len(os.path.abspath(base)) - 1
+        self._limit = PATH_MAX - len(os.path.abspath(base)) + len(base)
+
+    @abstractmethod
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
+
+    @property
+    @abstractmethod
+    def _layout(self) -> Layout:
+        """The layout of the store."""
+
+    def _texts(self, places: Sequence[bytes]) -> list[str | None]:
+        """Return the identifiers of objects' paths."""
+        return self._layout.unmap_paths([os.path.dirname(place) for place in places], on_error="none")
+
+    def _devices(self) -> tuple[int, ...] | None:
+        return self._copier.devices()
+
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[StagedCopy, int] | None]:
+        staged: list[tuple[StagedCopy, int] | None] = [None] * len(objects)
+        items: list[tuple[int, bytes]] = []
+        jobs: list[tuple[bytes, bytes, bytes]] = []
+        for number, ((_identifier, source), path) in enumerate(zip(objects, self._paths(objects), strict=True)):
+            place = encode_fs(path or "")
+            # Longer names are checked one by one.
+            if isinstance(source, (str, os.PathLike)) and 0 < len(place) < min(NAME_MAX, self._room):
+                items.append((number, place))
+                jobs.append((os.fsencode(source), self.new_path(), self._base + b"/" + place))
+
+        def copy(share: list[tuple[bytes, bytes, bytes]]) -> list[tuple[int, bytes] | None]:
+            found: list[tuple[int, bytes] | None]
+            found = _kernels.active.copy_small_sources(share, devices, SMALL_FLAGS, self._limit, self._is_directory)
+            return found
+
+        copied = self._on_threads(copy, jobs)
+        texts = self._texts([place for _number, place in items])
+        for (number, place), (_source, new, _later), found, text in zip(items, jobs, copied, texts, strict=True):
+            if found is None:
+                self._discard(new)
+            else:
+                staged[number] = StagedCopy(objects[number][0], place, new, found[1], text), found[0]
+        return staged
+
+    def _stage(self, identifier: str | bytes, place: bytes, copy: Callable[[bytes], tuple[int, bytes]]) -> int:
+        """Stage a copy, and return its size.
+
+        :param place: its future path, relative to the base directory
+        :param copy: creates a new path, and returns its size in bytes and the longest path in it
+        """
+        new = self.new_path()
+        try:
+            size, longest = copy(new)
+        except BaseException:
+            self._discard(new)
+            raise
+        self._waiting.append(StagedCopy(identifier, place, new, longest, self._texts([place])[0]))
+        return size
+
+    def _begin_turn(self) -> None:
+        self._is_case_insensitive = is_case_insensitive(self._base)
+
+    def _move_quickly(self, turn: Sequence[StagedCopy]) -> list[bool]:
+        if self._is_case_insensitive:
+            return super()._move_quickly(turn)
+        moves = [(staged.path, staged.place) for staged in turn]
+        moved: list[bool] = _kernels.active.move_objects(moves, self._base, (), True)
+        return moved
+
+    def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
+        try:
+            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
+                rename_new(staged.path, self._base + b"/" + staged.place)
+                return
+        except NotADirectoryError:
+            pass  # perhaps a link to a directory
+        self._move_checked(staged)
+
+    @abstractmethod
+    def _move_checked(self, staged: StagedCopy) -> None:
+        """Move an object to its place, whose directory exists, or report why that is impossible.
+
+        Its name is not flushed: an object that is in its place has not failed.
+        """
 
 
 def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:

@@ -31,6 +31,7 @@ __all__ = [
     "encode_path",
 ]
 
+#: A path, as ``str``, bytes or :class:`os.PathLike`.
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
@@ -45,6 +46,7 @@ SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
 #: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
 #: directories to copy, bytes, or open binary files.
 ObjectSource = SourcePath | Mapping[str, SourcePath | Content]
+#: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
 
@@ -222,8 +224,8 @@ class Store(ABC):
         ::
 
             with store.ingest() as batch:
-                for identifier, source in items:
-                    batch.put(identifier, source)
+                batch.put_all(items)  # pairs of identifier and source
+                batch.put(identifier, source)
 
         Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
         ``on_result``, the end of the ``with`` block raises an error if objects were not stored.

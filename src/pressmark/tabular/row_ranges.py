@@ -99,7 +99,7 @@ def shape_of(
     else:
         number = 1 if column is None else column
         if (column is None and len(names) > 1) or not 1 <= number <= max(1, len(names)):
-            raise ValueError(f"{len(names)} columns; choose one")
+            raise ValueError(f"{len(names)} columns; choose one (--column)")
         index = number - 1
     return Shape(min(start + len(row) + 1, size) if header else start, len(names), index, dialect)
 

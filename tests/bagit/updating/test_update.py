@@ -134,7 +134,7 @@ def test_dropping_an_algorithm(tmp_path: Path) -> None:
     """The manifests of a dropped algorithm are verified and removed."""
     bag = sketched(tmp_path / "b", algorithms=["md5", "sha512"], tag_algorithms=["md5", "sha512"])
     (bag / "data" / "a.txt").write_bytes(b"ALPHA\n")
-    error = refused("accept changed", bag, drop="md5")
+    error = refused("use --accept changed", bag, drop="md5")
     assert kinds(error) == [("checksum-mismatch", b"data/a.txt")] * 2
     (bag / "data" / "a.txt").write_bytes(b"alpha\n")
     update(bag, drop="md5")
@@ -199,10 +199,10 @@ def changed_bag(folder: Path) -> Path:
 def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path) -> None:
     """Each kind of difference is refused unless accepted, and all are reported at once."""
     bag = changed_bag(tmp_path / "b")
-    error = refused("if this is intended, accept added and removed$", bag)
+    error = refused("if this is intended, use --accept added,removed$", bag)
     assert kinds(error) == [("file-unlisted", b"data/new %\n"), ("file-missing", b"data/1")]
     error = refused("accept removed$", bag, accept=["added"])
-    error = refused("accept changed$", bag, accept=["added", "removed"])
+    error = refused("use --accept changed$", bag, accept=["added", "removed"])
     assert kinds(error) == [("checksum-mismatch", b"data/3")] * 2
     assert {(found.algorithm, len(found.expected), len(found.found)) for found in error.report.errors} == {
         ("sha512", 128, 128),
@@ -248,7 +248,7 @@ def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
         update(bag)
         assert flaws(bag) == []
         (bag / "data" / "b" / "c.txt").write_bytes(b"beta")
-        refused("accept changed", bag)
+        refused("use --accept changed", bag)
 
 
 def test_malformed_manifests(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_names_in_another_normalization(tmp_path: Path) -> None:
     assert (bag / "manifest-sha512.txt").read_bytes() == before
     assert name.encode() in (bag / "manifest-md5.txt").read_bytes()
     (bag / unicodedata.normalize("NFD", name)).write_bytes(b"other")
-    refused("accept changed", bag)
+    refused("use --accept changed", bag)
 
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16", "UTF-16LE", "windows-1252"])
@@ -381,7 +381,7 @@ def test_links_inside(tmp_path: Path) -> None:
     assert (bag / "data" / "l").is_symlink()
     assert len((bag / "manifest-md5.txt").read_bytes().splitlines()) == 3
     (bag / "e" / "x").write_bytes(b"2")
-    assert ("checksum-mismatch", b"data/d/x") in kinds(refused("accept changed", bag, accept=["tag-files"]))
+    assert ("checksum-mismatch", b"data/d/x") in kinds(refused("use --accept changed", bag, accept=["tag-files"]))
 
 
 @pytest.mark.parametrize("link", ["data/l", "tags/l", "l"])

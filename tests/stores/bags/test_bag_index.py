@@ -271,10 +271,10 @@ def test_a_change_while_the_index_is_written(folder: Path, monkeypatch: pytest.M
     bag(folder.parent / "foreign", "x:1")
     settle = directory_watch.DirectoryWatch.settle
 
-    def changed(self: directory_watch.DirectoryWatch, time: int) -> bool:
+    def changed(self: directory_watch.DirectoryWatch, time: int, *, is_marked: bool) -> bool:
         if when == "before" and (folder.parent / "foreign").exists():
             os.rename(folder.parent / "foreign", folder / "foreign")
-        is_certain = settle(self, time)
+        is_certain = settle(self, time, is_marked=is_marked)
         if (folder.parent / "foreign").exists():
             os.rename(folder.parent / "foreign", folder / "foreign")
         return is_certain
@@ -291,10 +291,49 @@ def test_a_clock_that_stands_still(folder: Path, monkeypatch: pytest.MonkeyPatch
     """While the time of the folder cannot tell a later change, the index does not vouch for it."""
     look(folder)
     monkeypatch.setattr(time, "clock_gettime_ns", lambda _clock: 0)
-    BagFolder(folder).put("new", folder.parent / "f.txt")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", denied)  # as for others than the owner
+        BagFolder(folder).put("new", folder.parent / "f.txt")
     read = index_file.read_head(os.fsencode(folder / ".pressmark-work"))
     assert read is not None
     assert read.directories[b""] is None
+
+
+def denied(path: Any, **_options: Any) -> None:
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
+
+
+@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
+@pytest.mark.parametrize("change", ["put", "delete"])
+def test_a_later_change_in_the_same_tick(folder: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """A change that has the time of our own is found by the next process; nothing waits, and no name is read again."""
+    look(folder)
+    bag(folder.parent / "foreign", "x:1")
+    utime = os.utime
+    times: list[int] = []
+
+    def marked(path: bytes, *, ns: tuple[int, int]) -> None:
+        times.append(os.stat(path).st_mtime_ns)
+        utime(path, ns=ns)
+
+    def stamp(path: bytes) -> tuple[int, int, int] | None:
+        """Return a stamp without the time of the last change of status, which stands still."""
+        return (os.stat(path).st_ino, os.stat(path).st_mtime_ns, 0) if os.path.exists(path) else None
+
+    monkeypatch.setattr(directory_watch, "sleep", None)
+    monkeypatch.setattr(bag_index, "_stamp", stamp)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", marked)
+        if change == "put":
+            BagFolder(folder).put("new", folder.parent / "f.txt")
+        else:
+            BagFolder(folder).delete("id:3")
+    with monkeypatch.context() as patch:
+        patch.setattr(BagIndex, "_compare", None)
+        assert is_missing(folder, "x:1")
+    os.rename(folder.parent / "foreign", folder / "foreign")
+    os.utime(folder, ns=(times[-1], times[-1]))
+    assert not is_missing(folder, "x:1")
 
 
 def test_another_folder(folder: Path, tmp_path: Path) -> None:

@@ -81,7 +81,13 @@ def visit_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read no object in one call: each is visited."""
 
     def defer(
-        _storage: LocalStorage, place: bytes, names: Sequence[bytes], _reads: str, _clashes: bool, budget: int
+        _storage: LocalStorage,
+        place: bytes,
+        names: Sequence[bytes],
+        _reads: str,
+        _version: str,
+        _clashes: bool,
+        budget: int,
     ) -> tuple[int, list[tuple[bytes, None]]]:
         return budget, [(place + b"/" + name if place else name, None) for name in names]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -11,21 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from pressmark import _kernels
 from pressmark.reports import Problem
 from pressmark.stores.job import _walked_ocfl
 from pressmark.stores.ocfl import check as ocfl_check
 from pressmark.stores.ocfl import walk as ocfl_walk
-from pressmark.stores.ocfl.inventory import InventoryError, first_version, inventory_bytes, read_inventory
-from pressmark.stores.ocfl.inventory_rules import inventory_findings, plain_inventory
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from support.implementations import NATIVE, native_is_missing, use
 
-from .samples import CREATED, USER, create, rewrite, save, source, visit_all
+from .samples import CREATED, create, rewrite, save, source, visit_all
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="needs POSIX files"),
@@ -190,6 +185,17 @@ def link(name: str, target: str) -> Change:
     return change
 
 
+def sidecars(change: Callable[[bytes], bytes]) -> Change:
+    """Change both sidecars."""
+
+    def changed(root: OcflRoot) -> None:
+        for name in ("inventory.json.sha512", "v1/inventory.json.sha512"):
+            path = place(root) / name
+            path.write_bytes(change(path.read_bytes()))
+
+    return changed
+
+
 def nested(root: OcflRoot) -> None:
     shutil.copytree(place(root, 1), place(root) / "inner")
 
@@ -242,10 +248,17 @@ UNUSUAL: dict[str, Change] = {
     "a sidecar of another algorithm": write("inventory.json.md5"),
     "a sidecar that is wrong": write("inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
     "a sidecar in v1 that is wrong": write("v1/inventory.json.sha512", b"0" * 128 + b" inventory.json\n"),
-    "a sidecar without a name": lambda root: [
-        (place(root) / name).write_bytes((place(root) / name).read_bytes()[:128])
-        for name in ("inventory.json.sha512", "v1/inventory.json.sha512")
-    ],
+    "a sidecar without a name": sidecars(lambda data: data[:128]),
+    "sidecars that are wrong": sidecars(lambda data: b"0" * 128 + data[128:]),
+    "sidecars with one wrong digit": sidecars(
+        lambda data: data[:127] + (b"1" if data[127:128] == b"0" else b"0") + data[128:]
+    ),
+    "sidecars in upper case": sidecars(lambda data: data[:128].upper() + data[128:]),
+    "sidecars with a tab": sidecars(lambda data: data.replace(b" ", b" \t")),
+    "sidecars without a space": sidecars(lambda data: data.replace(b" ", b"")),
+    "sidecars without a line feed": sidecars(lambda data: data.rstrip()),
+    "sidecars with two line feeds": sidecars(lambda data: data + b"\n"),
+    "sidecars of another file": sidecars(lambda data: data.replace(b"inventory.json", b"inventory.jsom")),
     "an inventory in v1 that differs": write("v1/inventory.json", b"{}"),
     "a declaration that is wrong": write("0=ocfl_object_1.1", b"ocfl_object_1.1"),
     "a declaration that is unknown": write("0=ocfl_object_2.0", b"ocfl_object_2.0\n"),
@@ -373,137 +386,23 @@ def test_a_later_version_than_the_root(tmp_path: Path, monkeypatch: pytest.Monke
     assert everything(root) == fast
 
 
-# --- inventories ------------------------------------------------------------------------------------------------------
-
-SHA512 = [hashlib.sha512(b"%d" % number).hexdigest() for number in range(3)]
-WORDS = [
-    "",
-    "v1",
-    "v2",
-    "a.txt",
-    "b",
-    "b/c",
-    "../b",
-    "v1/content/a.txt",
-    "v1/content/b",
-    "info:x",
-    "x",
-    CREATED,
-    "sha512",
-]
-WORDS += ["sha256", "a:b", "\u00e9", "\ud800", "a\\b", 'a"b', SHA512[0], SHA512[1].upper(), "0", *USER.values()]
-KEYS = [
-    "id",
-    "type",
-    "head",
-    "manifest",
-    "versions",
-    "state",
-    "created",
-    "message",
-    "user",
-    "name",
-    "address",
-    "fixity",
-]
-VALUES = st.recursive(
-    st.sampled_from(WORDS) | st.sampled_from([None, True, 0, 1.5, float("nan"), 10**30]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*KEYS, *WORDS[:-4]]), inner, max_size=3)
-    ),
-    max_leaves=4,
-)
-
-
-def plain(metadata: dict[str, Any]) -> dict[str, Any]:
-    manifest = {SHA512[0]: ["v1/content/a.txt"], SHA512[1]: ["v1/content/b", "v1/content/c/d"]}
-    state = {digest: [path.removeprefix("v1/content/") for path in paths] for digest, paths in manifest.items()}
-    return first_version("info:x", "1.1", "sha512", manifest, {"created": CREATED, "state": state, **metadata})
-
-
-def nodes(value: Any) -> list[Any]:
-    """Return all containers in a JSON value."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [*([value] if isinstance(value, dict | list) else []), *(node for one in inner for node in nodes(one))]
-
-
-@st.composite
-def inventories(draw: st.DrawFn) -> bytes:
-    """Draw the inventory of a plain object, with a few changes of values or bytes."""
-    metadata = {key: {"message": "m:n", "user": dict(USER)}[key] for key in ("message", "user") if draw(st.booleans())}
-    document = plain(metadata)
-    for _ in range(draw(st.integers(0, 2))):
-        node = draw(st.sampled_from(nodes(document)))
-        if isinstance(node, list):
-            node.insert(draw(st.integers(0, len(node))), draw(VALUES))
-            if draw(st.booleans()):
-                del node[draw(st.integers(0, len(node) - 1))]
-        else:
-            if node and draw(st.booleans()):
-                del node[draw(st.sampled_from(sorted(node)))]
-            if draw(st.booleans()):
-                node[draw(st.sampled_from([*KEYS, *node, *SHA512]))] = draw(VALUES)
-    data = json.dumps(document, ensure_ascii=draw(st.booleans()), indent=draw(st.sampled_from([None, 1])))
-    raw = data.encode("utf-8", "surrogatepass")
-    for _ in range(draw(st.integers(0, 2))):
-        start = draw(st.integers(0, len(raw)))
-        piece = draw(
-            st.sampled_from([b"", b":", b'"', b'"id":"info:x",', b'"user":{},', b"\\", b"{", b"}", b"\xff", b"9", b" "])
-        )
-        end = start + draw(st.sampled_from([0, 0, 1, 8]))
-        raw = raw[:start] + piece + raw[end:]
-    if draw(st.booleans()):
-        key = draw(st.sampled_from(KEYS)).encode()
-        raw = raw.replace(
-            b'"%s"' % key, b'"%s": %s, "%s"' % (key, draw(st.sampled_from([b'""', b"{}", b'"v1"'])), key), 1
-        )
-    return raw
-
-
-@settings(max_examples=400, suppress_health_check=list(HealthCheck), deadline=None)
-@given(inventories(), st.booleans())
-def test_plain_inventories_have_no_violation(data: bytes, is_read: bool) -> None:
-    """An inventory that needs no full examination has only advice, the same as in one, and describes the content."""
-    files = {"v1/content/a.txt": SHA512[0], "v1/content/b": SHA512[1], "v1/content/c/d": SHA512[1]}
-    found = plain_inventory(data, "1.1", files if is_read else dict.fromkeys(files))
-    repeated: list[str] = []
-    try:
-        document = read_inventory(data, repeated)
-        findings = inventory_findings(document, "1.1")
-    except InventoryError:
-        assert found is None
-        return
-    if found is None:
-        return
-    assert not repeated
-    assert all(finding.kind == "inventory-advice" for finding in findings)
-    assert {finding.code: finding.message for finding in reversed(findings)} == {
-        finding.code: finding.message for finding in reversed(found[1])
-    }
-    assert document["id"] == found[0]
-    contents = {path: digest for digest, paths in document["manifest"].items() for path in paths}
-    assert contents.keys() == files.keys()
-    assert not is_read or contents == files
-
-
-@pytest.mark.parametrize("metadata", [{}, {"message": "m:n"}, {"message": "", "user": USER}, {"user": {"name": "n"}}])
-def test_usual_inventories_are_plain(metadata: dict[str, Any]) -> None:
-    """Inventories of Pressmark, and compact ones, need no full examination."""
-    files = {"v1/content/a.txt": SHA512[0], "v1/content/b": SHA512[1], "v1/content/c/d": SHA512[1]}
-    document = plain(metadata)
-    document["versions"]["v1"]["state"][SHA512[0]].append("another: copy")
-    for data in (inventory_bytes(document), json.dumps(document, separators=(",", ":")).encode()):
-        for known in (files, dict.fromkeys(files)):
-            found = plain_inventory(data, "1.1", known)
-            assert found is not None
-            assert found[0] == "info:x"
-
-
 # --- the call ---------------------------------------------------------------------------------------------------------
 
 
-def call(top: Path, names: list[bytes], reads: str, budget: int = 1000, clashes: bool = True) -> tuple[int, list[Any]]:
-    return _kernels.load("native").scan_ocfl(os.fsencode(top), b"", names, reads, clashes, budget)  # type: ignore[no-any-return]
+def call(
+    top: Path, names: list[bytes], reads: str, budget: int = 1000, place: bytes = b"", version: str = "1.1"
+) -> tuple[int, list[Any]]:
+    """Return the rest of the budget, and each result with its path: objects one by one, as tuples."""
+    where = os.path.join(os.fsencode(top), place)
+    left, found = _kernels.load("native").scan_ocfl(where, place, names, reads, version, True, budget)
+    parts: list[Any] = []
+    for path, content in found:
+        if type(content) is tuple:
+            assert path == content[0][0].encode()
+            parts += [(one.encode(), tuple(more)) for one, *more in zip(*content, strict=True)]
+        else:
+            parts.append((path, content))
+    return left, parts
 
 
 def test_order_and_budget(tmp_path: Path) -> None:
@@ -527,8 +426,7 @@ def test_order_and_budget(tmp_path: Path) -> None:
         parts: list[Any] = []
         while waiting:
             place, names = waiting.pop()
-            where = os.fsencode(top) + b"/" + place
-            left, found = _kernels.load("native").scan_ocfl(where, place, names, "places", True, budget)
+            left, found = call(top, names, "places", budget, place)
             assert 0 <= left < budget
             rest = [(path, content) for path, content in found if isinstance(content, list)]
             parts += [one for one in found if not isinstance(one[1], list)]
@@ -539,23 +437,46 @@ def test_order_and_budget(tmp_path: Path) -> None:
 
 
 def test_what_is_read(tmp_path: Path) -> None:
-    """Content comes with its SHA-512, inventories whole, and identities with the first bytes."""
+    """Objects come with identifier, advice, and number and size of the content files that were read."""
     root = filled(tmp_path / "root")
     names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
-    found = dict(call(Path(root.root), names, "content")[1])
-    assert found.keys() == set(map(root.place, IDENTIFIERS))
-    for number, identifier in enumerate(IDENTIFIERS):
-        data = (place(root, number) / "inventory.json").read_bytes()
-        digests = {**FILES, "a.txt": b"%d" % number}
-        version, inventory, files, size = found[root.place(identifier)]
-        assert (version, inventory, size) == ("1.1", data, sum(map(len, digests.values())))
-        assert files == {f"v1/content/{name}": hashlib.sha512(one).hexdigest() for name, one in digests.items()}
-    objects = dict(call(Path(root.root), names, "objects")[1])
-    assert objects == {
-        where: (version, data, dict.fromkeys(files), 0) for where, (version, data, files, _size) in found.items()
-    }
-    (place(root) / "inventory.json").write_bytes(b"x" * 5000)
-    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] == b"x" * 4096
+    size = sum(map(len, FILES.values())) - 2
+    expected = {root.place(identifier): (identifier, 0, 3, size) for identifier in IDENTIFIERS}
+    assert dict(call(Path(root.root), names, "content")[1]) == expected
+    objects = {path: (identifier, 0, 3, 0) for path, (identifier, *_) in expected.items()}
+    assert dict(call(Path(root.root), names, "objects")[1]) == objects
+    identities = {path: (identifier, 0, 0, 0) for path, (identifier, *_) in expected.items()}
+    assert dict(call(Path(root.root), names, "identities")[1]) == identities
+    assert dict(call(Path(root.root), names, "places")[1]) == dict.fromkeys(expected, ("", 0, 0, 0))
+    # Objects of a later version than their root are deferred.
+    assert dict(call(Path(root.root), names, "objects", version="1.0")[1]) == dict.fromkeys(expected)
+    # The identifier must be in the first 4 KiB.
+    (place(root) / "inventory.json").write_bytes(b" " * 4080 + b'{"id": "x"}')
+    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] == ("x", 0, 0, 0)
+    (place(root) / "inventory.json").write_bytes(b" " * 4090 + b'{"id": "x"}')
+    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] is None
+
+
+@pytest.mark.parametrize("reads", ["objects", "content"])
+def test_many_objects_in_one_call(tmp_path: Path, reads: str) -> None:
+    """Objects are examined in groups, and results have their order, whatever is between them."""
+    large = source(tmp_path / "large", {"large": bytes(range(256)) * 1800, "small": b"x"})
+    root = create(tmp_path / "root", "0004")
+    for number in range(12):
+        root.put(f"info:{number}", large if number % 3 == 0 else source(tmp_path / "small"), created=CREATED)
+    places = {root.place(f"info:{number}"): number for number in range(12)}
+    # These are deferred before anything is read, after the inventory, and with the content.
+    for number, name in {1: "extra", 5: "v1/extra", 9: "v1/content/link"}.items():
+        (Path(root.root) / root.place(f"info:{number}").decode() / name).symlink_to("inventory.json")
+    names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
+    found = call(Path(root.root), names, reads)[1]
+    assert [path for path, _content in found] == sorted(places)
+    sizes = {True: (2, 460_801), False: (2, 6)}
+    for path, content in found:
+        number = places[path]
+        files, size = sizes[number % 3 == 0]
+        one = (f"info:{number}", 0, files, size if reads == "content" else 0)
+        assert content == (None if number in (1, 5, 9) else one)
 
 
 def test_what_cannot_be_read_is_deferred(tmp_path: Path) -> None:
@@ -571,6 +492,8 @@ def test_what_cannot_be_read_is_deferred(tmp_path: Path) -> None:
         call(tmp_path, [b"a\0b"], "objects")
     with pytest.raises(KeyError):
         call(tmp_path, [], "other")
+    with pytest.raises(KeyError):
+        call(tmp_path, [], "objects", version="2.0")
 
 
 def test_depth(tmp_path: Path) -> None:

@@ -414,7 +414,7 @@ def test_roots_without_a_known_layout(tmp_path: Path, data: bytes, words: str, k
     report = opened.check()
     assert kind in [problem.kind for problem in report.problems]
     for call in (opened.get, opened.delete, lambda identifier: opened.put(identifier, tmp_path / "in")):
-        with pytest.raises(StoreError, match="specify a known layout") as caught:
+        with pytest.raises(StoreError, match="specify a known --layout") as caught:
             call("x:1")
         assert words in str(caught.value)
     given = OcflRoot(tmp_path / "root", layout=LAYOUTS["0003"])

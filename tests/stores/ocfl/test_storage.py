@@ -49,7 +49,7 @@ class MemoryStorage:
         return sorted(found.values())
 
     def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
+        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
     ) -> tuple[int, list[tuple[bytes, None]]]:
         return budget, [(os.path.join(place, name), None) for name in names]
 

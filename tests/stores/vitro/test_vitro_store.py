@@ -288,7 +288,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("http://x/123", {name: tmp_path / "f.txt"})
     write(tmp_path, {name: b"new"})
-    with pytest.raises(ObjectError, match="replace it, or remove it first"):
+    with pytest.raises(ObjectError, match=r"replace it \(--replace\), or remove it first"):
         vitro.put("http://x/1", tmp_path / name)
     assert vitro.put("http://x/1", tmp_path / name, replace=True).proper
     assert data(vitro, "http://x/1") == (name, b"new")

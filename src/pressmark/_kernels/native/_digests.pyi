@@ -6,18 +6,21 @@ __all__ = [
     "best_level",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
     "level",
     "levels",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "sha_extensions",
     "supported",
     "use_level",
     "write_small",
+    "write_small_objects",
 ]
 
 def level() -> str: ...
@@ -31,12 +34,13 @@ def lane_level() -> str: ...
 def sha_extensions() -> bool: ...
 
 class Engine:
+    reads_blocks: bool
     def __init__(
         self,
         names: Sequence[str],
         lanes: Sequence[str],
         serials: Sequence[tuple[str, Callable[[int], Any]]],
-        direct: Sequence[tuple[str, Callable[[Any], str]]],
+        direct: Sequence[tuple[str, Callable[[Any], str], int]],
         flags: int,
         sequential: bool,
         beneath: int | None = None,
@@ -45,7 +49,7 @@ class Engine:
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
     ) -> None: ...
-    def file_sizes(self, paths: list[bytes]) -> list[int]: ...
+    def submit_block(self, ticket: int, paths: list[bytes], most: int) -> None: ...
     def work(self, wait: bool = True) -> int | None: ...
     def finish(self, ticket: int, result: Any) -> None: ...
     def collect(self, seconds: float) -> list[tuple[Any, ...]]: ...
@@ -57,11 +61,22 @@ class Engine:
 
 def copy_small(source: bytes, target: bytes, flags: int) -> tuple[Any, ...] | None: ...
 def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool | tuple[int, int]: ...
-def copy_small_tree(
-    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
-) -> tuple[int, list[tuple[bytes, str, int]]] | None: ...
-def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool: ...
+def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> list[tuple[bytes, str, int]] | None: ...
+def copy_small_sources(
+    objects: list[tuple[bytes, bytes, bytes]], devices: tuple[int, ...], flags: int, limit: int, whole: bool
+) -> list[tuple[int, bytes] | None]: ...
+def write_small_objects(
+    objects: list[tuple[bytes | None, bytes, bytes, bytes, bytes]],
+    texts: tuple[bytes, ...],
+    devices: tuple[int, ...],
+    flags: int,
+    limit: int,
+) -> list[tuple[int, int, dict[str, str]] | None]: ...
+def move_objects(
+    objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool
+) -> list[bool]: ...
 def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]: ...
-def read_small_folder(
-    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
-) -> list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None: ...
+def read_small_folders(
+    paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
+) -> list[list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]] | None]: ...
+def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]: ...

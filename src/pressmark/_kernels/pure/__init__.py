@@ -23,14 +23,17 @@ from pressmark._kernels.pure.files import (
     Engine,
     check_small_bags,
     copy_small,
+    copy_small_sources,
     copy_small_tree,
     lane_count,
     lane_level,
-    move_object,
-    read_small_folder,
+    move_objects,
+    read_small_folders,
+    run_steps,
     scan_ocfl,
     sha_extensions,
     write_small,
+    write_small_objects,
 )
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
@@ -77,6 +80,7 @@ __all__ = [
     "beyond_ascii",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "describe_schema",
     "export_array",
@@ -85,8 +89,9 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "scan_ocfl",
     "scan_pairtree",
     "sha_extensions",
@@ -95,6 +100,7 @@ __all__ = [
     "suspicious",
     "tree_sizes",
     "write_small",
+    "write_small_objects",
 ]
 
 NAME = "pure"

@@ -10,20 +10,24 @@ import heapq
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from errno import ENOSYS
 from typing import Any
 
 __all__ = [
     "Engine",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "lane_count",
     "lane_level",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "scan_ocfl",
     "sha_extensions",
     "write_small",
+    "write_small_objects",
 ]
 
 
@@ -48,14 +52,17 @@ class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes; unused here
     :param serials: name and constructor of each other algorithm, for files in lanes
-    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
-        is read; unused here
+    :param direct: for each algorithm in ``serials`` a function for small messages; unused here
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param copying: files are copied; unused here
+
+    :ivar reads_blocks: blocks of small files are supported: not here
     """
+
+    reads_blocks = False
 
     def __init__(
         self,
@@ -75,10 +82,6 @@ class Engine:
         self._done: deque[tuple[Any, ...]] = deque()
         self._closed = False
         self._reading = threading.Lock() if sequential else None
-
-    def file_sizes(self, paths: list[bytes]) -> list[int]:
-        """Return the sizes of regular files; -1 for any other path, to be examined by the caller: here for all."""
-        return [-1] * len(paths)
 
     def submit(
         self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
@@ -153,25 +156,47 @@ def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
     return False
 
 
-def copy_small_tree(
-    above: bytes, name: bytes, folders: tuple[bytes, ...], device: int, flags: int, hashed: bool = True
-) -> None:
+def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> None:
     """Return :data:`None`: the shared code copies the directory."""
 
 
-def move_object(old: bytes, base: bytes, place: bytes, signs: tuple[bytes, ...]) -> bool:
-    """Return :data:`False`: the shared code moves the object."""
-    return False
+def copy_small_sources(
+    objects: list[tuple[bytes, bytes, bytes]], devices: tuple[int, ...], flags: int, limit: int, whole: bool
+) -> list[None]:
+    """Return :data:`None` for each object: the shared code copies it."""
+    return [None] * len(objects)
 
 
-def read_small_folder(
-    directory: int, skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any]], ...], reads: bool = True
-) -> None:
-    """Return :data:`None`: the shared code reads the files."""
+def write_small_objects(
+    objects: list[tuple[bytes | None, bytes, bytes, bytes, bytes]],
+    texts: tuple[bytes, ...],
+    devices: tuple[int, ...],
+    flags: int,
+    limit: int,
+) -> list[None]:
+    """Return :data:`None` for each object: the shared code writes it."""
+    return [None] * len(objects)
+
+
+def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool) -> list[bool]:
+    """Return :data:`False` for each object: the shared code moves it."""
+    return [False] * len(objects)
+
+
+def read_small_folders(
+    paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
+) -> list[None]:
+    """Return :data:`None` for each path: the shared code reads the files."""
+    return [None] * len(paths)
+
+
+def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]:
+    """Return an error for each directory: the shared code changes it."""
+    return [(ENOSYS, -1)] * len(changes)
 
 
 def scan_ocfl(
-    top: bytes, place: bytes, names: list[bytes], reads: str, clashes: bool, budget: int
+    top: bytes, place: bytes, names: list[bytes], reads: str, version: str, clashes: bool, budget: int
 ) -> tuple[int, list[tuple[bytes, Any]]]:
     """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
 

@@ -13,3 +13,7 @@ from pressmark.bagit.archive.members import Limits, Member
 from pressmark.bagit.archive.reader import Archive, open_archive
 
 __all__ = ["Archive", "Limits", "Member", "open_archive", "validate_archive"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

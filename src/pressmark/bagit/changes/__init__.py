@@ -5,10 +5,12 @@ The events are sent in addition to those of the fixity engine.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Finished, Progress
+from pressmark.fs.file_errors import raising
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.staging import StagingDirectory
 from pressmark.reports import Problem
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["RUN_AGAIN", "Event", "Notice", "Stage", "enter_staging", "refusing"]
 
 RUN_AGAIN = "run the same command again"
+
+#: Turns an :class:`OSError` into a :class:`BagError` about the file it names, or about ``path``.
+refusing = partial(raising, BagError)
 
 
 class Stage(NamedTuple):
@@ -42,26 +47,6 @@ class Notice(NamedTuple):
 
 
 Event: TypeAlias = "Stage | Notice | Copying | Finished | Progress"
-
-
-class refusing:
-    """Turns an :class:`OSError` into a :class:`BagError` about the file it names, or about ``path``.
-
-    :param advice: appended to the message
-    """
-
-    def __init__(self, path: str | bytes, advice: str = "") -> None:
-        self._path = path
-        self._advice = advice
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, OSError):
-            named = error.filename if isinstance(error.filename, (str, bytes)) else self._path
-            reason = error.strerror or str(error)
-            raise BagError(named, f"{reason}; {self._advice}" if self._advice else reason) from error
 
 
 def enter_staging(

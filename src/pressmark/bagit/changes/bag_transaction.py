@@ -49,11 +49,10 @@ class BagTransaction(Transaction):
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
-        flushed: bool = False,
         between: Callable[[], None] | None = None,
     ) -> None:
         with _AsBagError():
-            super().commit(request, moves_out, moves_in, nested=nested, flushed=flushed, between=between)
+            super().commit(request, moves_out, moves_in, nested=nested, between=between)
 
 
 def is_decided(base: bytes) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Stage, enter_staging, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
@@ -42,7 +43,7 @@ from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, 
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
 
-__all__ = ["create_elsewhere"]
+__all__ = ["build_bag", "create_elsewhere"]
 
 EXISTS = "destination already exists; choose another name"
 _BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
@@ -72,11 +73,12 @@ def create_elsewhere(
     mode: str,
     nested: bool,
     on_event: Listener,
-) -> None:
+) -> BagInfo | None:
     """Create a bag at ``destination`` of the files at ``paths``.
 
     :param several: keep the name of each of ``paths`` in the payload
     :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
+    :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
     :raises BagError: the bag cannot be created
     """
     if not destination:  # abspath would return the working directory
@@ -102,13 +104,13 @@ def create_elsewhere(
                 if not _was_finished(hidden, destination, request):
                     raise BagError(destination, EXISTS)
                 on_event(Stage("recover"))
-                return
+                return None
             _empty(hidden)
             preflight = _preflight(sources, options, destination, on_event)
             preflight.raise_if_refused(paths[0])
             if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
                 raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
-            bag = _build(hidden.inside, sources, options, mode, preflight, on_event)
+            bag, info = _build(hidden.inside, sources, options, mode, preflight, on_event)
             with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
                 file.write(_packed(request, os.lstat(bag)))
             on_event(Stage("move"))
@@ -118,6 +120,25 @@ def create_elsewhere(
             hidden.publish(_BAG, destination)
         with refusing(destination, "the bag is complete, but a power failure can still remove its name"):
             flush_directory(parent)
+        return info
+
+
+def build_bag(path: bytes, folder: bytes, options: CreateOptions, mode: str, nested: bool, on_event: Listener) -> bytes:
+    """Write a bag into a private directory, whose owner flushes and publishes it.
+
+    :param path: the source: a directory, whose content becomes the payload, or a file
+    :param folder: a new directory
+    :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
+    :return: path of the bag in ``folder``
+    :raises BagError: the bag cannot be created; the caller removes ``folder``
+    """
+    with contextlib.ExitStack() as stack:
+        sources = _opened([path], False, nested, stack)
+        with refusing(folder):
+            os.mkdir(folder)
+            preflight = _preflight(sources, options, folder, on_event)
+            preflight.raise_if_refused(path)
+            return _build(folder, sources, options, mode, preflight, on_event)[0]
 
 
 def _flush(staging: bytes) -> None:
@@ -187,8 +208,8 @@ def _build(
     mode: str,
     preflight: Preflight,
     on_event: Listener,
-) -> bytes:
-    """Write the whole bag, and return its path."""
+) -> tuple[bytes, BagInfo]:
+    """Write the whole bag, and return its path and the content of bag-info.txt."""
     on_event(Stage("copy", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
@@ -219,10 +240,10 @@ def _build(
     on_event(Stage("check", files, nbytes))
     detector.compare(sources[0].path, _again(sources, data, links))
     on_event(Stage("tag"))
-    names, _info = write_tag_files(tags, options, nbytes, files)
+    names, info = write_tag_files(tags, options, nbytes, files)
     for name in names:
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
-    return bag
+    return bag, info
 
 
 def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:

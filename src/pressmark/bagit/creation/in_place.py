@@ -26,11 +26,10 @@ from pressmark.bagit.creation.preflight import (
     record_outcomes,
     refuse_bag,
 )
-from pressmark.bagit.creation.small_files import SmallFiles
-from pressmark.bagit.creation.tag_writer import ManifestWriter, write_small_tag_files, write_tag_files
+from pressmark.bagit.creation.small_in_place import create_small, is_supported
+from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.outcomes import Finished, Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
@@ -48,6 +47,11 @@ def create_in_place(
     :return: the content of bag-info.txt; :data:`None` if an interrupted run was finished
     :raises BagError: the bag cannot be created; nothing was changed
     """
+    if ledger is None and is_supported(options):
+        resolve_threads(options.threads)  # raises ValueError
+        small = create_small(path, options, nested, on_event)
+        if small is not None:
+            return small
     with BagDirectory(path) as base:
         where = base.real_path
         request = options.request(nested=nested)
@@ -75,20 +79,10 @@ def create_in_place(
             on_event(Stage("examine"))
             preflight = Preflight(options.links, on_event)
             with refusing(path, "nothing was changed"):
-                small = None
-                if ledger is None and not options.tag_files and options.read == "parallel":
-                    resolve_threads(options.threads)  # raises ValueError
-                    small = SmallFiles.read(base, options.algorithms)
-                if small is not None:
-                    preflight.check_small(base, small)
-                    preflight.raise_if_refused(path)
-                    names, info = _stage_small(small, base, transaction.new, options, preflight, on_event)
-                    away = small.top_level()
-                else:
-                    preflight.check_directory(base)
-                    preflight.raise_if_refused(path)
-                    names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
-                    away = [name for name in os.listdir(where) if name != STAGING]
+                preflight.check_directory(base)
+                preflight.raise_if_refused(path)
+                names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
+                away = [name for name in os.listdir(where) if name != STAGING]
             on_event(Stage("move"))
 
             def nothing_new() -> None:
@@ -96,8 +90,7 @@ def create_in_place(
                     if name != STAGING:
                         raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
-            flushed = small is not None
-            transaction.commit(request, away, names, nested=True, flushed=flushed, between=nothing_new)
+            transaction.commit(request, away, names, nested=True, between=nothing_new)
             return info
 
 
@@ -107,7 +100,7 @@ def _entered(where: bytes) -> BagTransaction:
     except BagError as error:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise BagError(error.path, f"{error.reason}; or name a destination for the bag") from cause
+            raise BagError(error.path, f"{error.reason}; or create the bag elsewhere (-o)") from cause
         raise
 
 
@@ -147,26 +140,6 @@ def _stage(
     names, info = write_tag_files(new, options, nbytes, files)
     on_event(Stage("check", files, nbytes))
     _check_unchanged(base, links, detector)
-    return names, info
-
-
-def _stage_small(
-    small: SmallFiles, base: BagDirectory, new: bytes, options: CreateOptions, preflight: Preflight, on_event: Listener
-) -> tuple[list[bytes], BagInfo]:
-    """As :func:`_stage`, for files that were read already; the tag files are flushed."""
-    on_event(Stage("hash", preflight.files, preflight.bytes))
-    for path, file in small.files.items():
-        on_event(Finished(Outcome(path, file.digests, file.size, file.mtime_ns, file.inode)))
-    on_event(Progress(preflight.files, preflight.bytes, 0))
-    on_event(Stage("tag"))
-    digests = [(path, file.digests) for path, file in small.files.items()]
-    names, info = write_small_tag_files(new, options, digests, preflight.bytes)
-    on_event(Stage("check", preflight.files, preflight.bytes))
-    if not small.is_unchanged():
-        detector = ChangeDetector()
-        for path, file in small.files.items():
-            detector.add(path, file.size, file.mtime_ns)
-        _check_unchanged(base, preflight.links_to_follow(in_place=True), detector)
     return names, info
 
 

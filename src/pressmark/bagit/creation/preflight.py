@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
@@ -19,14 +18,12 @@ from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
-if TYPE_CHECKING:
-    from pressmark.bagit.creation.small_files import SmallFiles
-
 __all__ = [
     "CHANGED_MEANWHILE",
     "ChangeDetector",
     "Listener",
     "Preflight",
+    "is_writable",
     "payload_files",
     "real_path",
     "record_outcomes",
@@ -79,15 +76,6 @@ class Preflight:
         if self.refused:
             more = f"; and {self.refused - NAMED} more" if self.refused > NAMED else ""
             raise BagError(source, f"no bag was created and nothing was changed: {'; '.join(self._reasons)}{more}")
-
-    def check_small(self, base: BagDirectory, small: SmallFiles) -> None:
-        """Check the directories in ``base``, whose files were read."""
-        self.files = len(small.files)
-        self.bytes = sum(file.size for file in small.files.values())
-        device = base.status(b"").st_dev if small.directories else 0
-        for path, is_empty in small.directories:
-            if self._passes(base, BagEntry(path, path, "directory"), True, device) and is_empty:
-                self.warn(problem("directory-empty", path))
 
     def check_directory(self, base: BagDirectory, into: bytes | None = None) -> None:
         """Check all files and directories in ``base``.
@@ -172,7 +160,7 @@ class Preflight:
                         "mount point of another file system; create the bag in a new directory",
                     )
                 )
-            elif not _is_writable(full):
+            elif not is_writable(full):
                 self.refuse(
                     problem(
                         "file-unreadable",
@@ -227,7 +215,8 @@ def _is_readable(path: bytes) -> bool:
     return os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _is_writable(path: bytes) -> bool:
+def is_writable(path: bytes) -> bool:
+    """Return whether this process has permission to write to a file or directory."""
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
@@ -293,7 +282,7 @@ def refuse_bag(path: bytes, nested: bool) -> None:
     """
     with refusing(path):
         if not nested and exists(os.path.join(path, b"bagit.txt")):
-            raise BagError(path, "already a bag; update it, or create a nested bag")
+            raise BagError(path, "already a bag; update it, or create a nested bag (--nested)")
 
 
 def record_outcomes(

@@ -18,14 +18,12 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
-from pressmark.fs.durable import write_flushed
 from pressmark.version import __version__
 
 __all__ = [
     "ManifestWriter",
     "bag_size",
     "small_tag_files",
-    "write_small_tag_files",
     "write_tag_files",
     "write_tag_manifests",
 ]
@@ -167,16 +165,6 @@ def small_tag_files(
             lines.append(manifest_line(hasher.hexdigest(), path))
         contents[manifest_name(name, tag=True)] = b"".join(lines)
     return contents, info
-
-
-def write_small_tag_files(
-    folder: bytes, options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
-) -> tuple[list[bytes], BagInfo]:
-    """Write and flush :func:`small_tag_files`; as :func:`write_tag_files`."""
-    contents, info = small_tag_files(options, digests, nbytes)
-    for path, data in contents.items():
-        write_flushed(b"%b/%b" % (folder, path), data)
-    return [*sorted(contents.keys() - {b"bagit.txt"}), b"bagit.txt"], info
 
 
 def _new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:

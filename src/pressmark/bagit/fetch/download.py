@@ -308,7 +308,7 @@ class Downloader:
             else f"{redacted_url(before.url)} redirects to {redacted_url(url)}, which"
         )
         if parts.scheme == "http":
-            raise DownloadError("refused", f"{what} is not encrypted; allow HTTP if you trust the network")
+            raise DownloadError("refused", f"{what} is not encrypted; use --allow-http if you trust the network")
         if not parts.scheme:
             raise DownloadError("refused", f"{what} has no scheme; expected https:")
         raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; expected https:")
@@ -330,7 +330,7 @@ class Downloader:
                     raise DownloadError(
                         "refused",
                         f"host {quoted(place.host)} has the address {address}, which is {fault}; "
-                        "allow the host if you trust it",
+                        "use --allow-host if you trust it",
                     )
         return addresses
 
@@ -560,7 +560,7 @@ class Downloader:
         """Copy a local file."""
         if not self._policy.allow_file:
             raise DownloadError(
-                "refused", f"{redacted_url(url)} is a local file; allow file: URLs if you trust the bag"
+                "refused", f"{redacted_url(url)} is a local file; use --allow-file if you trust the bag"
             )
         if parts.netloc not in ("", "localhost"):
             raise DownloadError("refused", f"{redacted_url(url)} is a file on another machine")

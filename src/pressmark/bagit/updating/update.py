@@ -179,7 +179,7 @@ class _Update:
         if len(errors) > 1:
             reason += f"; and {len(errors) - 1} more"
         if self._hints:
-            reason += f"; if this is intended, accept {' and '.join(self._hints)}"
+            reason += f"; if this is intended, use --accept {','.join(self._hints)}"
         raise BagInvalidError(self._bag.path, reason, self._report)
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:

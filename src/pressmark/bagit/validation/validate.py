@@ -22,7 +22,7 @@ from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
-from pressmark.errors import BagError, LedgerError
+from pressmark.errors import BagError, LedgerError, short_digest
 from pressmark.fixity.outcomes import Event, Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.disk_queue import DiskQueue
@@ -162,7 +162,7 @@ def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_
     for algorithm, expected in match.digests.items():
         found = outcome.digests.get(algorithm)
         if expected and found is not None and found != expected:
-            message = f"{algorithm} is {found}; expected {expected}"
+            message = f"{algorithm} is {short_digest(found)}; expected {short_digest(expected)}"
             one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
             report_problems([one])
 
@@ -212,7 +212,8 @@ class _Verifier:
             wanted = ", ".join(self._names)
             raise LedgerError(
                 ledger.name,
-                f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file",
+                f"ledger was created for other algorithms than those of the bag ({wanted});"
+                " choose another file (--ledger)",
             )
         self._names = ledger.algorithms
         self._ledger = ledger

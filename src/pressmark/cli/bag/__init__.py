@@ -17,15 +17,15 @@ COMMANDS = {
 }
 
 HELP = """\
-Create, validate and update bags: directories with a payload and manifests of its checksums, for transfer and
-storage.
+Create, validate, update and complete bags (BagIt).
 
 \b
 Examples:
   pressmark bag create files -o bag --info "Source-Organization=Example University"
   pressmark bag validate bag
 
-Bags are written as BagIt File Packaging Format 1.0; versions 0.93 and later can be read.
+A bag is a directory with a payload and manifests of its checksums, for transfer and storage. Bags are written as BagIt
+File Packaging Format 1.0; versions 0.93 and later can be read.
 """
 
 EPILOG = """\

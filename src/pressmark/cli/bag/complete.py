@@ -15,6 +15,7 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.reports import Report
 
@@ -27,7 +28,6 @@ Download the missing files that the fetch.txt of BAG lists, and verify them.
 Examples:
   pressmark bag complete bag
   pressmark bag complete bag --threads 8 --json
-  pressmark bag complete bag --allow-host repository.internal.example
 
 Each file that could not be downloaded is a line on standard output: "error", the kind, the path in the bag, and the
 reason; --json prints JSON instead. The other files are still downloaded.
@@ -36,6 +36,10 @@ By default, only https: URLs of hosts with public addresses are used, because fe
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bag complete bag --allow-host repository.internal.example
+
 Only missing files with a safe path in the payload that every payload manifest lists are downloaded. A file is written
 under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums match. If the
 command is interrupted, the payload contains no wrong or partial file, and running it again continues. Redirects are
@@ -48,7 +52,7 @@ interrupted.
 """
 
 
-@click.command("complete", help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
+@click.command("complete", cls=Command, help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
 @BAG
 @click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only.")
 @click.option(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.creation.options import checked_tag_files
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
@@ -27,30 +28,33 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
+from pressmark.fixity.outcomes import Progress
 from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:
+    from pressmark.bagit.creation.small_in_place import NewBag
     from pressmark.fixity.ledger import Ledger
 
 __all__ = ["create_command"]
 
+# Small bags are reported together.
+TOGETHER = 64
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
 HELP = """\
-Create a bag: move the content of the directory SOURCE to SOURCE/data, and add manifests and bag-info.txt.
+Create a bag of the files in SOURCE.
 
 \b
 Examples:
   pressmark bag create files -o bag
-  pressmark bag create files -o bag -a sha512,md5 --info "Source-Organization=Example University"
-  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
-  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
-  pressmark bag create objects/*
+  pressmark bag create files --info "Source-Organization=Example University"
 
-Without -o, each of several SOURCEs becomes a bag. A SOURCE that fails is reported, and the others are processed.
+Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/data, and manifests and bag-info.txt are
+added. A SOURCE that fails is reported, and the others are processed.
 
 With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
 The payload is the content of a single directory SOURCE; several SOURCEs keep their names.
@@ -60,6 +64,13 @@ added unless they are given.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bag create files -o bag -a sha512,md5
+  pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
+  pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+  pressmark bag create objects/*
+
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
 cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. The bag is
 created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
@@ -70,7 +81,7 @@ the only SOURCE was refused before anything was written, 130 interrupted.
 """
 
 
-@click.command("create", help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
+@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",
@@ -147,28 +158,23 @@ def create_command(
             stack.enter_context(journal)
         sink = stack.enter_context(open_sink(None, None))
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
-        make = functools.partial(
-            create,
-            algorithms=names,
-            info=elements,
-            mode=mode or "copy",
-            links=links,
-            tag_files=tag_files,
-            nested=nested,
-            threads=threads,
-            read=read,
-            ledger=journal,
-        )
+        rules: dict[str, Any] = {
+            **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
+            **{"threads": threads, "read": read, "date": datetime.date.today()},
+        }
+        make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
         several = destination is None and len(sources) > 1
         if several:
+            from pressmark.bagit.creation.small_in_place import create_small_bags  # not for a single bag elsewhere
+
             with bag_errors():
-                checked_tag_files(tag_files)
-            failed = _create_each(sources, make, reporter)
+                options = CreateOptions.from_arguments(**rules)
+            failed = _create_each(sources, make, create_small_bags(sources, options, nested), reporter)
         else:
             failed = 0
             _create_one(sources, destination, make, reporter, journal)
     if several:
-        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed} failed")
+        say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
 
 
@@ -194,27 +200,46 @@ def _create_one(
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
-    reporter.report(_report(bag, listener.mode, time.monotonic() - begin))
+    reporter.report(_report(bag, listener.mode, begin))
 
 
-def _create_each(sources: Sequence[bytes], make: Callable[..., Bag], reporter: FileProgress) -> int:
-    """Create a bag of each directory in place, and return the number of failures."""
+def _create_each(
+    sources: Sequence[bytes], make: Callable[..., Bag], small: Generator[NewBag | None], reporter: FileProgress
+) -> int:
+    """Create a bag of each directory in place, and return the number of failures.
+
+    :param small: the bags of small directories, which are created together; :data:`None` for any other directory
+    """
     failed = 0
-    for source in sources:
-        problems: list[Problem] = []
-        begin = time.monotonic()
-        try:
-            bag = make(source, on_event=Listener(reporter, problems.append))
-            result, report = _report(bag, "", time.monotonic() - begin), reporter.report
-        except BagError as error:
-            failed += 1
-            errors = sum(problem.severity == ERROR for problem in problems)
-            result, report = _refusal(source, errors) if errors else str(error), reporter.fail
-        except KeyboardInterrupt:
-            raise Interrupted(f"{os.fsdecode(source)}: {interruption_message(source, None)}") from None
-        for problem in problems:
-            reporter.report(problem_text(problem, source))
-        report(result)
+    done = Progress(0, 0, 0)
+    with contextlib.closing(small):
+        for number, source in enumerate(sources):
+            try:
+                new = next(small)
+            except KeyboardInterrupt:
+                advice = "run the same command again to create the others"
+                raise Interrupted(f"interrupted; the bags that were begun are complete; {advice}") from None
+            problems: list[Problem] = [] if new is None else new.problems
+            begin = time.monotonic()
+            report = reporter.report
+            try:
+                if new is None:
+                    reporter.flush()
+                    result = _report(make(source, on_event=Listener(reporter, problems.append)), "", begin)
+                else:
+                    done = Progress(done.files + new.files, done.bytes + new.bytes, 0)
+                    if number % TOGETHER == 0:
+                        reporter.on_event(done)
+                    result = _summary(source, new.files, new.bytes, new.algorithms)
+            except BagError as error:
+                failed += 1
+                errors = sum(problem.severity == ERROR for problem in problems)
+                result, report = _refusal(source, errors) if errors else str(error), reporter.fail
+            except KeyboardInterrupt:
+                raise Interrupted(f"{os.fsdecode(source)}: {interruption_message(source, None)}") from None
+            for problem in problems:
+                reporter.report(problem_text(problem, source))
+            report(result)
     return failed
 
 
@@ -222,9 +247,14 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, mode: str, seconds: float) -> str:
+def _report(bag: Bag, mode: str, begin: float) -> str:
     size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    pieces = [format_count(files, "file"), format_bytes(size), *format_rate(size, seconds)]
+    more = format_rate(size, time.monotonic() - begin)
     if mode in COPIES:
-        pieces.append(COPIES[mode])
-    return f"{os.fsdecode(bag.path)}: bag created: {', '.join(pieces)}; {', '.join(bag.algorithms)}"
+        more.append(COPIES[mode])
+    return _summary(bag.path, files, size, bag.algorithms, more)
+
+
+def _summary(path: bytes, files: int, size: int, algorithms: Iterable[str], more: Iterable[str] = ()) -> str:
+    pieces = [format_count(files, "file"), format_bytes(size), *more]
+    return f"{os.fsdecode(path)}: bag created: {', '.join(pieces)}; {', '.join(algorithms)}"

@@ -13,18 +13,19 @@ from pressmark.bagit import Bag
 from pressmark.cli.bag.options import BAG, bag_errors
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.file_progress import format_bytes, format_count
+from pressmark.cli.common.program import Command
 
 __all__ = ["info_command"]
 
 HELP = """\
-Print the BagIt version of BAG, its algorithms, and the elements of its bag-info.txt in order.
+Print the BagIt version, the algorithms and the metadata of BAG.
 
 \b
 Examples:
   pressmark bag info bag
   pressmark bag info bag --json
 
-Nothing is checked; use "pressmark bag validate" for that.
+The metadata are the elements of bag-info.txt, in order. Nothing is checked; use "pressmark bag validate" for that.
 """
 
 EPILOG = """\
@@ -32,7 +33,7 @@ Exit status: 0 success, 1 reading failed, 2 usage error, or BAG is not a bag.
 """
 
 
-@click.command("info", help=HELP, epilog=EPILOG, short_help="Show the metadata of a bag.")
+@click.command("info", cls=Command, help=HELP, epilog=EPILOG, short_help="Show the metadata of a bag.")
 @BAG
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info_command(bag: bytes, as_json: bool) -> None:

@@ -17,7 +17,15 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
-from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.fixity_options import (
+    LEDGER,
+    READ,
+    THREADS,
+    complete_algorithms,
+    open_ledger,
+    parse_algorithms,
+)
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 
@@ -30,8 +38,6 @@ Update BAG to BagIt 1.0, and apply the requested changes.
 Examples:
   pressmark bag update bag
   pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
-  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
-  pressmark bag update bag --info "Contact-Name=A. Archivist" --remove-info Contact-Email --metadata-only
 
 Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
 the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
@@ -39,6 +45,11 @@ the update fixes, that --accept allows, or that are not affected.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bag update bag --accept added,removed --info "Bagging-Date=2026-11-21"
+  pressmark bag update bag --info "Contact-Name=A. Archivist" --metadata-only
+
 All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
 the update: they are listed, and nothing is changed, unless --accept allows the change. The update is made as a whole or
 not at all: if the command is interrupted, the bag is unchanged, or running the same command again finishes the change.
@@ -49,13 +60,16 @@ done), 130 interrupted.
 """
 
 
-@click.command("update", help=HELP, epilog=EPILOG, short_help="Change payload, algorithms or metadata of a bag.")
+@click.command(
+    "update", cls=Command, help=HELP, epilog=EPILOG, short_help="Change payload, algorithms or metadata of a bag."
+)
 @BAG
 @click.option(
     "--add-algorithm",
     "add",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help='Add manifests of these algorithms; "pressmark bag create --help" lists them.',
 )
 @click.option(
@@ -63,6 +77,7 @@ done), 130 interrupted.
     "drop",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help="Remove the manifests of these algorithms.",
 )
 @info_options("Replace all elements LABEL with one that has this VALUE; repeatable, also with the same")

@@ -22,7 +22,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError
@@ -53,8 +53,6 @@ Check each BAG, the base directory of a bag, and list all its problems.
 Examples:
   pressmark bag validate bag
   pressmark bag validate bag --json --ledger bag.ledger
-  pressmark bag validate bag --level complete
-  pressmark bag validate bag --profile profile.json
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
@@ -65,6 +63,11 @@ files.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark bag validate bag --level complete
+  pressmark bag validate bag --profile profile.json
+
 All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
 valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
 
@@ -73,7 +76,7 @@ usage error (nothing was done), 130 interrupted.
 """
 
 
-@click.command("validate", help=HELP, epilog=EPILOG, short_help="Check bags against their manifests.")
+@click.command("validate", cls=Command, help=HELP, epilog=EPILOG, short_help="Check bags against their manifests.")
 # An unreadable bag is a failure, not a usage error: the other bags are validated.
 @click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
 @click.option(
@@ -193,7 +196,7 @@ def validate_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if several:
-        say(f"{format_count(len(bags), 'bag')}; {failed} {VERDICTS[level][1]}")
+        say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
     return Failure.exit_code if failed else 0
 
 

@@ -199,7 +199,7 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
 def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:
     """Refuse to write to the file that is read: the run would lose the file, or never end."""
     if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
-        raise CallError(f"{name}: input and output are the same file")
+        raise CallError(f"{name}: input and output are the same file; choose another output")
 
 
 def _status(file: BinaryIO) -> os.stat_result | None:

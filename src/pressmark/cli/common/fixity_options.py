@@ -16,6 +16,7 @@ __all__ = [
     "LEDGER",
     "READ",
     "THREADS",
+    "complete_algorithms",
     "interruption_message",
     "open_ledger",
     "output_files",
@@ -25,12 +26,20 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+
+def complete_algorithms(_context: click.Context, _parameter: click.Parameter, start: str) -> list[str]:
+    """Return the algorithms that can end ``start``, a list with commas, for the shell."""
+    before, comma, name = start.rpartition(",")
+    return [before + comma + one for one in fixity.ALGORITHMS if one.startswith(name)]
+
+
 ALGORITHM = click.option(
     "--algorithm",
     "-a",
     "algorithms",
     metavar="NAME[,NAME]...",
     multiple=True,
+    shell_complete=complete_algorithms,
     help="Algorithms, computed from one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
     " sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s, blake3, xxh32,"
     " xxh64, xxh3-64, xxh128.",

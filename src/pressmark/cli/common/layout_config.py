@@ -43,7 +43,7 @@ def _read_config(config: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CallError(f"{config}: not JSON: {error}") from None
     if not isinstance(mapping, dict):
-        raise CallError(f"{config}: not a JSON object")
+        raise CallError(f"{config}: not a JSON object; name the config.json of an OCFL extension")
     return mapping
 
 
@@ -56,7 +56,9 @@ def _refuse_other_layout(expected: type[Layout], mapping: dict[str, Any], config
         except LayoutConfigError as error:
             raise CallError(f"{config}: extensionName: {error.reason}") from None
         if found.name != expected.name:
-            raise CallError(f"{config}: configuration of {found.name}, not of {expected.name}")
+            raise CallError(
+                f"{config}: configuration of {found.name}, not of {expected.name}; use {found.name} as LAYOUT"
+            )
 
 
 def _placed(text: str, config: str) -> str:

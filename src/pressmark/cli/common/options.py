@@ -14,7 +14,7 @@ from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.parameters import unknown_key
 
-__all__ = ["chosen_layout", "layout_argument", "layout_option", "layout_options", "named_layout"]
+__all__ = ["chosen_layout", "complete_layouts", "layout_argument", "layout_option", "layout_options", "named_layout"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,13 +25,18 @@ _NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
     """Add an argument ``layout_class``: an official name or a four-digit alias; the value is the class."""
 
-    def found(_context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
-        return None if name is None else find_layout(name)
+    def found(context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
+        return None if name is None or context.resilient_parsing else find_layout(name)
 
-    def completed(_context: click.Context, _parameter: click.Parameter, head: str) -> list[CompletionItem]:
-        return [CompletionItem(one.name, help=one.summary) for one in list_layouts() if one.name.startswith(head)]
+    return click.argument(
+        "layout_class", metavar=metavar, required=required, callback=found, shell_complete=complete_layouts
+    )
 
-    return click.argument("layout_class", metavar=metavar, required=required, callback=found, shell_complete=completed)
+
+def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """Return the names and aliases of layouts that begin with ``start``, for the shell."""
+    named = [(name, one.summary) for one in list_layouts() for name in (one.alias, one.name) if name]
+    return [CompletionItem(name, help=summary) for name, summary in named if name.startswith(start)]
 
 
 def layout_options(function: Function) -> Function:
@@ -58,10 +63,19 @@ def layout_options(function: Function) -> Function:
     return function
 
 
-def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: str | None) -> Layout:
-    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``."""
+def chosen_layout(
+    layout_class: type[Layout], settings: Sequence[str], config: str | None, how: str = "use --set {}=VALUE"
+) -> Layout:
+    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``.
+
+    :param how: how to set a parameter, for the message about a required one
+    """
     overrides = _overrides(layout_class, settings)
     if config is None:
+        for parameter in layout_class.parameters():
+            if parameter.required and parameter.name not in overrides:
+                reason = f"required by {layout_class.name}: {parameter.check.allowed}; {how.format(parameter.key)}"
+                raise LayoutConfigError(parameter.key, reason)
         return layout_class(**overrides)
     from pressmark.cli.common.layout_config import configured_layout
 
@@ -71,16 +85,17 @@ def chosen_layout(layout_class: type[Layout], settings: Sequence[str], config: s
 def named_layout(text: str) -> Layout:
     """Return the layout of ``NAME[:KEY=VALUE,...]``."""
     name, colon, settings = text.partition(":")
-    return chosen_layout(find_layout(name), _NEXT_SETTING.split(settings) if colon else (), None)
+    given = _NEXT_SETTING.split(settings) if colon else ()
+    return chosen_layout(find_layout(name), given, None, f"write {name}:{{}}=VALUE")
 
 
-def layout_option(text: str) -> Layout:
-    """Return the layout of an option ``--layout``; an error quotes the option."""
+def layout_option(text: str, option: str = "--layout") -> Layout:
+    """Return the layout of an option; an error quotes the option."""
     try:
         return named_layout(text)
     except LayoutConfigError as error:
         reason = error.reason if error.key == "layout" else str(error)
-        raise CallError(f"--layout {quoted(text)}: {reason}") from None
+        raise CallError(f"{option} {quoted(text)}: {reason}") from None
 
 
 def _overrides(layout_class: type[Layout], settings: Sequence[str]) -> dict[str, Any]:

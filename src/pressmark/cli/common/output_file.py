@@ -58,11 +58,13 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
     if status is not None and not os.access(target, os.W_OK):
-        raise CallError(f"{path}: write-protected")
+        raise CallError(f"{path}: write-protected; choose another output")
     new = Replacement(target)
     try:
         try:
             file = new.open()
+        except FileNotFoundError as error:
+            raise CallError(f"{path}: {cause(error)}; create its directory first") from None
         except OSError as error:
             raise CallError(f"{path}: {cause(error)}") from None
         yield file

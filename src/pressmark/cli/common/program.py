@@ -16,10 +16,21 @@ import click
 from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say
 from pressmark.errors import LayoutConfigError, PressmarkError
 
-__all__ = ["Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
+__all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
 
 # Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _SIGNALS = ("SIGTERM", "SIGHUP")
+
+
+class Command(click.Command):
+    """A command whose help shows options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups of options."""
+        # Imported here: most runs do not show help.
+        from pressmark.cli.common.help_page import write_options
+
+        write_options(self.get_params(ctx), ctx, formatter)
 
 
 class Commands(click.Group):

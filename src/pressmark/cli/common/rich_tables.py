@@ -37,7 +37,8 @@ class Table:
     def transposed(self) -> Table:
         """Return the table with rows and columns exchanged."""
         names = [row[0] for row in self.rows]
-        transposed = Table(self.title, ["", *names])
+        # The parameters of a layout are below its name.
+        transposed = Table(self.title, ["", *(name.replace(":", ":\n", 1).replace(",", ",\n") for name in names)])
         transposed.notes = self.notes
         for number, column in enumerate(self.columns[1:], 1):
             transposed.add(column, *(row[number] for row in self.rows))
@@ -60,6 +61,7 @@ def print_tables(*tables: Table) -> None:
         if shown is None:
             shown = Text(f"{table.title}\n{_row_by_row(table)}")
         console.print(shown)
+        console.print()
         for note in table.notes:
             console.print(Text(one_line(note)))
 
@@ -70,7 +72,15 @@ def _fitting(table: Table, console: Any) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    made = RichTable(box=box.SIMPLE_HEAD, title=Text(table.title), title_justify="left", title_style="bold")
+    made = RichTable(
+        box=box.SIMPLE_HEAD,
+        title=Text(table.title),
+        title_justify="left",
+        title_style="bold",
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     for number, column in enumerate(table.columns):
         made.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
     for row in table.rows:

@@ -9,6 +9,7 @@ import click
 from pressmark import migrate
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.migrate.calls import MigrateCall
 from pressmark.cli.migrate.options import given_options, migrate_options
@@ -21,19 +22,23 @@ __all__ = ["migrate_command"]
 
 _MEANINGS = "\n".join(f"  {status:<16}  {meaning}" for status, meaning in migrate.STATUSES.items())
 HELP = """\
-Migrate the objects of the store SOURCE to the store DESTINATION, with their identifiers.
+Migrate the objects of the store SOURCE to the store DESTINATION.
 
 \b
 Examples:
   pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
   pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
-  pressmark migrate root newroot --to ocfl --layout 0004 --move --json
 
 SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it
-exists as a store of the requested kind and layout. SOURCE does not change, unless --move is given.
+exists as a store of the requested kind and layout. Objects keep their identifiers, unless --map changes them. SOURCE
+does not change, unless --move is given.
 """
 
 EPILOG = f"""\
+\b
+More examples:
+  pressmark migrate root newroot --to ocfl --layout 0004 --move --json
+
 Pressmark first plans where each object goes. A plan with conflicts (path collisions, names that the target system does
 not allow, too little space) is refused: all conflicts are listed, and nothing is written to DESTINATION. Then each
 object is copied and verified, and gets a status:
@@ -50,7 +55,9 @@ Exit status: 0 every object is in DESTINATION and verified, 1 some are not (each
 """
 
 
-@click.command("migrate", help=HELP, epilog=EPILOG, short_help="Migrate objects from one store to another.")
+@click.command(
+    "migrate", cls=Command, help=HELP, epilog=EPILOG, short_help="Migrate objects from one store to another."
+)
 @migrate_options
 @click.pass_context
 def migrate_command(context: click.Context, /, **call: Any) -> int:

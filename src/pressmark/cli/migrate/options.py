@@ -12,8 +12,8 @@ import click
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
 from pressmark.cli.common.files import CRLF_OPTION
-from pressmark.cli.common.fixity_options import parse_algorithms
-from pressmark.cli.common.options import named_layout
+from pressmark.cli.common.fixity_options import complete_algorithms, parse_algorithms
+from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.cli.common.worker_options import worker_options
 from pressmark.cli.store.provenance import provenance_options
@@ -48,6 +48,7 @@ _WHERE = (
     click.option(
         "--layout",
         metavar=_LAYOUT,
+        shell_complete=complete_layouts,
         help="Layout of DESTINATION: required for an OCFL storage root, optional for a folder of bags."
         ' "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
     ),
@@ -68,6 +69,7 @@ _WHERE = (
     click.option(
         "--content-paths",
         metavar=_LAYOUT,
+        shell_complete=complete_layouts,
         help="To an OCFL storage root: layout for the paths of files inside objects, such as 0011. Default: their"
         " names in SOURCE.",
     ),
@@ -77,6 +79,7 @@ _WHERE = (
         "algorithms",
         metavar="NAME[,NAME]...",
         multiple=True,
+        shell_complete=complete_algorithms,
         help="To a folder of bags: digest algorithms of the manifests. Default: sha512.",
     ),
     provenance_options,
@@ -84,6 +87,7 @@ _WHERE = (
     click.option(
         "--source-layout",
         metavar=_LAYOUT,
+        shell_complete=complete_layouts,
         help="Layout of SOURCE, if SOURCE does not declare it: OCFL storage roots and folders of bags.",
     ),
 )
@@ -234,12 +238,12 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         given["algorithms"] = parse_algorithms(call["algorithms"])
     for name in ("layout", "source_layout"):
         if call[name] is not None:
-            given[name] = named_layout(call[name]).config()
+            given[name] = layout_option(call[name], f"--{name.replace('_', '-')}").config()
     values = {name: call[name] for name in ("prefix", "identifiers") if call[name] is not None}
     if call["namespaces"]:
         values["namespaces"] = list(call["namespaces"])
     if call["content_paths"] is not None:
-        values["content_paths"] = named_layout(call["content_paths"]).config()
+        values["content_paths"] = layout_option(call["content_paths"], "--content-paths").config()
     if values:
         given["destination_options"] = values
     return given

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.files import BufferedLines, OutputStream
-from pressmark.errors import quoted
+from pressmark.errors import DIGEST_DIGITS, quoted
 from pressmark.migrate import GOOD, STATUSES, PlanEntry, Row
 
 __all__ = ["OutputLines", "conflict_text", "row_text"]
@@ -59,8 +60,16 @@ class OutputLines:
         self._lines.add(line.encode() + b"\n")
 
 
+# In "its sha512 is …, not …".
+_DIGEST = re.compile(rf"\b(is|not) ([0-9a-f]{{{DIGEST_DIGITS}}})[0-9a-f]+\b")
+
+
 def row_text(row: Row) -> str:
-    """Return the row of an object as text."""
+    """Return the row of an object as text, with shortened digests."""
+    return _DIGEST.sub(r"\1 \2…", _row_text(row))
+
+
+def _row_text(row: Row) -> str:
     who = quoted(row.source_id) if row.source_id else quoted(row.source)
     also = f" as {quoted(row.id)}" if row.id != row.source_id else ""
     if row.status in GOOD:

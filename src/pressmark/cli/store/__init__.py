@@ -19,19 +19,19 @@ COMMANDS = {
     "cat": "pressmark.cli.store.cat:cat_command",
     "log": "pressmark.cli.store.log:log_command",
     "diff": "pressmark.cli.store.diff:diff_command",
+    "declare": "pressmark.cli.store.declare:declare_command",
     "rm": "pressmark.cli.store.rm:rm_command",
 }
 
 HELP = """\
-Create, list, check, repair and fill stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags.
+Create, list, check, repair and fill stores.
 
 \b
 Examples:
-  pressmark store init pairtree books
   pressmark store put books ark:/13030/xt12t3 scans
   pressmark store check books
 
-The kind of a store is detected from its content.
+A store is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. Its kind is detected from its content.
 """
 
 EPILOG = """\

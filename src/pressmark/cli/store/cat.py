@@ -6,6 +6,7 @@ import click
 
 from pressmark.cli.common.console import Interrupted
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     STORE,
@@ -37,7 +38,7 @@ Exit status: 0 success, 1 object or file not found, or reading failed; 2 usage e
 """
 
 
-@click.command("cat", help=HELP, epilog=EPILOG, short_help="Write a file of an object to standard output.")
+@click.command("cat", cls=Command, help=HELP, epilog=EPILOG, short_help="Write a file of an object to standard output.")
 @STORE
 @IDENTIFIER
 @click.argument("name", metavar="NAME")

@@ -12,7 +12,7 @@ from pressmark.cli.common.console import Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
-from pressmark.cli.common.program import discard_stdout
+from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, layout_of, open_store, store_options
@@ -32,12 +32,15 @@ Check everything in STORE, and list each violation of its specification.
 Examples:
   pressmark store check books
   pressmark store check root --digests --json
-  pressmark store check root --kind ocfl        # also a root without its declaration
 
 Every file is accounted for: it belongs to an object, or it is listed.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store check root --kind ocfl        # also a root without its declaration
+
 Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message.
 The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
 changed.
@@ -46,7 +49,7 @@ Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error,
 """
 
 
-@click.command("check", help=HELP, epilog=EPILOG, short_help="List all problems of a store.")
+@click.command("check", cls=Command, help=HELP, epilog=EPILOG, short_help="List all problems of a store.")
 @STORE
 @click.option(
     "--digests",

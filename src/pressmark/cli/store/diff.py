@@ -8,6 +8,7 @@ import click
 
 from pressmark.cli.common.console import Failure, say
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
@@ -26,16 +27,19 @@ from pressmark.stores import Changes
 __all__ = ["diff_command"]
 
 HELP = """\
-List the files that differ between two versions of the OCFL object IDENTIFIER.
+List the files that differ between two versions of an OCFL object.
 
 \b
 Examples:
   pressmark store diff root ark:/13030/xt12t3           # the two newest versions
   pressmark store diff root ark:/13030/xt12t3 v1        # v1 and the newest version
-  pressmark store diff root ark:/13030/xt12t3 v1 v3
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store diff root ark:/13030/xt12t3 v1 v3
+
 Each file is a line on standard output: added, removed or changed, TAB, and its logical path; or renamed, TAB, the old
 path, TAB, and the new one. A renamed file has the same digest under another path. With --json it is {"change": ...,
 "name": ...}, and for a renamed file {"change": "renamed", "name": ..., "from": ...}. If the object has one version, all
@@ -46,7 +50,7 @@ Exit status: 0 success, with or without differences; 1 object or version not fou
 """
 
 
-@click.command("diff", help=HELP, epilog=EPILOG, short_help="Compare two versions of an object.")
+@click.command("diff", cls=Command, help=HELP, epilog=EPILOG, short_help="Compare two versions of an object.")
 @STORE
 @IDENTIFIER
 @click.argument("before", metavar="[V1", required=False, callback=check_version)

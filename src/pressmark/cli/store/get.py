@@ -10,6 +10,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import (
     IDENTIFIER,
@@ -50,7 +51,7 @@ Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usag
 """
 
 
-@click.command("get", help=HELP, epilog=EPILOG, short_help="Copy the files of an object.")
+@click.command("get", cls=Command, help=HELP, epilog=EPILOG, short_help="Copy the files of an object.")
 @STORE
 @IDENTIFIER
 @click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))

@@ -9,7 +9,8 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, say
-from pressmark.cli.store.options import IDENTIFIERS, command_errors, layout_of
+from pressmark.cli.common.program import Command
+from pressmark.cli.store.options import IDENTIFIERS, command_errors, complete_layout, layout_of
 
 __all__ = ["init_command"]
 
@@ -17,17 +18,22 @@ __all__ = ["init_command"]
 OWN = {"pairtree": "pairtree", "vitro": "vitro"}
 
 HELP = """\
-Create an empty store of KIND in the directory STORE, which must be empty or not exist.
+Create an empty store of KIND in the directory STORE.
 
 \b
 Examples:
   pressmark store init pairtree books --prefix ark:/13030/
-  pressmark store init vitro uploads --namespace http://vivo.example.edu/individual/
   pressmark store init ocfl root --layout 0003:digestAlgorithm=sha512,tupleSize=2
-  pressmark store init bags transfers
+
+STORE must be empty or not exist.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store init vitro uploads --namespace http://vivo.example.edu/individual/
+  pressmark store init bags transfers
+
 KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
 root needs --layout; a folder of bags may have a layout, otherwise each bag is named after its identifier, cleaned as
 in a Pairtree.
@@ -36,12 +42,13 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 """
 
 
-@click.command("init", help=HELP, epilog=EPILOG, short_help="Create an empty store.")
+@click.command("init", cls=Command, help=HELP, epilog=EPILOG, short_help="Create an empty store.")
 @click.argument("kind", metavar="KIND", type=click.Choice(stores.KINDS))
 @click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 @click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layout,
     help='How identifiers become paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
 )
 @click.option("--prefix", metavar="PREFIX", help="Pairtree: common prefix of all identifiers, omitted from paths.")
@@ -71,7 +78,7 @@ def init_command(
     ):
         if value is not None:
             if kind != of:
-                raise CallError(f"{option}: only for stores of kind {of}")
+                raise CallError(f"{option}: only for stores of kind {of}; omit the option")
             options[name] = value
     if chosen is not None and chosen.name != OWN.get(kind, chosen.name):
         raise CallError(f"--layout: a store of kind {kind} uses the layout {OWN[kind]}, not {chosen.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pressmark.cli.common.console import CallError, Failure
@@ -14,6 +14,7 @@ from pressmark.tabular.detection import Crlf, FormatError, ListStream, format_of
 
 __all__ = ["listed_identifiers", "store_listed"]
 
+_Line = tuple[int, bytes, bytes | None]
 _BLOCK = 1 << 20  # 1 MiB; a pipe yields what it has
 
 
@@ -36,20 +37,26 @@ def store_listed(
         assert found is not None
         report(found)
 
-    with _open_lines(path, null, crlf) as source, store.ingest(on_result=on_result, **how) as batch:
-        # Nothing waits while the command waits for input.
-        for number, identifier, found in _pairs(source, null, batch.flush):
+    def objects(pairs: Iterable[_Line]) -> Iterator[tuple[bytes, str]]:
+        for number, identifier, found in pairs:
             if found:
-                batch.put(identifier, os.fsdecode(found))
+                yield identifier, os.fsdecode(found)
             else:
                 report(Failure(f"{source.name}:{number}: expected identifier, TAB and source"))
+
+    with _open_lines(path, null, crlf) as source, store.ingest(on_result=on_result, **how) as batch:
+        for pairs in _blocks(source, null):
+            batch.put_all(objects(pairs))
+            # Nothing waits while the command waits for input.
+            batch.flush()
 
 
 def listed_identifiers(path: str, null: bool, crlf: Crlf | None) -> Iterator[bytes]:
     """Yield the identifiers of a list. A TAB is part of the identifier."""
     with _open_lines(path, null, crlf) as source:
-        for _number, identifier, more in _pairs(source, null):
-            yield identifier if more is None else identifier + b"\t" + more
+        for pairs in _blocks(source, null):
+            for _number, identifier, more in pairs:
+                yield identifier if more is None else identifier + b"\t" + more
 
 
 @contextlib.contextmanager
@@ -65,13 +72,8 @@ def _open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream
         yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)
 
 
-def _pairs(
-    source: ListStream, null: bool, before_reading: Callable[[], object] = lambda: None
-) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """Yield number, identifier and path of each line of a list; the path is :data:`None` without a TAB.
-
-    :param before_reading: called before more lines are read, which may wait for another program
-    """
+def _blocks(source: ListStream, null: bool) -> Iterator[Iterator[_Line]]:
+    """Yield number, identifier and path of each line of a list, in blocks as they are read; without a TAB no path."""
     end = b"\0" if null else b"\n"
     number = 0
     held: list[bytes] = []  # the beginning of an incomplete line
@@ -80,12 +82,10 @@ def _pairs(
         if end in data:
             *lines, rest = b"".join(held).split(end)
             held = [rest]
-            for line in lines:
-                number += 1
-                yield number, *_pair(line)
-            before_reading()
+            yield ((number + n, *_pair(line)) for n, line in enumerate(lines, 1))
+            number += len(lines)
     if rest := b"".join(held):
-        yield number + 1, *_pair(rest)
+        yield iter([(number + 1, *_pair(rest))])
 
 
 def _pair(line: bytes) -> tuple[bytes, bytes | None]:

@@ -9,6 +9,7 @@ import click
 from pressmark.cli.common.console import one_line, say
 from pressmark.cli.common.file_progress import format_count
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
@@ -42,7 +43,7 @@ Exit status: 0 success, 1 object not found or its inventory cannot be read; 2 us
 """
 
 
-@click.command("log", help=HELP, epilog=EPILOG, short_help="List the versions of an object.")
+@click.command("log", cls=Command, help=HELP, epilog=EPILOG, short_help="List the versions of an object.")
 @STORE
 @IDENTIFIER
 @JSON

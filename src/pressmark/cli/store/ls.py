@@ -12,6 +12,7 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.fixity_options import THREADS
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import (
     JSON,
@@ -43,11 +44,14 @@ List every object in STORE, or the files of the object IDENTIFIER.
 Examples:
   pressmark store ls books
   pressmark store ls books --json --ignore .DS_Store
-  pressmark store ls books ark:/13030/xt12t3
-  pressmark store ls root ark:/13030/xt12t3 --version v1
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store ls books ark:/13030/xt12t3
+  pressmark store ls root ark:/13030/xt12t3 --version v1
+
 Each object is a line on standard output: identifier, TAB, and the path in STORE. With --json it is
 {"id": ..., "path": ..., "proper": ..., "encapsulation": ..., "problems": [...]}; a file or directory outside of all
 objects is a line {"kind": ..., "severity": ..., "path": ...}; the last line is {"summary": {...}}. A listed object may
@@ -61,7 +65,7 @@ not found; 2 usage error, 130 interrupted.
 """
 
 
-@click.command("ls", help=HELP, epilog=EPILOG, short_help="List objects or their files.")
+@click.command("ls", cls=Command, help=HELP, epilog=EPILOG, short_help="List objects or their files.")
 @STORE
 @click.argument("identifier", metavar="[IDENTIFIER]", required=False)
 @VERSION
@@ -87,7 +91,7 @@ def ls_command(
         with command_errors():
             return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
     if version is not None:
-        raise CallError("--version: only with IDENTIFIER")
+        raise CallError("--version: only with IDENTIFIER; name an object")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     with command_errors():

@@ -18,6 +18,8 @@ from pressmark.layouts import Layout
 from pressmark.stores import Store, StoredObject
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from pressmark.stores import OcflRoot
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "VERSION",
     "check_version",
     "command_errors",
+    "complete_layout",
     "file_progress",
     "find_object",
     "layout_of",
@@ -60,9 +63,19 @@ MODE = click.option(
 NULL = click.option("--null", "-0", is_flag=True, help="End items with NUL instead of a line feed.")
 STORE = click.argument("path", metavar="STORE", type=click.Path(path_type=bytes))
 IDENTIFIER = click.argument("identifier", metavar="IDENTIFIER")
+
+
+def complete_layout(context: click.Context, parameter: click.Parameter, start: str) -> list[CompletionItem]:
+    """Complete the name of a layout in the shell."""
+    from pressmark.cli.common.options import complete_layouts  # loads every layout
+
+    return complete_layouts(context, parameter, start)
+
+
 LAYOUT = click.option(
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
+    shell_complete=complete_layout,
     help="Use this layout instead of the store's own (OCFL storage roots and folders of bags)."
     ' "pressmark layouts NAME" lists its keys.',
 )
@@ -74,9 +87,9 @@ IDENTIFIERS = click.option(
 )
 
 
-def check_version(_context: click.Context, _parameter: click.Parameter, version: str | None) -> str | None:
+def check_version(context: click.Context, _parameter: click.Parameter, version: str | None) -> str | None:
     """Return the version of a call, after checking that it is the name or number of one."""
-    if version is not None and re.fullmatch("v?[0-9]+", version) is None:
+    if version is not None and not context.resilient_parsing and re.fullmatch("v?[0-9]+", version) is None:
         raise CallError(f"{quoted(version)} is not a version; specify one such as v2")
     return version
 
@@ -111,9 +124,9 @@ def layout_of(text: str | None) -> Layout | None:
     """Return the layout that ``--layout`` names, with its parameters."""
     if text is None:
         return None
-    from pressmark.cli.common.options import named_layout  # loads every layout
+    from pressmark.cli.common.options import layout_option  # loads every layout
 
-    return named_layout(text)
+    return layout_option(text)
 
 
 def open_store(
@@ -140,7 +153,7 @@ def open_store(
         options["layout"] = layout_of(layout)
     if identifiers is not None:
         if found != "bags":
-            raise CallError("--identifiers: only for folders of bags")
+            raise CallError("--identifiers: only for folders of bags; omit the option")
         options["identifiers"] = identifiers
     # Operations on one object of an OCFL root ignore nothing: its declaration marks it.
     if ignore and found != "ocfl":

@@ -13,6 +13,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects, changes_text
@@ -30,19 +31,22 @@ __all__ = ["Report", "one_object", "put_command", "store_objects"]
 Report = Callable[[StoreObject | Exception], object]
 
 HELP = """\
-Store an object: the file SOURCE, the content of the directory SOURCE, or several files and directories.
+Store files as the object IDENTIFIER, or all objects listed with --from.
 
 \b
 Examples:
   pressmark store put books ark:/13030/xt12t3 scans
-  pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
   pressmark store put root --from objects.tsv
-  pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
 
-Several SOURCEs keep their names in the object. With --from, store all listed objects.
+SOURCE is a file, or a directory whose content is stored. Several SOURCEs keep their names in the object.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
+  pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
+
 An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
 output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are
 stored in batches, and listed when their batch is on disk; the objects of all lines that were read are stored before
@@ -55,7 +59,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
 """
 
 
-@click.command("put", help=HELP, epilog=EPILOG, short_help="Store objects in a store.")
+@click.command("put", cls=Command, help=HELP, epilog=EPILOG, short_help="Store objects in a store.")
 @STORE
 @click.argument("identifier", metavar="[IDENTIFIER", required=False)
 @click.argument("sources", metavar="SOURCE...]", nargs=-1, type=click.Path(path_type=bytes))
@@ -104,7 +108,7 @@ def put_command(
     if (identifier is None) == (listed is None):
         raise CallError("missing argument; specify IDENTIFIER and SOURCE, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from")
+        raise CallError("--crlf: only with --from; omit the option")
     if identifier is not None:
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")

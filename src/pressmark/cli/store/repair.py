@@ -11,6 +11,7 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted, one_line, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, open_store, store_options
@@ -19,7 +20,7 @@ from pressmark.stores import RepairStep
 __all__ = ["repair_command"]
 
 HELP = """\
-Repair unambiguous problems in STORE without losing data, and list the problems that remain.
+Repair unambiguous problems in STORE, and list the problems that remain.
 
 \b
 Examples:
@@ -47,7 +48,7 @@ Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted
 """
 
 
-@click.command("repair", help=HELP, epilog=EPILOG, short_help="Repair unambiguous problems of a store.")
+@click.command("repair", cls=Command, help=HELP, epilog=EPILOG, short_help="Repair unambiguous problems of a store.")
 @STORE
 @click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @JSON

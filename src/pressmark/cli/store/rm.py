@@ -10,6 +10,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
+from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
@@ -38,7 +39,7 @@ Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was do
 """
 
 
-@click.command("rm", help=HELP, epilog=EPILOG, short_help="Remove objects from a store.")
+@click.command("rm", cls=Command, help=HELP, epilog=EPILOG, short_help="Remove objects from a store.")
 @STORE
 @click.argument("removed", metavar="[IDENTIFIER...]", nargs=-1)
 @click.option(
@@ -69,7 +70,7 @@ def rm_command(
     if bool(removed) == (listed is not None):
         raise CallError("missing argument; specify IDENTIFIER, or --from FILE")
     if crlf is not None and listed is None:
-        raise CallError("--crlf: only with --from")
+        raise CallError("--crlf: only with --from; omit the option")
     done = failed = 0
     with command_errors():
         store = open_store(path, kind, layout, identifiers, ignore)

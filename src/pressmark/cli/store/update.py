@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from pressmark.cli.common.console import CallError, cause
+from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
@@ -31,16 +32,21 @@ Reading = TypeVar("Reading")
 Value = TypeVar("Value")
 
 HELP = """\
-Add, replace, remove and rename files of the OCFL object IDENTIFIER, in one new version. All other files stay.
+Add, replace, remove and rename files of the OCFL object IDENTIFIER.
 
 \b
 Examples:
-  pressmark store update root ark:/13030/xt12t3 --add page2.tif --add lily.jpg=images/cover.jpg
+  pressmark store update root ark:/13030/xt12t3 --add page2.tif --add lily.jpg=cover.jpg
   pressmark store update root ark:/13030/xt12t3 --remove mets.xml --rename page1.tif=images/1.tif
-  pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New metadata" --user "A Curator"
+
+All changes make one new version. All other files stay.
 """
 
 EPILOG = """\
+\b
+More examples:
+  pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New mets" --user Curator
+
 Only added files are read. Content that the object has in any version is not stored again. If nothing changes, there is
 no new version. The version is stored completely or not at all. The output is that of "pressmark store put".
 
@@ -51,7 +57,7 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
 """
 
 
-@click.command("update", help=HELP, epilog=EPILOG, short_help="Add, remove and rename files of an object.")
+@click.command("update", cls=Command, help=HELP, epilog=EPILOG, short_help="Add, remove and rename files of an object.")
 @STORE
 @IDENTIFIER
 @click.option(

@@ -9,10 +9,12 @@ from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResul
 from pressmark.errors import quoted
 from pressmark.html import format_large_number, format_number
 
-__all__ = ["BILLION", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
+__all__ = ["BILLION", "CROWDED", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
 
 #: The number of objects for which growth is reported.
 BILLION = 10**9
+#: Entries of a directory that many tools handle slowly.
+CROWDED = 10_000
 #: Display names of the profiles.
 SYSTEMS = {"unix": "Unix", "windows": "Windows", "azure": "Azure", "s3": "S3"}
 #: Display names of the object structures.
@@ -38,11 +40,13 @@ class Verdict(NamedTuple):
     :ivar kind: ``good``, ``attention`` or ``bad``
     :ivar word: the verdict in a few words
     :ivar statements: the reasons
+    :ivar recommended: name of the recommended layout; :data:`None` if a single layout was compared, or none is safe
     """
 
     kind: str
     word: str
     statements: tuple[Statement, ...]
+    recommended: str | None = None
 
 
 def judge(comparison: ComparisonData) -> Verdict:
@@ -57,6 +61,11 @@ def judge(comparison: ComparisonData) -> Verdict:
         The layouts without :func:`find_defects`: each identifier has a path of its own, and no path is inside another,
         unless the store format allows it. The verdict is ``bad`` if no layout is safe, and ``attention`` if only some
         are.
+    ``recommended``
+        Among several layouts, the safe one that comes first by these criteria, in this order: no collisions on file
+        systems that ignore case; no paths that other systems, of the chosen profile, do not allow; no directory with
+        more entries than the user's limit or :data:`CROWDED`, and not all objects in one directory; identifiers can be
+        restored from paths; fewest inodes per object.
     ``shared``, ``inside``, ``unmapped``, ``refused``
         For each unsafe layout, the number of identifiers that share a path, with an example; whose path is inside
         another; that have no path; or whose path no POSIX file system allows.
@@ -91,6 +100,9 @@ def judge(comparison: ComparisonData) -> Verdict:
         )
         statements.append(Statement("duplicates", f"{text}. They share a path under every layout."))
     statements.append(_safe(comparison.layouts, safe))
+    best = _recommended(comparison, safe)
+    if best is not None:
+        statements.append(Statement("recommended", _recommendation(best, comparison)))
     for one in comparison.layouts:
         if one not in safe:
             statements += _unsafe(one, duplicates)
@@ -103,7 +115,7 @@ def judge(comparison: ComparisonData) -> Verdict:
     statements += _irreversible(safe)
     statements += _growth(safe)
     kind, word = _kind(comparison, safe, bool(notes or over or duplicates))
-    return Verdict(kind, word, tuple(statements))
+    return Verdict(kind, word, tuple(statements), None if best is None else best.name)
 
 
 def find_defects(layout: LayoutResult, duplicates: int = 0) -> tuple[str, ...]:
@@ -126,14 +138,76 @@ def find_defects(layout: LayoutResult, duplicates: int = 0) -> tuple[str, ...]:
 
 def _kind(comparison: ComparisonData, safe: Sequence[LayoutResult], noted: bool) -> tuple[str, str]:
     count = len(comparison.layouts)
-    if not safe:
-        return "bad", "This layout loses objects" if count == 1 else "All layouts lose objects"
     if len(safe) < count:
-        lost = count - len(safe)
-        return "attention", f"{lost} of {count} layouts {'loses' if lost == 1 else 'lose'} objects"
+        return "attention" if safe else "bad", _failures(comparison)
     if noted:
-        return "attention", "No layout loses objects, but see the remarks" if count > 1 else "Safe, but see the remarks"
+        return "attention", "All layouts are safe, but see the remarks" if count > 1 else "Safe, but see the remarks"
     return "good", "This layout is safe" if count == 1 else "All layouts are safe"
+
+
+def _failures(comparison: ComparisonData) -> str:
+    """Return how many layouts have collisions, and how many others cannot map all identifiers."""
+    defects = [find_defects(one, comparison.duplicates) for one in comparison.layouts]
+    colliding = sum("shared" in found or "inside" in found for found in defects)
+    unmapped = sum(bool(found) for found in defects) - colliding
+    count = len(defects)
+    if count == 1:
+        return f"This layout {'has path collisions' if colliding else 'cannot map all identifiers'}"
+    if colliding == count:
+        return "All layouts have path collisions"
+    if unmapped == count:
+        return "No layout can map all identifiers"
+    pieces = []
+    if colliding:
+        pieces.append(f"{colliding} of {count} layouts {'has' if colliding == 1 else 'have'} path collisions")
+    if unmapped:
+        pieces.append(f"{unmapped} of {count} layouts cannot map all identifiers")
+    return ", ".join(pieces)
+
+
+def _is_crowded(layout: LayoutResult, comparison: ComparisonData) -> bool:
+    """Return whether a directory has too many entries, or will have when the store grows."""
+    is_flat = layout.depth.max == 1 and comparison.identifiers > CROWDED // 10
+    return is_flat or layout.fan_out.max > (comparison.directory_limit or CROWDED)
+
+
+def _refused_elsewhere(layout: LayoutResult, comparison: ComparisonData) -> dict[str, int]:
+    """Return the number of paths that systems of the chosen profile do not allow, without Unix."""
+    return {
+        profile: refused.count
+        for profile, refused in layout.refused.items()
+        if refused.count and profile != "unix" and comparison.profile in ("all", profile)
+    }
+
+
+def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> LayoutResult | None:
+    """Return the layout to recommend among several."""
+    if len(comparison.layouts) == 1 or not safe:
+        return None
+    return min(
+        safe,
+        key=lambda one: (
+            one.collisions.folded > one.collisions.equal,
+            bool(_refused_elsewhere(one, comparison)),
+            _is_crowded(one, comparison),
+            one.irreversible > one.collisions.equal,
+            round(one.costs.inodes_per_object, 1),
+        ),
+    )
+
+
+def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
+    """Return the sentence that recommends a layout, with its reasons."""
+    own = "every identifier has a path of its own"
+    if layout.collisions.folded == layout.collisions.equal:
+        own += ", also on file systems that ignore case"
+    reasons = [own]
+    if not _is_crowded(layout, comparison):
+        reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
+    if layout.irreversible <= layout.collisions.equal:
+        reasons.append("identifiers can be restored from paths")
+    reasons.append(f"an object needs {layout.costs.inodes_per_object:.1f} inodes")
+    return f"Recommended for these identifiers: {layout.name}. Reasons: {'; '.join(reasons)}."
 
 
 def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Statement:
@@ -183,11 +257,7 @@ def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Sta
         kind = "case" if layout.collisions.first.get("case") else "normalization"
         text = f"{name}: {_identifiers(layout.collisions.folded)} would share a path {where}"
         yield Statement("folded", f"{text}{_example(layout.collisions.first.get(kind, ()))}.")
-    counts = {
-        profile: refused.count
-        for profile, refused in layout.refused.items()
-        if refused.count and profile != "unix" and comparison.profile in ("all", profile)
-    }
+    counts = _refused_elsewhere(layout, comparison)
     if counts:
         words = ", ".join(
             f"{SYSTEMS.get(profile, profile)} {format_number(count)}" for profile, count in counts.items()

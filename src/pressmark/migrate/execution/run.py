@@ -37,9 +37,9 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
     plan = Plan.of(plan_or_work)
     found = state(plan.work)
     if found == "begun":
-        raise _refused(plan, f"the run in {plan.work} is not finished; resume it")
+        raise _refused(plan, f"the run in {plan.work} is not finished; resume it (--resume)")
     if found == "finished":
-        raise _refused(plan, f"the run in {plan.work} is finished; name another work folder to run again")
+        raise _refused(plan, f"the run in {plan.work} is finished; name another --work folder to run again")
     return _run(plan, Driver(**how))
 
 
@@ -68,7 +68,7 @@ def _run(plan: Plan, driver: Driver) -> Run:
     with work_errors(plan.work), work.held():
         for name, digest in ((ENTRIES, plan.sha256), (KNOWN, plan.known_sha256)):
             if sha256_of(os.path.join(plan.work, name)) != digest:
-                raise JobError(plan.work, f"{name} changed after planning; plan the migration in another work folder")
+                raise JobError(plan.work, f"{name} changed after planning; plan the migration in another --work folder")
         if not os.path.exists(os.path.join(plan.work, BEGUN)):
             write_record(os.path.join(plan.work, BEGUN), {"at": utc_now(), "pid": os.getpid()})
         try:

@@ -34,7 +34,7 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
     """
     plan, driver = Plan.of(plan_or_work), Driver(**how)
     if state(plan.work) != "finished":
-        what = f"the run in {plan.work} is not finished; run or resume it first"
+        what = f"the run in {plan.work} is not finished; resume it (--resume) first"
         raise MigrationError(plan.options.source, plan.options.destination, what)
     started = monotonic()
     with work_errors(plan.work):

@@ -63,7 +63,7 @@ def catch_up(
     first = Plan.of(before)
     folder = work_folder(first.options.destination) if work is None else os.path.abspath(os.fspath(work))
     if state(first.work) != "finished":
-        what = f"the run in {first.work} is not finished; run or resume it first"
+        what = f"the run in {first.work} is not finished; resume it (--resume) first"
         raise MigrationError(first.options.source, first.options.destination, what)
     of_before = asdict(first.options)
     # Options of the stores that are not given again stay.

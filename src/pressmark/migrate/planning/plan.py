@@ -122,7 +122,7 @@ class Plan:
             raise MigrationError("", folder, error.reason) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MigrationError(
-                "", folder, f"{PLAN} cannot be read ({error}); plan the migration in another work folder"
+                "", folder, f"{PLAN} cannot be read ({error}); plan the migration in another --work folder"
             ) from None
 
 

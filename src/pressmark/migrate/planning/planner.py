@@ -170,7 +170,7 @@ def make_plan(
         prepare(options, folder, resources)
         mode = mode_of(options, folder)
         if options.copy_mode == "reflink" and mode != "reflink":
-            what = "the destination's file system cannot clone files; use copy mode copy or auto"
+            what = "the destination's file system cannot clone files; use --copy-mode copy or auto"
             raise MigrationError(options.source, options.destination, what)
         planning = _Planning(options, folder, resolve_threads(threads), order, (chunk_objects, chunk_bytes), resources)
         planning.selection = selection

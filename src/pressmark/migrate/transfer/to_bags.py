@@ -11,9 +11,11 @@ import stat
 from collections.abc import Iterator
 from typing import Any
 
-from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag_info import BagInfo
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
+from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.object_digest import FileDigests, compare
@@ -40,6 +42,7 @@ class ToBags(Direction):
         # The chunk is flushed as a whole.
         durable = not can_flush_filesystem()
         self._writer = BagWriter(destination, self.mode, options.links, durable_places=durable)
+        self._algorithms = algorithm_names(destination.algorithms)
         self._items: dict[str | bytes, InFlight] = {}  # by identifier
 
     def __enter__(self) -> ToBags:
@@ -107,7 +110,7 @@ class ToBags(Direction):
         found: list[FileDigests] = []
 
         def check(bag: bytes) -> None:
-            found.append(_payload(bag, copied.algorithms))
+            found.append(_payload(Bag.of_new(bag, self._algorithms, BagInfo()), copied.algorithms))
             compare(found[0], content.known)
             check_unchanged(content)
 
@@ -127,15 +130,14 @@ class ToBags(Direction):
         self.record_copied(item, content)
 
 
-def _payload(path: bytes, algorithms: tuple[str, ...]) -> FileDigests:
+def _payload(bag: Bag, algorithms: tuple[str, ...]) -> FileDigests:
     """Return the digests of a new bag's payload, from its manifests if they list them."""
-    bag = BagTags.open(path)
     digests: dict[str, dict[str, str]] = {}
     for listed in bag.payload.entries():
         found = dict(listed.digests)
         missing = tuple(name for name in algorithms if name not in found)
         if missing:
-            found.update(hash_file(os.path.join(path, listed.path), missing, threads=1))
+            found.update(hash_file(os.path.join(bag.path, listed.path), missing, threads=1))
         digests[decode_fs(listed.path).removeprefix("data/")] = found
     bag.payload.close()
     return FileDigests(digests)

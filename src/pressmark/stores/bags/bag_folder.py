@@ -12,11 +12,20 @@ from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.bagit.changes import Notice
+from pressmark.bagit.creation.copy import build_bag
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import why_unlistable
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.durable import exists, flush_directory, is_directory
+from pressmark.fs.durable import (
+    can_flush_filesystem,
+    exists,
+    flush_directory,
+    flush_filesystem,
+    flush_tree,
+    is_directory,
+)
 from pressmark.fs.entries import longest_inside, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
@@ -112,6 +121,7 @@ class BagFolder(BagFolderReader):
         def make(new: bytes) -> bytes:
             check_source(source)
             self._make(identifier, source, new, elements, mode, links, on_event)
+            (flush_filesystem if can_flush_filesystem() else flush_tree)(new)
             return new
 
         return self._put(identifier, place, make, check, replace)
@@ -191,13 +201,13 @@ class BagFolder(BagFolderReader):
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             self._index.open()
-            old = self._find(name, soon=True)
+            old = self._find_old(name, place)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
             with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
                 # Checked before the bag is created and before it is published, while no run moves anything.
                 with staging.lock():
-                    self._refuse(identifier, place, self._find(name, soon=True), replace)
+                    self._refuse(identifier, place, self._find_old(name, place), replace)
                 new = make(staging / b"bag")
                 if check is not None:
                     check(new)
@@ -206,7 +216,7 @@ class BagFolder(BagFolderReader):
                 if reason is not None:
                     raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
                 with staging.lock():
-                    old = self._find(name, soon=True)
+                    old = self._find_old(name, place)
                     self._refuse(identifier, place, old, replace)
                     if old is None:
                         self._move_in(identifier, new, place)
@@ -218,6 +228,20 @@ class BagFolder(BagFolderReader):
                 self._index.save()
         identifier_, problems = self._described(place, place)
         return record_of(identifier_, place, problems)
+
+    def _find_old(self, identifier: str, place: bytes) -> bytes | None:
+        """Return the path of the bag with an identifier, as :meth:`_find` without new bags of other programs.
+
+        :param place: path for a new bag
+        """
+        if (
+            self.layout is None
+            and not exists(os.path.join(self._base, place))
+            and not self._index.places(identifier, soon=True)
+            and self._index.is_complete()  # otherwise archives are looked for by name
+        ):
+            return None
+        return self._find(identifier, soon=True)
 
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
@@ -235,7 +259,7 @@ class BagFolder(BagFolderReader):
         """
         if old is not None:
             if not replace:
-                reason = f"bag exists at {decode_fs(old)}; replace it, or remove it first"
+                reason = f"bag exists at {decode_fs(old)}; replace it (--replace), or remove it first"
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
@@ -284,18 +308,21 @@ class BagFolder(BagFolderReader):
                 if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
                     reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
                     raise SourceError("bad-name", reason)
-                create_bag(new, None, self._algorithms, info, nested=True, on_event=note)
+                create_bag(new, None, self.algorithms, info, nested=True, on_event=note)
+                # A remaining staging directory would look like an interrupted change.
+                remove_tree(os.path.join(new, STAGING))
             else:
                 given = os.fsencode(source)
                 refuse_within(given, new)
-                # A source that is a link stands for its target.
-                one = given if is_directory(given) else [given]
-                fault = None if one is given else why_unlistable(os.path.basename(given))
+                fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
                 if fault is not None:
                     raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-                create_bag(one, new, self._algorithms, info, mode=mode, links=links, nested=True, on_event=note)
-            # A remaining staging directory would look like an interrupted change.
-            remove_tree(os.path.join(new, STAGING))
+                folder = new + b"-parts"
+                options = CreateOptions.from_arguments(self.algorithms, info, links, (), None, "parallel", None)
+                try:
+                    os.rename(build_bag(given, folder, options, mode, True, note), new)
+                finally:
+                    remove_tree(folder)
         except BagError as error:
             if isinstance(error.__cause__, OSError):
                 raise error.__cause__ from None

@@ -118,7 +118,7 @@ class BagFolderReader(Store):
     :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
         ``layout`` with a layout and ``external`` without
     :param layout: maps identifiers to the paths of bags
-    :param algorithms: algorithms of the manifests of new bags
+    :param algorithms: algorithms of the manifests of new bags; also an attribute
     :param info: more elements for the bag-info.txt of new bags
     :param ignore: globs of names to ignore outside of bags
     :raises StoreError: not a folder of bags, or not readable
@@ -151,7 +151,7 @@ class BagFolderReader(Store):
         self.identifiers = identifiers or ("layout" if layout is not None else said[0])
         check_identifiers(self._base, self.identifiers, layout)
         self.layout = layout_by_name("0002") if self.identifiers == "name" else layout
-        self._algorithms = tuple(algorithms)
+        self.algorithms = tuple(algorithms)
         self._info = dict(info or {})
         self._ignore = tuple(ignore)
         # The paths of bags that are not where new ones would be; filled on first use.
@@ -629,4 +629,4 @@ def _read_config(base: bytes) -> tuple[str, Layout | None]:
     except LayoutConfigError as error:
         raise StoreError(path, f"{error}; correct the file") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(path, f"malformed ({error}); correct the file, or specify the source of identifiers") from None
+        raise StoreError(path, f"malformed ({error}); correct the file, or specify --identifiers") from None

@@ -87,6 +87,7 @@ class BagIndex:
         # all names are known while the folder has this stamp.
         self._is_root_known = False
         self._changed: set[bytes] = set()
+        self._is_changed = False  # by this process, since the last claim
         self._root: Stamp | None = None
         self._version = 0  # counts changes of the following
         self._clear()
@@ -143,6 +144,13 @@ class BagIndex:
             except _DAMAGED:
                 return {}
 
+    def is_complete(self) -> bool:
+        """Return whether the system reports changes of the folder, and each bag has a known identifier."""
+        try:
+            return self._watch is not None and not self._unfinished and not self._find(key_of(None))
+        except _DAMAGED:  # the table
+            return False
+
     def is_on_disk(self) -> bool:
         """Return whether there is an index on disk."""
         return os.path.lexists(os.path.join(self._work, NAME))
@@ -168,11 +176,13 @@ class BagIndex:
             status = os.lstat(os.path.join(self._base, place))
             self._add(place, IndexedBag(key_of(identifier), status.st_ino, status.st_ctime_ns))
             self._unfinished.pop(place, None)
+            self._is_changed = True
 
     def forget(self, place: bytes) -> None:
         """Record that a bag was removed."""
         with self._turn:
             self._remove(place)
+            self._is_changed = True
 
     # --- reading what has changed -------------------------------------------------------------------------------------
 
@@ -432,10 +442,15 @@ class BagIndex:
             return self._root
         for _ in range(3):
             self._refresh(False, False)
+            # Instead of waiting for the clock; a reader does not change the folder.
+            mark = self._watch.mark() if self._is_changed and self._watch is not None else None
             stamp = _stamp(self._base)
-            if self._watch is None or stamp is None or not self._watch.settle(max(stamp[1:])):
+            if self._watch is None or stamp is None:
+                return None
+            if not self._watch.settle(max(stamp[1:]), is_marked=stamp[1] == mark):
                 return None
             if self._is_root_fresh(False) and not self._changed and _stamp(self._base) == stamp:
+                self._is_changed = False
                 return stamp
         return None
 

@@ -125,7 +125,7 @@ class BagWriter(StagingWriter[_Staged]):
     ) -> tuple[int, bytes]:
         """Write a bag, and return the size of its payload and the longest path in it."""
         mode = self._copier.mode_of(source)
-        if mode == "copy" and isinstance(source, (str, os.PathLike)) and self._store._algorithms == ALGORITHMS:
+        if mode == "copy" and isinstance(source, (str, os.PathLike)) and self._store.algorithms == ALGORITHMS:
             given = os.fsencode(source)
             refuse_within(given, new)
             found = write_small_bag(given, new, info)

@@ -37,11 +37,11 @@ def write_small_bag(source: bytes, new: bytes, info: Sequence[tuple[str, str]]) 
     except OSError:
         return None
     data = new + b"/" + PAYLOAD
-    found = _kernels.active.copy_small_tree(b"", source, (new, data), -1, _FLAGS)
-    if found is None or any(_is_special(name) for name, _digest, _size in found[1]):
+    found = _kernels.active.copy_small_tree(source, (new, data), _FLAGS)
+    if found is None or any(_is_special(name) for name, _digest, _size in found):
         return None
     # In the order of a walk.
-    files = sorted(found[1], key=lambda file: file[0].split(b"/"))
+    files = sorted(found, key=lambda file: file[0].split(b"/"))
     size = sum(file[2] for file in files)
     inner = {above for name, _digest, _size in files for above in _directories(name)}
     for above in sorted(inner, reverse=True):

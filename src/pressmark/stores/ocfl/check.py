@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
@@ -24,9 +24,10 @@ from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.reports import Problem, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
+from pressmark.stores.ocfl.inventory_rules import plain_advice
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY, read_root
-from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object, plain_object
-from pressmark.stores.ocfl.storage import Storage, status_or_none
+from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object, plain_objects
+from pressmark.stores.ocfl.storage import PlainObjects, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk, ignored
 from pressmark.stores.problems import problem
@@ -67,9 +68,9 @@ class ObjectResult(NamedTuple):
 
 @dataclass
 class _Open:
-    """An object, or a problem outside of objects, before it is reported.
+    """An object, plain objects, or a problem outside of objects, before it is reported.
 
-    :ivar checked: :data:`None` for a problem, and for an object that another run has removed
+    :ivar checked: :data:`None` for plain objects, for a problem, and for an object that another run has removed
     :ivar left: number of files that are not yet verified
     :ivar without_content: number of problems before any file was verified
     """
@@ -79,6 +80,7 @@ class _Open:
     problems: list[Problem]
     files: Sequence[ContentFile] = ()
     inside: bytes | None = None
+    plain: PlainObjects | None = None
     left: int = field(init=False)
     without_content: int = field(init=False)
 
@@ -208,23 +210,26 @@ class Check:
                 waiting.append(item[0])
                 if len(waiting) < batch:
                     continue
-            yield from self._plain_ones(waiting)
+            yield from self._given(waiting)
             waiting.clear()
             if isinstance(item, Problem):
                 yield _Open(item.path, None, [item])
             elif item[1] is not None or batch == 1:
                 yield self._looked_at(*item)
-        yield from self._plain_ones(waiting)
+        yield from self._given(waiting)
 
-    def _plain_ones(self, places: Sequence[bytes]) -> Iterator[_Open]:
+    def _given(self, places: Sequence[bytes]) -> Iterator[_Open]:
         """Check objects that are inside of none, most of them in one call."""
         if not places:
             return
-        read = dict(self._storage.scan_objects(b"", places, self._reads, False, len(places))[1])
-        checked = [self._plain(read[place]) if type(read.get(place)) is tuple else None for place in places]
-        items = zip(places, checked, strict=True)
+        budget, version = len(places), self._store.version
+        plain: dict[bytes, Checked] = {}
+        for _path, found in self._storage.scan_objects(b"", places, self._reads, version, False, budget)[1]:
+            if isinstance(found, PlainObjects):
+                plain.update(plain_objects(found))
+        items = [(place, plain.get(place)) for place in places]
         wrong = self._store.misplacements([(place, None, one and one.identifier) for place, one in items])
-        for place, one, problems in zip(places, checked, wrong, strict=True):
+        for (place, one), problems in zip(items, wrong, strict=True):
             yield self._looked_at(place, None) if one is None else _Open(place, one, problems)
 
     def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
@@ -311,11 +316,6 @@ class Check:
             return status is None or not stat.S_ISREG(status.st_mode)
         return is_same_version(status, checked.seen)
 
-    def _plain(self, content: tuple[Any, ...]) -> Checked | None:
-        """Check an object that was read in one call; return :data:`None` if it needs a full check."""
-        version, inventory, files, size = content
-        return plain_object(version, inventory, files, size, self._store.version)
-
     @property
     def _reads(self) -> str:
         """What is read of objects in one call."""
@@ -338,14 +338,17 @@ class Check:
                 value.problems[:0] = wrong
             return found
 
-        def take(place: bytes, content: tuple[Any, ...]) -> FoundObject[Checked | None] | None:
-            checked = self._plain(content)
-            return None if checked is None else FoundObject(place, None, checked)
+        def split(found: PlainObjects) -> list[FoundObject[Checked | None]] | None:
+            if self._store.in_place(found.places, found.identifiers):
+                return None
+            return [FoundObject(place, None, checked) for place, checked in plain_objects(found)]
 
-        reader = BatchReader(self._reads, take)
+        reader = BatchReader(self._reads, split, self._store.version)
         walk = Walk(self._storage, visit, reader=reader, finish=finish, threads=threads, clashes=True, ignore=ignore)
         for item in walk:
-            if not isinstance(item, FoundObject):
+            if isinstance(item, PlainObjects):
+                yield _Open(encode_fs(item.places[0]), None, [], plain=item)
+            elif not isinstance(item, FoundObject):
                 yield _Open(item.path, None, [item])
             elif item.value is not None:
                 yield _Open(item.place, item.value, item.value.problems, item.value.files, item.inside)
@@ -354,13 +357,14 @@ class Check:
         for found in one.problems:
             self._tell(found)
         checked = one.checked
-        if checked is not None:
+        if one.plain is not None:
+            self._settle_plain(one.plain)
+        elif checked is not None:
             self._objects += 1
             self._files += len(one.files) + checked.verified
             self._bytes += checked.bytes
             for code, message, kind in checked.advice:
-                kind, count, first, words = self.advice.get(code, (kind, 0, one.place, message))
-                self.advice[code] = (kind, count + 1, first, words)
+                self._count_advice(code, message, kind, 1, one.place)
             if self._seen is not None and checked.identifier is not None:
                 self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
             if self._on_object is not None:
@@ -375,6 +379,26 @@ class Check:
                 )
         if self._on_event is not None and monotonic() >= self._next_progress:
             self._tell_progress()
+
+    def _settle_plain(self, found: PlainObjects) -> None:
+        if self._on_object is not None:
+            for place, checked in plain_objects(found):
+                self._settle(_Open(place, checked, []))
+            return
+        self._objects += len(found.places)
+        self._files += sum(found.files)
+        self._bytes += sum(found.sizes)
+        for advice in sorted(set(found.advice), key=found.advice.index):
+            first = found.advice.index(advice)
+            count, place = found.advice.count(advice), encode_fs(found.places[first])
+            for finding in plain_advice(advice, found.identifiers[first]):
+                self._count_advice(finding.code, finding.message, finding.kind, count, place)
+        if self._seen is not None:
+            self._seen.extend(hash(identifier) & 0xFFFF_FFFF_FFFF_FFFF for identifier in found.identifiers)
+
+    def _count_advice(self, code: str, message: str, kind: str, count: int, place: bytes) -> None:
+        kind, before, first, words = self.advice.get(code, (kind, 0, place, message))
+        self.advice[code] = (kind, before + count, first, words)
 
     def _tell(self, found: Problem) -> None:
         self._report.problems.append(found)
@@ -441,7 +465,7 @@ class Check:
             idle = 0
             for one in objects:
                 window.append(one)
-                idle = 0 if one.files else idle + 1
+                idle = 0 if one.files else idle + (1 if one.plain is None else len(one.plain.places))
                 for file in one.files:
                     algorithms = tuple(file.digests)
                     if algorithms == main:

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pressmark.errors import quoted, quoted_value
+from pressmark.errors import DIGEST_DIGITS, quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.reports import ERROR
 from pressmark.stores.ocfl.declarations import VERSIONS, later
@@ -36,17 +35,12 @@ __all__ = [
     "is_uri",
     "order_finding",
     "path_conflicts",
-    "plain_inventory",
+    "plain_advice",
     "unset_finding",
 ]
 
 _KEYS = {"id", "type", "digestAlgorithm", "head", "contentDirectory", "manifest", "versions", "fixity"}
 _VERSION_KEYS = {"created", "state", "message", "user"}
-# For a text as short as an inventory, json.loads takes a third longer.
-_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-# The keys of inventories that need no full examination, and their digests.
-_PLAIN_KEYS = {"id", "type", "digestAlgorithm", "head", "manifest", "versions"}
-_SHA512 = re.compile("[0-9a-f]{128}")
 _TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
 # RFC 3986, section 2: ASCII characters alone; others are percent-encoded.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
@@ -111,7 +105,7 @@ def inventory_findings(document: Mapping[str, Any], version: str | None = None) 
     used = _versions(document, algorithm, digests, add)
     if digests is not None and used is not None:
         for digest in digests - used:
-            what = f"the manifest has the digest {quoted(digest)}, which no version's state uses"
+            what = f"the manifest has the digest {quoted(digest, DIGEST_DIGITS)}, which no version's state uses"
             add(Finding("digest-unused", "E107", what))
     _fixity(document, contents, add)
     return found
@@ -127,7 +121,7 @@ def _identity(document: Mapping[str, Any], version: str | None, add: Any) -> Non
     if "id" in document and (not isinstance(identifier, str) or not identifier):
         add(Finding("inventory-value", "E037", f"id is {quoted_value(identifier)}; a non-empty string is required"))
     elif identifier and not is_uri(identifier):
-        add(Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI"))
+        add(_no_uri(identifier))
     if "type" in document:
         given = document["type"]
         match = _TYPE.fullmatch(given) if isinstance(given, str) else None
@@ -194,7 +188,7 @@ def _digests(block: Mapping[str, Any], algorithm: str | None, what: str, codes: 
             add(Finding("digest-malformed", codes[0], text, algorithm=algorithm, found=digest))
         folded = digest.lower()
         if folded in seen:
-            text = f"{what} has the digest {quoted(digest)} in upper and lower case"
+            text = f"{what} has the digest {quoted(digest, DIGEST_DIGITS)} in upper and lower case"
             add(Finding("digest-repeated", codes[1], text, algorithm=algorithm, found=digest))
         seen.add(folded)
 
@@ -212,7 +206,7 @@ def _manifest(
     folder = content_directory(document)
     for digest, paths in manifest.items():
         if not isinstance(paths, list) or not paths:
-            what = f"the manifest has no list of paths for the digest {quoted(digest)}"
+            what = f"the manifest has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E092", what))
             continue
         for path in paths:
@@ -299,17 +293,29 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
             add(Finding("inventory-key-unknown", "E102", what))
         address = user.get("address", "")
         if "address" not in user:
-            add(Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address"))
+            add(_no_address(name))
         elif not isinstance(address, str):
             add(Finding("inventory-value", "E054", f"address of the user of {quoted(name)} is not a string"))
         elif not is_uri(address):
-            add(Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI"))
+            add(_no_address_uri(name))
+
+
+def _no_uri(identifier: str) -> Finding:
+    return Finding("inventory-advice", "W005", f"the identifier {quoted(identifier)} should be a URI")
 
 
 # Usually the same for many objects.
 @lru_cache(maxsize=64)
 def _missing(name: str, key: str) -> Finding:
     return Finding("inventory-advice", "W007", f"the version {quoted(name)} has no {key}")
+
+
+def _no_address(name: str) -> Finding:
+    return Finding("inventory-advice", "W008", f"user of the version {quoted(name)} has no address")
+
+
+def _no_address_uri(name: str) -> Finding:
+    return Finding("inventory-advice", "W009", f"address of the user of {quoted(name)} is not a URI")
 
 
 def is_date_time(value: Any) -> bool:
@@ -329,10 +335,10 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
     logical: set[str] = set()
     for digest, paths in state.items():
         if digests is not None and digest not in digests:
-            what = f"the state of {quoted(name)} has the digest {quoted(digest)}, which is not in the manifest"
+            what = f"the state of {quoted(name)} has the digest {quoted(digest, DIGEST_DIGITS)}, not in the manifest"
             add(Finding("digest-unknown", "E050", what, found=digest))
         if not isinstance(paths, list) or not paths:
-            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest)}"
+            what = f"the state of {quoted(name)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
             add(Finding("inventory-value", "E050", what))
             continue
         for path in paths:
@@ -365,7 +371,9 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
         _digests(block, algorithm, f"fixity of {quoted(algorithm)}", ("E057", "E097"), add)
         for digest, paths in block.items():
             if not isinstance(paths, list) or not paths:
-                what = f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest)}"
+                what = (
+                    f"fixity of {quoted(algorithm)} has no list of paths for the digest {quoted(digest, DIGEST_DIGITS)}"
+                )
                 add(Finding("inventory-value", "E057", what))
                 continue
             for path in paths:
@@ -377,76 +385,20 @@ def _fixity(document: Mapping[str, Any], contents: set[str], add: Any) -> None:
 # --- plain inventories ------------------------------------------------------------------------------------------------
 
 
-def plain_inventory(data: bytes, version: str, files: Mapping[str, str | None]) -> tuple[str, list[Finding]] | None:
-    """Return identifier and advice of an inventory without violations; :data:`None` if it needs a full examination.
+def plain_advice(advice: int, identifier: str) -> list[Finding]:
+    """Return the advice on the inventory of an object without violations, as :func:`inventory_findings` does.
 
-    Most objects have one version and nothing unusual. This takes a third of the time of :func:`inventory_findings`
-    after :func:`~pressmark.stores.ocfl.inventory.read_inventory`, and includes the comparison with the content.
-
-    :param version: the OCFL version that the object declares
-    :param files: the SHA-512 of each file in ``v1/content``, by path; :data:`None` if it was not read
+    :param advice: of :class:`pressmark.stores.ocfl.storage.PlainObjects`: the sum of 1: the identifier is not a URI;
+        2: no message; 4: no user; 8: the user has no address; 16: the address is not a URI
     """
-    try:
-        text = data.decode()
-        document, end = _scan(text, 0)
-    except (ValueError, RecursionError, StopIteration):
-        return None
-    # Without escapes, every colon in a string is visible in the text.
-    if "\\" in text or type(document) is not dict or document.keys() != _PLAIN_KEYS or text[end:].strip(" \t\n\r"):
-        return None
-    identifier, manifest, versions = document["id"], document["manifest"], document["versions"]
-    head, algorithm, kind = document["head"], document["digestAlgorithm"], document["type"]
-    if head != "v1" or algorithm != ALGORITHMS[0] or kind != inventory_type(version) or type(identifier) is not str:
-        return None
-    if not identifier or type(manifest) is not dict or type(versions) is not dict or versions.keys() != {"v1"}:
-        return None
-    block = versions["v1"]
-    if type(block) is not dict or not block.keys() <= _VERSION_KEYS or type(block.get("state")) is not dict:
-        return None
-    state = block["state"]
-    paths = _plain_paths(manifest, state, files)
-    if paths is None:
-        return None
-    found: list[Finding] = []
-    _metadata("v1", block, found.append)
-    if not is_uri(identifier):
-        _identity(document, version, found.append)
-    if any(finding.kind != "inventory-advice" for finding in found):
-        return None
-    user = block.get("user", {})
-    strings = [identifier, kind, block["created"], block.get("message", ""), *user.values(), *paths]
-    # Values are strings, lists of strings, and objects. Each key has one more colon; a repeated key leaves one over.
-    keys = len(document) + len(versions) + len(block) + len(user) + len(manifest) + len(state)
-    return (identifier, found) if text.count(":") == keys + "".join(strings).count(":") else None
-
-
-def _plain_paths(
-    manifest: Mapping[str, Any], state: Mapping[str, Any], files: Mapping[str, str | None]
-) -> list[str] | None:
-    """Return all paths of manifest and state; :data:`None` unless they describe the content without violations."""
-    contents: list[str] = []
-    logical: list[str] = []
-    is_usual = len(manifest) == len(state)
-    for digest, paths in manifest.items():
-        named = state.get(digest)
-        if type(paths) is not list or type(named) is not list or not paths:
-            return None
-        for path in paths:
-            if type(path) is not str or path not in files:
-                return None
-            if files[path] != digest and (files[path] is not None or _SHA512.fullmatch(digest) is None):
-                return None
-        contents += paths
-        logical += named
-        is_usual = is_usual and named == [path.removeprefix("v1/content/") for path in paths]
-    if len(contents) != len(files) or len(set(contents)) != len(files):
-        return None
-    if not is_usual:
-        found: list[Finding] = []
-        _state("v1", state, None, set(manifest), found.append)
-        if found:
-            return None
-    return contents + logical
+    found = [_no_uri(identifier)] if advice & 1 else []
+    if advice & 6:
+        found.append(_missing("v1", "message" if advice & 2 else "user"))
+    if advice & 8:
+        found.append(_no_address("v1"))
+    if advice & 16:
+        found.append(_no_address_uri("v1"))
+    return found
 
 
 # --- several inventories of one object --------------------------------------------------------------------------------

@@ -44,17 +44,17 @@ from pressmark.stores.ocfl.inventory_rules import (
     history_findings,
     inventory_findings,
     order_finding,
-    plain_inventory,
+    plain_advice,
     unset_finding,
 )
 from pressmark.stores.ocfl.layout_files import REGISTERED
-from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.storage import PlainObjects, Storage
 from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
 
-__all__ = ["Advice", "Checked", "ContentFile", "check_object", "plain_object"]
+__all__ = ["Advice", "Checked", "ContentFile", "check_object", "plain_objects"]
 
 _INVENTORY = encode_fs(INVENTORY)
 _SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
@@ -104,25 +104,12 @@ class Checked(NamedTuple):
     bytes: int = 0
 
 
-def plain_object(
-    version: str, inventory: bytes, files: Mapping[str, str | None], size: int, root_version: str
-) -> Checked | None:
-    """Return the result for an object with one version and nothing unusual; :data:`None` if it needs a full check.
-
-    :param version: the OCFL version that it declares
-    :param inventory: read, with the same sidecar and the same copy in v1
-    :param files: SHA-512 of each content file; :data:`None` if it was not read
-    :param size: of the content that was read, in bytes
-    :param root_version: the OCFL version that the storage root declares
-    """
-    if version != root_version and later(version, root_version):
-        return None
-    found = plain_inventory(inventory, version, files)
-    if found is None:
-        return None
-    identifier, findings = found
-    advice = {finding.code: finding.message for finding in reversed(findings)}
-    return Checked(identifier, ALGORITHMS[0], [], [Advice(*one) for one in advice.items()], [], None, len(files), size)
+def plain_objects(found: PlainObjects) -> Iterator[tuple[bytes, Checked]]:
+    """Yield the place and the result of each object."""
+    for place, identifier, advice, files, size in zip(*found, strict=True):
+        findings = plain_advice(advice, identifier)
+        more = [Advice(finding.code, finding.message) for finding in findings]
+        yield encode_fs(place), Checked(identifier, ALGORITHMS[0], [], more, [], None, files, size)
 
 
 def check_object(

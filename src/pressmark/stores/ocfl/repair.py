@@ -110,7 +110,7 @@ class _Repair:
         for item in Walk(self._storage, visit, ignore=self._ignore):
             if isinstance(item, FoundObject):
                 yield from ((found, item.place) for found in item.value.problems)
-            else:
+            elif isinstance(item, Problem):
                 yield item, b""
 
     def _mend(self, found: Problem, place: bytes) -> bool:

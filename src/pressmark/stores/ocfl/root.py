@@ -159,7 +159,7 @@ class OcflRoot(StorageRoot):
         :raises StoreError: OCFL does not allow the mode, the date or the user
         """
         if mode == "hardlink":
-            raise StoreError(self.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+            raise StoreError(self.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
         self._check_user(user)
         if created is not None:
             from pressmark.stores.ocfl.inventory_rules import is_date_time  # not needed without a date

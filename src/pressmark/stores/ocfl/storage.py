@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
@@ -19,9 +19,27 @@ from pressmark.fs import durable
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 
-__all__ = ["LocalStorage", "Storage", "status_or_none"]
+__all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
 
 _OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+
+
+class PlainObjects(NamedTuple):
+    """Consecutive objects without a problem or an unusual feature, read in one call; each list has an item for each.
+
+    :ivar places: relative to the root
+    :ivar identifiers: empty if not read
+    :ivar advice: recommendations that an object does not follow: see
+        :func:`pressmark.stores.ocfl.inventory_rules.plain_advice`
+    :ivar files: number of content files
+    :ivar sizes: of the content that was read, in bytes
+    """
+
+    places: list[str]
+    identifiers: list[str]
+    advice: bytes
+    files: list[int]
+    sizes: list[int]
 
 
 class Storage(Protocol):
@@ -41,20 +59,20 @@ class Storage(Protocol):
         """Return what is in a directory, in the order of bytes."""
 
     def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
-    ) -> tuple[int, list[tuple[bytes, Any]]]:
+        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, list[bytes] | PlainObjects | None]]]:
         """Read the directories ``names`` of a directory, and the hierarchy and the objects below them, in one call.
 
         Only what has no unusual feature and no problem is read; everything else is deferred.
 
         :param reads: what to read of objects: ``places``, nothing; ``identities``, the beginning of the inventory;
             ``objects``, all files except content, which is only opened; ``content``, all files
+        :param version: of OCFL; objects of later versions are deferred
         :param clashes: defer directories with names that may differ only in case
         :param budget: maximum number of directories to read; those in an object do not count
-        :return: the rest of the budget, and path and content of each directory or object, in order:
-            :data:`None` if it is deferred; a list of the names in the directory that were not read; for an object
-            ``()``, or the beginning of its inventory, or OCFL version, inventory, SHA-512 of each content file
-            (:data:`None` if not read) and their total size
+        :return: the rest of the budget, and in order, each with its path: :data:`None` for a directory that is
+            deferred; a list of the names in a directory that were not read; and consecutive objects, with the path of
+            the first one
         """
 
     def exists(self, place: bytes) -> bool:
@@ -124,9 +142,10 @@ class LocalStorage:
         return scan(self.path(directory), follow=False)
 
     def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, clashes: bool, budget: int
-    ) -> tuple[int, list[tuple[bytes, Any]]]:
-        return _kernels.active.scan_ocfl(self.path(place), place, list(names), reads, clashes, budget)
+        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
+    ) -> tuple[int, list[tuple[bytes, list[bytes] | PlainObjects | None]]]:
+        left, found = _kernels.active.scan_ocfl(self.path(place), place, list(names), reads, version, clashes, budget)
+        return left, [(path, PlainObjects(*one) if type(one) is tuple else one) for path, one in found]
 
     def exists(self, place: bytes) -> bool:
         return durable.exists(self.path(place))

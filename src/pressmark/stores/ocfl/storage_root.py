@@ -153,7 +153,7 @@ class StorageRoot(Store):
         :raises StoreError: the root cannot be created
         """
         if layout is None:
-            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; specify one, such as 0003")
+            raise StoreError(os.fspath(root), "an OCFL storage root needs a layout; specify one, such as --layout 0003")
         with store_errors(os.fspath(root)):
             create_root(encode_path(root), layout, version, description)
         return cls(root, **options)
@@ -164,13 +164,13 @@ class StorageRoot(Store):
         :raises StoreError: OCFL does not allow it
         """
         if user is not None and (not user.get("name") or user.keys() - {"name", "address"}):
-            raise StoreError(self.root, "invalid user; specify a name and optionally an address")
+            raise StoreError(self.root, "invalid user; specify a name (--user) and optionally --user-address")
 
     # --- places -------------------------------------------------------------------------------------------------------
 
     def _layout(self, purpose: str) -> Layout:
         if self.layout is None:
-            raise StoreError(self.root, f"{self._why_no_layout}; specify a known layout to {purpose} objects")
+            raise StoreError(self.root, f"{self._why_no_layout}; specify a known --layout to {purpose} objects")
         return self.layout
 
     def _identifier(self, identifier: str | bytes) -> str:
@@ -247,6 +247,10 @@ class StorageRoot(Store):
         other = self._foreign_place(place)
         return other is not None and self.storage.exists(other)
 
+    def has_other_place(self, place: bytes) -> bool:
+        """Return whether ocfl-java has another path for the object that belongs at ``place``."""
+        return self._foreign_place(place) is not None
+
     def _absolute(self, place: bytes) -> bytes:
         return self.storage.path(place)
 
@@ -301,11 +305,17 @@ class StorageRoot(Store):
         from pressmark.stores.ocfl.walk import walk_objects  # not needed for put
 
         with store_errors(self.root):
-            for item in walk_objects(self.storage, self.misplacements, threads or os.cpu_count() or 1, ignore):
+            for item in walk_objects(
+                self.storage, self.misplacements, self.in_place, threads or os.cpu_count() or 1, ignore
+            ):
                 if isinstance(item, StoreObject):
                     yield item
                 elif on_problem is not None:
                     on_problem(item)
+
+    def in_place(self, places: Sequence[str], identifiers: Sequence[str]) -> bool:
+        """Return whether the layout maps each identifier to the path with the same index, or the layout is unknown."""
+        return self.layout is None or self.layout.map_ids(identifiers, on_error="none") == places
 
     def misplacements(self, found: Sequence[tuple[bytes, bytes | None, str | None]]) -> list[list[Problem]]:
         """Return the problems of objects' paths.
@@ -466,7 +476,7 @@ class StorageRoot(Store):
         self._check_place_free_in_turn(identifier, place)
 
     def _exists(self, identifier: str, place: bytes) -> ObjectError:
-        what = f"object exists at {decode_fs(place)!r}; replace it, or remove it first"
+        what = f"object exists at {decode_fs(place)!r}; replace it (--replace), or remove it first"
         return ObjectError(self.root, identifier, "exists", what)
 
     def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:

@@ -12,17 +12,17 @@ import fnmatch
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, is_object_name, is_object_root
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY
-from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.storage import PlainObjects, Storage
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
@@ -34,7 +34,7 @@ Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], lis
 
 T = TypeVar("T")
 SIBLINGS = 64  # directories submitted together
-BUDGET = 256  # directories that a thread reads before it returns the rest
+BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
 AHEAD = 512  # results that are searched for work to submit
 _INVENTORY = encode_fs(INVENTORY)
 # The first bytes of an inventory, searched for the identifier before the whole inventory is read.
@@ -58,12 +58,15 @@ class FoundObject(NamedTuple, Generic[T]):
 class BatchReader(NamedTuple, Generic[T]):
     """How a walk reads objects without unusual features, many in one call.
 
-    :ivar reads: what it reads of them: see :meth:`pressmark.stores.ocfl.storage.Storage.scan_objects`
-    :ivar take: called with the place and what was read; returns the object, or :data:`None` to have it visited
+    :ivar reads: what it reads of them, and ``version``: see
+        :meth:`pressmark.stores.ocfl.storage.Storage.scan_objects`
+    :ivar split: called with such objects in the thread that found them; returns them one by one, or :data:`None` to
+        have the walk yield them together
     """
 
     reads: str
-    take: Callable[[bytes, Any], FoundObject[T] | None]
+    split: Callable[[PlainObjects], Iterable[FoundObject[T]] | None] = lambda _found: None
+    version: str = VERSIONS[0]
 
 
 class _Group(NamedTuple):
@@ -79,6 +82,10 @@ class _Group(NamedTuple):
     names: Sequence[bytes]
     start: int
     inside: bytes | None
+
+
+# What a walk yields, or has yet to read.
+_Part = FoundObject[T] | PlainObjects | Problem | _Group
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
@@ -119,7 +126,7 @@ class Walk(Generic[T]):
         self._ignored = ignored(ignore) if ignore else None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
-    def __iter__(self) -> Iterator[FoundObject[T] | Problem]:
+    def __iter__(self) -> Iterator[FoundObject[T] | PlainObjects | Problem]:
         """Yield objects, and problems outside of objects."""
         line = self._top()
         if self._threads == 1:
@@ -131,7 +138,7 @@ class Walk(Generic[T]):
                     yield first
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
-            waiting: list[FoundObject[T] | Problem | _Group | Future[list[FoundObject[T] | Problem | _Group]]] = [*line]
+            waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
             under_way = 0
             look = True
             while waiting:
@@ -172,9 +179,9 @@ class Walk(Generic[T]):
 
     # --- one unit of work -----------------------------------------------------------------------------------------
 
-    def _expand(self, group: _Group, start: int) -> list[FoundObject[T] | Problem | _Group]:
+    def _expand(self, group: _Group, start: int) -> list[_Part[T]]:
         """Read a few directories of a group and everything below them; return the results in order."""
-        out: list[FoundObject[T] | Problem | _Group] = []
+        out: list[_Part[T]] = []
         names = group.names[start : start + SIBLINGS]
         self._siblings(group.place, names, group.inside, out, BUDGET, 0)
         found = [item for item in out if isinstance(item, FoundObject)]
@@ -188,7 +195,7 @@ class Walk(Generic[T]):
         place: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
-        out: list[FoundObject[T] | Problem | _Group],
+        out: list[_Part[T]],
         budget: int,
         depth: int,
     ) -> int:
@@ -207,19 +214,18 @@ class Walk(Generic[T]):
         reader: BatchReader[T],
         place: bytes,
         names: Sequence[bytes],
-        out: list[FoundObject[T] | Problem | _Group],
+        out: list[_Part[T]],
         budget: int,
         depth: int,
     ) -> int:
         """Read directories of the hierarchy as :meth:`_siblings` does, most of them in one call."""
-        left, found = self._storage.scan_objects(place, names, reader.reads, self._clashes, budget)
+        left, found = self._storage.scan_objects(place, names, reader.reads, reader.version, self._clashes, budget)
         for path, content in found:
-            if type(content) is list:
+            if isinstance(content, PlainObjects):
+                objects = reader.split(content)
+                out += [content] if objects is None else objects
+            elif content is not None:
                 out.append(_Group(path, content, 0, None))
-                continue
-            item = None if content is None else reader.take(path, content)
-            if item is not None:
-                out.append(item)
             elif budget > 0 and depth <= DEPTH:
                 # The call has used its own budget.
                 budget = self._directory(path, None, out, budget - 1, depth)
@@ -229,7 +235,12 @@ class Walk(Generic[T]):
         return min(budget, left)
 
     def _directory(
-        self, place: bytes, inside: bytes | None, out: list[FoundObject[T] | Problem | _Group], budget: int, depth: int
+        self,
+        place: bytes,
+        inside: bytes | None,
+        out: list[_Part[T]],
+        budget: int,
+        depth: int,
     ) -> int:
         try:
             entries = self._entries(place, inside)
@@ -306,7 +317,10 @@ class Walk(Generic[T]):
             return False
 
     def _folders(
-        self, place: bytes, entries: Sequence[DirectoryEntry], out: list[FoundObject[T] | Problem | _Group]
+        self,
+        place: bytes,
+        entries: Sequence[DirectoryEntry],
+        out: list[_Part[T]],
     ) -> list[bytes]:
         """Return the directories among ``entries``, and report everything else."""
         folders = []
@@ -331,10 +345,10 @@ class Walk(Generic[T]):
             ]
         return folders
 
-    def _top(self) -> list[FoundObject[T] | Problem | _Group]:
+    def _top(self) -> list[_Part[T]]:
         """Return the entries of the root, the last first."""
         entries = self._scan(b"")
-        out: list[FoundObject[T] | Problem | _Group] = []
+        out: list[_Part[T]] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"
             out.append(problem("declaration-unknown", b"", what, code="E003"))
@@ -373,19 +387,26 @@ class _Identity(NamedTuple):
 
 
 def walk_objects(
-    storage: Storage, misplacements: Misplacements, threads: int, ignore: Sequence[str]
+    storage: Storage,
+    misplacements: Misplacements,
+    in_place: Callable[[Sequence[str], Sequence[str]], bool],
+    threads: int,
+    ignore: Sequence[str],
 ) -> Iterator[StoreObject | Problem]:
     """Yield every object with its identifier, and problems outside of objects.
 
     :param misplacements: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.misplacements`
+    :param in_place: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.in_place`
     """
 
     def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
         return _identify(storage, place, entries)
 
-    def take(place: bytes, head: bytes) -> FoundObject[_Identity | None] | None:
-        identifier = scan_identifier(head)
-        return FoundObject(place, None, _Identity(identifier, ())) if identifier else None
+    def split(found: PlainObjects) -> list[FoundObject[_Identity | None]] | None:
+        if in_place(found.places, found.identifiers):
+            return None
+        pairs = zip(found.places, found.identifiers, strict=True)
+        return [FoundObject(encode_fs(place), None, _Identity(identifier, ())) for place, identifier in pairs]
 
     def compare(found: list[FoundObject[_Identity | None]]) -> list[FoundObject[_Identity | None]]:
         """Add what is wrong with the places of objects."""
@@ -398,9 +419,12 @@ def walk_objects(
         }
         return [worse.get(item.place, item) for item in found] if worse else found
 
-    reader = BatchReader("identities", take)
+    reader = BatchReader("identities", split)
     for item in Walk(storage, identify, reader=reader, finish=compare, threads=threads, ignore=ignore):
-        if not isinstance(item, FoundObject):
+        if isinstance(item, PlainObjects):
+            for identifier, place in zip(item.identifiers, item.places, strict=True):
+                yield StoreObject(identifier, place, True, None, ())
+        elif not isinstance(item, FoundObject):
             yield item
         elif item.value is not None:
             identifier, problems = item.value

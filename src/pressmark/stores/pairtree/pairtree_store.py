@@ -166,7 +166,7 @@ class PairtreeStore(PairtreeReader):
         return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
 
     def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{place}; replace it, or remove it first"
+        reason = f"object exists at {ROOT}/{place}; replace it (--replace), or remove it first"
         return ObjectError(self.root, identifier, "exists", reason)
 
     def refuse_changes(self) -> None:
@@ -182,16 +182,18 @@ class PairtreeStore(PairtreeReader):
         name: str,
         longest: bytes,
         replace: bool,
+        flush: bool = True,
     ) -> str:
         """Publish a staged object; return the name of its encapsulating directory.
 
         :param longest: the longest path in it, from :func:`longest_inside`
+        :param flush: flush the names of a durable store
         """
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link; follow links, or replace the link with its target"
+            reason = f"{link} is a symbolic link; follow links (--links follow), or replace the link with its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)
@@ -219,7 +221,7 @@ class PairtreeStore(PairtreeReader):
                 reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
-        if self._durable:
+        if self._durable and flush:
             flush_directory(directory)
             for above in made:
                 flush_directory(os.path.dirname(os.path.join(self._tree, above)))

@@ -4,48 +4,36 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
-from pressmark.fs.moves import rename_new
-from pressmark.fs.names import decode_fs, encode_fs, is_case_insensitive
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.layouts import Pairtree
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import SourceCopier, check_source
+from pressmark.stores.object_sources import check_source
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-from pressmark.stores.staging_writer import StagingWriter, make_above
+from pressmark.stores.pairtree.walk import ROOT
+from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
 __all__ = ["PairtreeWriter"]
 
 
-class _Staged(NamedTuple):
-    """An object ready to be published: see :class:`pressmark.stores.staging_writer.Staged`.
-
-    :ivar longest: the longest path in it, with a slash before it
-    """
-
-    identifier: str | bytes
-    place: bytes
-    path: bytes
-    longest: bytes
-
-
-class PairtreeWriter(StagingWriter[_Staged]):
+class PairtreeWriter(CopyingWriter):
     """Write many objects to a Pairtree.
 
     :param store: the tree
     :param mode: as for :meth:`PairtreeStore.put`, like ``links``
     """
 
+    _is_directory = True
+
     def __init__(self, store: PairtreeStore, mode: CopyMode, links: str) -> None:
-        super().__init__(store.root, store._tree, durable=store._durable)
+        super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
         self._store = store
-        self._copier = SourceCopier(mode, links)
-        self._is_case_insensitive = False
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return RunDirectory(self._store._work_directory(""))
@@ -57,28 +45,26 @@ class PairtreeWriter(StagingWriter[_Staged]):
             check_source(source)
             if exists(os.path.join(self._base, encode_fs(place))) and store._is_object(place):
                 raise store._exists(identifier, place)
-            new = self.new_path()
-            try:
+
+            def copy(new: bytes) -> tuple[int, bytes]:
                 size, longest = self._copier.copy(source, new)
                 store._refuse_too_long(identifier, place, name, longest)
-            except BaseException:
-                self._discard(new)
-                raise
-        self._waiting.append(_Staged(identifier, encode_fs(f"{place}/{name}"), new, longest))
-        return size
+                return size, longest
 
-    def _begin_turn(self) -> None:
-        self._is_case_insensitive = is_case_insensitive(self._base)
+            return self._stage(identifier, encode_fs(f"{place}/{name}"), copy)
 
-    def _move(self, staged: _Staged, known: set[bytes]) -> None:
-        try:
-            if not self._is_case_insensitive and make_above(self._base, staged.place, known):
-                rename_new(staged.path, self._base + b"/" + staged.place)
-                return
-        except NotADirectoryError:
-            pass  # perhaps a link to a directory
+    @property
+    def _layout(self) -> Pairtree:
+        return self._store.layout
+
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        return self._layout.object_paths([identifier for identifier, _source in objects])
+
+    def _move_checked(self, staged: StagedCopy) -> None:
         place, name = map(decode_fs, os.path.split(staged.place))
-        self._store._move_in(self._staging, staged.identifier, staged.path, place, name, staged.longest, False)
+        self._store._move_in(
+            self._staging, staged.identifier, staged.path, place, name, staged.longest, replace=False, flush=False
+        )
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         for staged, error in self.commit():
@@ -88,12 +74,15 @@ class PairtreeWriter(StagingWriter[_Staged]):
                 is_elsewhere = getattr(error.__cause__, "errno", None) == errno.EXDEV
                 yield self._put_elsewhere(staged) if is_elsewhere else error
 
-    def _put_elsewhere(self, staged: _Staged) -> StoreObject | ObjectError:
+    def _put_elsewhere(self, staged: StagedCopy) -> StoreObject | ObjectError:
         """Copy an object to another file system within the tree."""
         try:
             return self._store.put(staged.identifier, os.fsdecode(staged.path), mode="copy")
         except ObjectError as error:
             return error
 
-    def _record(self, staged: _Staged) -> StoreObject:
-        return self._store._proper(*map(decode_fs, os.path.split(staged.place)))
+    def _record(self, staged: StagedCopy) -> StoreObject:
+        place, name = map(decode_fs, os.path.split(staged.place))
+        if staged.text is None or not staged.text.isascii():
+            return self._store._proper(place, name)
+        return StoreObject(staged.text, f"{ROOT}/{place}", True, name, ())

@@ -224,11 +224,14 @@ class VitroStore(VitroReader):
         if len(files) > 1:
             self._only_file(identifier, place)
         if files and not replace:
-            reason = f"object exists at {ROOT}/{place}; replace it, or remove it first"
+            reason = f"object exists at {ROOT}/{place}; replace it (--replace), or remove it first"
             raise ObjectError(self.root, identifier, "exists", reason)
 
-    def _move_in(self, new: bytes, place: str, stored: bytes) -> None:
-        """Publish a staged file, in place of the existing one."""
+    def _move_in(self, new: bytes, place: str, stored: bytes, flush: bool = True) -> None:
+        """Publish a staged file, in place of the existing one.
+
+        :param flush: flush the names of a durable store
+        """
         directory = os.path.join(self._tree, encode_fs(place))
         files = self._files(place)
         made: list[bytes] = []
@@ -246,7 +249,7 @@ class VitroStore(VitroReader):
         except BaseException:
             prune_empty_parents(self._tree, encode_fs(place), strict=False)
             raise
-        if self._durable:
+        if self._durable and flush:
             flush_directory(directory)
             for above in made:
                 flush_directory(os.path.dirname(os.path.join(self._tree, above)))

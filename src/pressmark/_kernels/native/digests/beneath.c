@@ -14,9 +14,6 @@
 #define PM_PATH_ONLY (O_RDONLY | O_NONBLOCK)
 #endif
 
-/* As in fs/beneath.py: PATH_MAX, which the system does not enforce on a path opened by segments. */
-#define PM_LONGEST_PATH 4095
-
 #if defined(SYS_openat2)
 /* As in linux/openat2.h, which older systems lack even if their kernel supports the call. */
 static int pm_resolve(int beneath, const char *path, int flags)
@@ -92,24 +89,20 @@ int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *statu
     return failed;
 }
 
-/* The parent directory of the path before. Consecutive files are usually in the same directory. */
-typedef struct {
-    int descriptor; /* -1: none */
-    char path[PM_LONGEST_PATH + 1];
-} pm_parent;
-
-static void pm_parent_close(const pm_engine *engine, pm_parent *parent)
+void pm_parent_close(const pm_engine *engine, pm_parent *parent)
 {
     if (parent->descriptor >= 0 && parent->descriptor != engine->beneath)
         close(parent->descriptor);
     parent->descriptor = -1;
 }
 
-/* Returns the last segment of a path beneath the engine's directory, and opens the directory that contains it. Returns NULL if
- * that fails or the path is not plain. */
-static const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const char *path)
+const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const char *path)
 {
     const char *name = path;
+    if (engine->beneath < 0) {
+        parent->descriptor = AT_FDCWD;
+        return path;
+    }
     for (const char *at = path;;) {
         const size_t length = strcspn(at, "/");
         if (length == 0 || (at[0] == '.' && (length == 1 || (length == 2 && at[1] == '.'))))
@@ -137,31 +130,6 @@ static const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, c
     return parent->descriptor < 0 ? NULL : name;
 }
 
-void pm_engine_sizes(const pm_engine *engine, const char *const *paths, int64_t count, int64_t *sizes)
-{
-    pm_parent parent = {.descriptor = -1};
-    for (int64_t i = 0; i < count; i++) {
-        struct stat status;
-        int failed;
-        if (engine->beneath < 0) {
-            failed = pm_engine_stat(engine, paths[i], &status);
-        } else {
-            const char *name = pm_parent_enter(engine, &parent, paths[i]);
-            failed = name == NULL || fstatat(parent.descriptor, name, &status, AT_SYMLINK_NOFOLLOW);
-        }
-        sizes[i] = failed || !S_ISREG(status.st_mode) ? -1 : (int64_t)status.st_size;
-    }
-    pm_parent_close(engine, &parent);
-}
-
-#else
-
-void pm_engine_sizes(const pm_engine *engine, const char *const *paths, int64_t count, int64_t *sizes)
-{
-    (void)engine, (void)paths;
-    for (int64_t i = 0; i < count; i++)
-        sizes[i] = -1;
-}
 #endif
 
 void pm_engine_beneath(pm_engine *engine, int directory)

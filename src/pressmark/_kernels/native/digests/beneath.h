@@ -13,10 +13,20 @@ void pm_engine_beneath(pm_engine *engine, int directory);
 int pm_engine_open(const pm_engine *engine, const char *path, int flags);
 /* Gets the status of a path. Returns 0, or -1 if it does not exist. */
 int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status);
-#endif
 
-/* Gets the sizes of regular files, and -1 for any other path. Beneath a directory, also -1 for a path with an empty segment, "."
- * or "..". */
-void pm_engine_sizes(const pm_engine *engine, const char *const *paths, int64_t count, int64_t *sizes);
+/* As in fs/beneath.py: PATH_MAX, which the system does not enforce on a path opened by segments. */
+#define PM_LONGEST_PATH 4095
+
+/* The parent directory of the path before. Consecutive files are usually in the same directory. */
+typedef struct {
+    int descriptor; /* AT_FDCWD for paths anywhere; -1: none */
+    char path[PM_LONGEST_PATH + 1];
+} pm_parent;
+
+/* Returns the name of a file in its parent directory, which is opened. Paths anywhere are relative to the current directory.
+ * Beneath a directory, returns NULL if the parent cannot be opened, or if the path has an empty segment, "." or "..". */
+const char *pm_parent_enter(const pm_engine *engine, pm_parent *parent, const char *path);
+void pm_parent_close(const pm_engine *engine, pm_parent *parent);
+#endif
 
 #endif

@@ -5,25 +5,28 @@ from collections import deque
 from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, strlen
+from libc.string cimport memcpy, strlen, strpbrk
 
 __all__ = [
     "Engine",
     "best_level",
     "check_small_bags",
     "copy_small",
+    "copy_small_sources",
     "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
     "level",
     "levels",
-    "move_object",
-    "read_small_folder",
+    "move_objects",
+    "read_small_folders",
+    "run_steps",
     "sha_extensions",
     "supported",
     "use_level",
     "write_small",
+    "write_small_objects",
 ]
 
 
@@ -163,7 +166,6 @@ cdef extern from "digests/engine.h":
     enum:
         PM_FILES_IN_LANES
         PM_FILES_AT_ONCE
-        PM_CONTENT
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
         PM_FILE_TARGET
@@ -189,8 +191,9 @@ cdef extern from "digests/engine.h":
         int64_t size_after
         int64_t mtime_ns_after
         int64_t total
-        int has_content
         uint8_t *digests
+
+    ctypedef struct pm_block
 
     ctypedef struct pm_engine:
         pm_level level
@@ -201,7 +204,8 @@ cdef extern from "digests/engine.h":
         int flags
         int sequential
         size_t read_size
-        int64_t content
+        size_t hex_size
+        size_t *hex_at
         int closed
         int64_t read_bytes
 
@@ -210,14 +214,52 @@ cdef extern from "digests/engine.h":
     size_t pm_engine_submit(pm_engine *, const pm_file *, size_t) noexcept nogil
     void pm_engine_close(pm_engine *) noexcept nogil
     void pm_engine_wake(pm_engine *) noexcept nogil
-    pm_file_result *pm_engine_collect(pm_engine *, double) noexcept nogil
+    void pm_engine_submit_block(pm_engine *, pm_block *) noexcept nogil
+    pm_file_result *pm_engine_collect(pm_engine *, double, pm_block **) noexcept nogil
     void pm_engine_lock_reading(pm_engine *) noexcept nogil
     void pm_engine_unlock_reading(pm_engine *) noexcept nogil
 
 
 cdef extern from "digests/beneath.h":
     void pm_engine_beneath(pm_engine *, int) noexcept nogil
-    void pm_engine_sizes(const pm_engine *, const char **, int64_t, int64_t *) noexcept nogil
+
+
+cdef extern from "digests/small_files.h":
+    ctypedef struct pm_small:
+        int error
+        int64_t size
+        int64_t mtime_ns
+        int64_t inode
+        int64_t size_after
+        int64_t mtime_ns_after
+        int64_t done
+
+
+cdef extern from "digests/file_block.h":
+    enum:
+        PM_BLOCK_DIGESTS
+        PM_BLOCK_LEFT
+
+    ctypedef struct pm_block_file:
+        int ending
+        pm_small small
+
+    ctypedef struct pm_block:
+        pm_block *next
+        int64_t ticket
+        int64_t count
+        int64_t most
+        const char **paths
+        pm_block_file *files
+        uint8_t *hex
+
+    ctypedef struct pm_block_group:
+        int64_t count
+        int64_t *members
+        int64_t *offsets
+        uint8_t *data
+
+    ctypedef int (*pm_extra_block)(void *, pm_block *, const pm_block_group *) noexcept nogil
 
 
 cdef extern from "digests/worker.h":
@@ -232,7 +274,12 @@ cdef extern from "digests/worker.h":
 
     ctypedef int (*pm_extra_hashers)(void *, pm_worker *, uint32_t, uint32_t) noexcept nogil
 
-    int pm_engine_work(pm_engine *, pm_extra_hashers, void *, int, int64_t *) noexcept nogil
+    ctypedef struct pm_extra:
+        pm_extra_hashers hashers
+        pm_extra_block block
+        void *context
+
+    int pm_engine_work(pm_engine *, const pm_extra *, int, int64_t *) noexcept nogil
 
 
 def lane_count(str algorithm not None):
@@ -258,18 +305,23 @@ cdef class Engine:
     :param names: all algorithms, in the order of a result's digests
     :param lanes: the algorithms that are computed in lanes
     :param serials: name and constructor of each other algorithm, for files in lanes
-    :param direct: name and function of each algorithm, if all of them compute a digest of a small file faster than it
-        is read: :meth:`collect` calls the functions, so that workers do not wait for the GIL. None if empty
+    :param direct: for each algorithm in ``serials`` its name, a function that returns the digest of a small message in
+        hex, and the number of hex digits; needed for blocks
     :param flags: flags for opening files
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param copying: files are copied; without names, one at a time
+
+    :ivar reads_blocks: :meth:`submit_block` is supported
     """
 
+    reads_blocks = bool(PM_FILES_IN_LANES)
+
     cdef pm_engine engine
-    cdef tuple names, lanes, serials, direct
-    cdef list sizes
+    cdef tuple names, lanes, serials
+    cdef list sizes, spans, direct
+    cdef dict blocks
     cdef object done, failure
     cdef dict extra
 
@@ -286,17 +338,15 @@ cdef class Engine:
         self.names = tuple(names)
         self.lanes = tuple(lanes)
         self.serials = tuple(serials)
-        self.direct = tuple(direct)
         self.done = deque()
         self.extra = {}
+        self.blocks = {}
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
         if copying:
             engine.read_size = PM_COPY_SIZE
             width = width if names else PM_FILES_IN_LANES
-        if self.direct:
-            engine.content = PM_CONTENT
         if beneath is not None:
             pm_engine_beneath(engine, beneath)
         for index, name in enumerate(self.lanes):
@@ -306,29 +356,34 @@ cdef class Engine:
         engine.algorithms = len(self.lanes)
         engine.width = width
         self.sizes = [pm_digest_size(engine.algorithm[index]) for index in range(engine.algorithms)]
+        self._place_hex(list(direct))
 
-    def file_sizes(self, list paths not None):
-        """Return the sizes of regular files; -1 for any other path, to be examined by the caller."""
-        cdef int64_t index, count = len(paths)
-        cdef int64_t *sizes = <int64_t *>malloc((count + 1) * sizeof(int64_t))
-        cdef const char **names = <const char **>malloc((count + 1) * sizeof(char *))
-        cdef const char *empty = b""
-        cdef const char *name
-        cdef bytes path
-        try:
-            if sizes == NULL or names == NULL:
-                raise MemoryError
-            for index in range(count):
-                path = paths[index]
-                name = path
-                # A path with a NUL is no file's, and neither is an empty one.
-                names[index] = name if strlen(name) == <size_t>len(path) else empty
-            with nogil:
-                pm_engine_sizes(&self.engine, names, count, sizes)
-            return [sizes[index] for index in range(count)]
-        finally:
-            free(sizes)
-            free(names)
+    cdef _place_hex(self, list direct):
+        """Lay out the digests of a file of a block, in the order of their names."""
+        cdef pm_engine *engine = &self.engine
+        cdef dict sizes = {name: 2 * size for name, size in zip(self.lanes, self.sizes)}
+        sizes.update({name: size for name, _function, size in direct})
+        self.spans = []
+        for name in self.names:
+            if name in sizes:
+                self.spans.append((name, engine.hex_size, sizes[name]))
+                engine.hex_size += sizes[name]
+        starts = {name: start for name, start, _size in self.spans}
+        for index, name in enumerate(self.lanes):
+            engine.hex_at[<int>index] = starts[name]
+        self.direct = [(function, starts[name], size) for name, function, size in direct]
+
+    def submit_block(self, int64_t ticket, list paths not None, int64_t most):
+        """Queue a block of files, before all other files. Its result is a :class:`FileBlock`.
+
+        :param most: size of the largest files to be hashed in this block, in bytes; -1 for none
+        """
+        cdef FileBlock block = FileBlock(self, paths)
+        block.block.ticket = ticket
+        block.block.most = most
+        self.blocks[ticket] = block
+        with nogil:
+            pm_engine_submit_block(&self.engine, &block.block)
 
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
@@ -380,14 +435,18 @@ cdef class Engine:
         """
         cdef int64_t ticket = -1
         cdef int status
-        cdef pm_extra_hashers function = NULL
+        cdef pm_extra functions
         cdef _ExtraHashers extra = _ExtraHashers.__new__(_ExtraHashers)
+        functions.hashers = NULL
+        functions.block = NULL
+        functions.context = <void *>extra
         if self.serials:
             extra.engine = self
             extra.running = [None] * PM_MAXIMUM_LANES
-            function = _run_extra_hashers
+            functions.hashers = _run_extra_hashers
+            functions.block = _run_extra_block
         with nogil:
-            status = pm_engine_work(&self.engine, function, <void *>extra, wait, &ticket)
+            status = pm_engine_work(&self.engine, &functions, wait, &ticket)
         if status == -2:
             raise self.failure or MemoryError()
         return ticket if status == 0 else None
@@ -402,13 +461,14 @@ cdef class Engine:
 
         A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
         inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
-        failed. Any other file is ``(ticket, result)``.
+        failed. A block is ``(ticket, block)``, and any other file ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
+        cdef pm_block *block
         cdef list found = []
         with nogil:
-            result = pm_engine_collect(&self.engine, seconds)
+            result = pm_engine_collect(&self.engine, seconds, &block)
         try:
             while result != NULL:
                 found.append(self.shown(result))
@@ -420,6 +480,10 @@ cdef class Engine:
                 following = result.next
                 free(result)
                 result = following
+        while block != NULL:
+            ticket = block.ticket
+            block = block.next
+            found.append((ticket, self.blocks.pop(ticket)))
         while self.done:
             found.append(self.done.popleft())
         return found
@@ -435,10 +499,6 @@ cdef class Engine:
                 result.size_after, result.mtime_ns_after, result.total, result.there,
             )
         cdef dict digests
-        if result.has_content:
-            data = PyMemoryView_FromMemory(<char *>result.digests, result.total, PyBUF_READ)
-            digests = {name: digest(data) for name, digest in self.direct}
-            return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
         digests = {}
         for name, size in zip(self.lanes, self.sizes):
             digests[name] = _hex(result.digests + offset, size)
@@ -495,6 +555,21 @@ cdef class _ExtraHashers:
     cdef list begun(self):
         return [(name, make(1)) for name, make in self.engine.serials]
 
+    cdef void hash_block(self, pm_block *block, const pm_block_group *group) except *:
+        cdef int64_t index
+        cdef size_t start, size
+        cdef uint8_t *hex
+        for index in range(group.count):
+            data = PyMemoryView_FromMemory(
+                <char *>group.data + group.offsets[index], group.offsets[index + 1] - group.offsets[index], PyBUF_READ
+            )
+            hex = block.hex + group.members[index] * self.engine.engine.hex_size
+            for function, start, size in self.engine.direct:
+                digest = function(data)
+                if len(<str?>digest) != <Py_ssize_t>size:
+                    raise ValueError("digest has another length")
+                memcpy(hex + start, PyUnicode_DATA(digest), size)
+
 
 cdef int _run_extra_hashers(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended) noexcept with gil:
     cdef _ExtraHashers extra = <_ExtraHashers>context
@@ -506,8 +581,25 @@ cdef int _run_extra_hashers(void *context, pm_worker *worker, uint32_t fresh, ui
     return 0
 
 
+cdef int _run_extra_block(void *context, pm_block *block, const pm_block_group *group) noexcept with gil:
+    cdef _ExtraHashers extra = <_ExtraHashers>context
+    try:
+        extra.hash_block(block, group)
+    except BaseException as error:
+        extra.engine.failure = error
+        return -1
+    return 0
+
+
+# --- blocks of files ----------------------------------------------------------------------------------------
+
+
+include "file_block.pxi"
+
+
 # --- small files, trees and bags ----------------------------------------------------------------------------
 
 
 include "small_files.pxi"
+include "small_objects.pxi"
 include "small_bags.pxi"

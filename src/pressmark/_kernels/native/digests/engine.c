@@ -5,6 +5,7 @@
 
 #include "../shared/heap.h"
 #include "../shared/memory.h"
+#include "file_block.h"
 
 static inline int pm_comes_before(void *unused, const pm_file *one, const pm_file *other)
 {
@@ -30,6 +31,26 @@ pm_file pm_queue_pop(pm_file_queue *queue)
     return first;
 }
 
+pm_block *pm_block_pop(pm_block_queue *queue)
+{
+    pm_block *block = queue->first;
+    queue->first = block->next;
+    if (queue->first == NULL)
+        queue->last = NULL;
+    block->next = NULL;
+    return block;
+}
+
+void pm_block_push(pm_block_queue *queue, pm_block *block)
+{
+    block->next = NULL;
+    if (queue->last)
+        queue->last->next = block;
+    else
+        queue->first = block;
+    queue->last = block;
+}
+
 static void pm_queue_free(pm_file_queue *queue)
 {
     for (int64_t i = 0; i < queue->count; i++)
@@ -41,7 +62,7 @@ static void pm_queue_free(pm_file_queue *queue)
 void pm_engine_init(pm_engine *engine)
 {
     memset(engine, 0, sizeof *engine);
-    engine->beneath = engine->content = -1;
+    engine->beneath = -1;
     engine->read_size = PM_READ_SIZE;
     pm_lock_init(&engine->lock);
     pm_lock_init(&engine->reading);
@@ -75,6 +96,14 @@ size_t pm_engine_submit(pm_engine *engine, const pm_file *files, size_t count)
     return taken;
 }
 
+void pm_engine_submit_block(pm_engine *engine, pm_block *block)
+{
+    pm_lock_acquire(&engine->lock);
+    pm_block_push(&engine->blocks, block);
+    pm_condition_signal(&engine->queued);
+    pm_lock_release(&engine->lock);
+}
+
 void pm_engine_close(pm_engine *engine)
 {
     pm_lock_acquire(&engine->lock);
@@ -92,17 +121,19 @@ void pm_engine_wake(pm_engine *engine)
     pm_lock_release(&engine->lock);
 }
 
-pm_file_result *pm_engine_collect(pm_engine *engine, double seconds)
+pm_file_result *pm_engine_collect(pm_engine *engine, double seconds, pm_block **blocks)
 {
     const pm_deadline deadline = pm_deadline_in(seconds);
     pm_lock_acquire(&engine->lock);
-    while (!engine->first && !engine->elsewhere && !engine->closed)
+    while (!engine->first && !engine->finished_blocks.first && !engine->elsewhere && !engine->closed)
         if (!pm_condition_wait_until(&engine->finished, &engine->lock, &deadline))
             break;
     pm_file_result *first = engine->first;
     engine->first = engine->last = NULL;
     engine->results = 0;
     engine->elsewhere = 0;
+    *blocks = engine->finished_blocks.first;
+    engine->finished_blocks.first = engine->finished_blocks.last = NULL;
     pm_lock_release(&engine->lock);
     return first;
 }

@@ -3,6 +3,8 @@
  * Files with a path are read here and hashed without Python if lanes support their algorithms. All other files ("serial") are
  * only queued: a worker returns their ticket, and the caller hashes them. Nothing here raises or uses Python; errors are part
  * of a file's result. All functions may be called by several threads at the same time.
+ *
+ * Small files are submitted in blocks, whose memory belongs to the caller: see file_block.h. Blocks come before all files.
  */
 #ifndef PRESSMARK_ENGINE_H
 #define PRESSMARK_ENGINE_H
@@ -29,9 +31,6 @@
  * negligible, with few buffers. */
 #define PM_FILES_AT_ONCE 16
 
-/* Files of up to this size, in bytes, are returned with their content if the caller hashes them faster than they are read. */
-#define PM_CONTENT 16384
-
 typedef struct {
     int64_t priority; /* the highest comes first */
     int64_t ticket;
@@ -54,9 +53,15 @@ typedef struct pm_file_result {
     uint32_t mode;
     int64_t size, mtime_ns, inode; /* before reading */
     int64_t size_after, mtime_ns_after, total;
-    int has_content;
-    uint8_t digests[]; /* in the order of the engine's algorithms, or the content of the file */
+    uint8_t digests[]; /* in the order of the engine's algorithms */
 } pm_file_result;
+
+typedef struct pm_block pm_block;
+
+/* A queue of blocks. */
+typedef struct {
+    pm_block *first, *last;
+} pm_block_queue;
 
 typedef struct {
     pm_file *files; /* a binary heap */
@@ -74,11 +79,13 @@ typedef struct {
     int resolves;   /* the operating system confines them */
     int sequential;
     size_t read_size; /* of a lane's buffer */
-    int64_t content; /* files up to this size, in bytes, are returned with their content and not hashed; -1 for none */
+    size_t hex_size;  /* of all digests of a file of a block, in hex */
+    size_t hex_at[PM_ALGORITHMS]; /* where the digest of each algorithm in lanes begins */
 
     pm_lock lock; /* for everything below */
     pm_condition queued, finished;
     pm_file_queue lanes, serial;
+    pm_block_queue blocks, finished_blocks;
     unsigned workers; /* threads in pm_engine_work */
     unsigned active;  /* files in lanes */
     pm_file_result *first, *last;
@@ -94,15 +101,20 @@ void pm_engine_init(pm_engine *engine);
 void pm_engine_free(pm_engine *engine);
 /* Takes ownership of the files and their paths. Returns how many were queued: fewer than `count` if memory runs out. */
 size_t pm_engine_submit(pm_engine *engine, const pm_file *files, size_t count);
+/* The block and its memory must exist until it is collected or no thread uses the engine any more. */
+void pm_engine_submit_block(pm_engine *engine, pm_block *block);
 void pm_engine_close(pm_engine *engine);
 /* Signals that the caller has the result of a serial file. */
 void pm_engine_wake(pm_engine *engine);
-/* Waits for results at most `seconds` and returns the list of results. */
-pm_file_result *pm_engine_collect(pm_engine *engine, double seconds);
+/* Waits for results at most `seconds` and returns the list of results, and in `blocks` the list of finished blocks. */
+pm_file_result *pm_engine_collect(pm_engine *engine, double seconds, pm_block **blocks);
 void pm_engine_lock_reading(pm_engine *engine);
 void pm_engine_unlock_reading(pm_engine *engine);
 
 /* Removes the first file of a queue that is not empty. The caller holds the engine's lock. */
 pm_file pm_queue_pop(pm_file_queue *queue);
+/* The same for blocks. */
+pm_block *pm_block_pop(pm_block_queue *queue);
+void pm_block_push(pm_block_queue *queue, pm_block *block);
 
 #endif

@@ -1,10 +1,5 @@
 #include "small_bags.h"
 
-#ifdef _WIN32
-#define AT_FDCWD -1
-#else
-#include <fcntl.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -344,7 +339,7 @@ int pm_check_small_bags(pm_level level, const char *const *paths, int count, pm_
         if (batch->bags == BAGS || batch->messages > MESSAGES - PM_FOLDER_ENTRIES
             || batch->offsets[batch->messages] > DATA - PM_FOLDER_BYTES)
             check_batch(batch, level);
-        end = pm_folder_read(&batch->folder, AT_FDCWD, paths[i], NULL, batch->data, batch->offsets[batch->messages],
+        end = pm_folder_read(&batch->folder, PM_CURRENT, paths[i], NULL, batch->data, batch->offsets[batch->messages],
                              batch->offsets[batch->messages] + PM_FOLDER_BYTES);
         counts[i].tag_files = -1;
         if (end < 0) continue;

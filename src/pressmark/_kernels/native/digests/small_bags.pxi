@@ -1,6 +1,8 @@
 cdef extern from "digests/small_folder.h":
     enum:
+        PM_CURRENT
         PM_FOLDER_BYTES
+        PM_FOLDER_ENTRIES
 
     ctypedef struct pm_folder_entry:
         const char *path
@@ -66,51 +68,150 @@ def check_small_bags(list paths not None):
         free(counts)
 
 
-def read_small_folder(int directory, bytes skip not None, tuple algorithms not None, bint reads=True):
-    """Read all files of a directory of a few small files, and compute their digests. No symbolic link is followed.
+def read_small_folders(list paths not None, bytes skip not None, tuple algorithms not None, bint reads=True):
+    """Read all files of directories of a few small files, and compute their digests. No symbolic link is followed.
 
-    :param directory: its descriptor
-    :param skip: a name in the directory to ignore
-    :param algorithms: name and constructor of each digest
+    :param paths: the directories; each may be named by a link
+    :param skip: a name in each directory to ignore
+    :param algorithms: name and constructor of each digest, and whether lanes compute it faster
     :param reads: read the files; otherwise they have no digests
-    :return: each directory and file in the order of the names, a directory before its content: the path, and
-        :data:`None` for a directory, or for a file its size, time of modification in nanoseconds, inode, and digests in
-        hex. :data:`None` if the directory contains links, names that are not ASCII, or many, large or empty files
+    :return: for each path :data:`None` if the directory contains links, names that are not ASCII, or many, large or empty
+        files, or directories on another device. Otherwise its directories and files in the order of the names, a
+        directory before its content: the path, and :data:`None` for a directory, or for a file its size, time of
+        modification in nanoseconds, inode, and digests in hex
     """
-    cdef int64_t end
-    cdef int i
-    cdef list found = []
-    cdef pm_folder_entry *entry
-    cdef pm_folder *folder = <pm_folder *>malloc(sizeof(pm_folder))
-    cdef uint8_t *data = <uint8_t *>malloc(PM_FOLDER_BYTES if reads else 1)
+    cdef list found = [], digests
+    cdef tuple held = tuple(paths)
+    cdef bytes path
     cdef const char *name = skip
-    try:
-        if folder == NULL or data == NULL:
-            raise MemoryError
+    cdef Py_ssize_t i, number, first = 0, stop, count = len(held)
+    cdef pm_folder *folder
+    cdef _Folders read = _Folders(reads)
+    while first < count:
+        stop = min(count, first + FOLDERS_AT_ONCE)
+        for i in range(first, stop):
+            path = held[i]
+            # A path with a NUL names no directory.
+            read.paths[i - first] = b"" if b"\0" in path else path
         with nogil:
-            end = pm_folder_read(folder, directory, b".", name, data if reads else NULL, 0, PM_FOLDER_BYTES)
-        if end < 0:
-            return None
-        for i in range(folder.count):
-            entry = &folder.entry[i]
-            path = entry.path[:entry.length]
-            if entry.file < 0:
-                found.append((path, None))
+            stop = first + read.fill(name, stop - first)
+        digests = read.digests(algorithms)
+        number = 0
+        for i in range(first, stop):
+            folder = &read.folders[i - first]
+            if folder.count < 0:
+                found.append(None)
                 continue
-            digests = {}
-            if reads:
-                # There are seldom enough files to fill the lanes.
-                content = PyMemoryView_FromMemory(<char *>data + entry.begin, entry.size, PyBUF_READ)
-                for algorithm, make in algorithms:
+            found.append(_entries(folder, digests, number))
+            number += folder.files
+        first = stop
+    return found
+
+
+cdef list _entries(pm_folder *folder, list digests, Py_ssize_t number):
+    """Return the entries of a directory.
+
+    :param digests: of the files that were read together
+    :param number: the number of its first file among them
+    """
+    cdef int i
+    cdef pm_folder_entry *entry
+    cdef list found = []
+    for i in range(folder.count):
+        entry = &folder.entry[i]
+        facts = None
+        if entry.file >= 0:
+            facts = (entry.size, entry.mtime_ns, entry.inode, digests[number + entry.file] if digests else {})
+        found.append((entry.path[:entry.length], facts))
+    found.sort(key=_by_name)
+    return found
+
+
+cdef enum:
+    FOLDERS_AT_ONCE = 64
+    FOLDERS_BYTES = 2 * PM_FOLDER_BYTES
+    FOLDERS_FILES = FOLDERS_AT_ONCE * PM_FOLDER_ENTRIES
+
+
+cdef class _Folders:
+    """Directories that are read and hashed together."""
+
+    cdef const char *paths[FOLDERS_AT_ONCE]
+    cdef pm_folder *folders
+    cdef uint8_t *data
+    cdef int64_t *offsets
+    cdef Py_ssize_t files
+    cdef bint reads
+
+    def __init__(self, bint reads):
+        self.reads = reads
+        self.folders = <pm_folder *>malloc(FOLDERS_AT_ONCE * sizeof(pm_folder))
+        self.data = <uint8_t *>malloc(FOLDERS_BYTES if reads else 1)
+        self.offsets = <int64_t *>malloc((FOLDERS_FILES + 1) * sizeof(int64_t))
+        if self.folders == NULL or self.data == NULL or self.offsets == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.folders)
+        free(self.data)
+        free(self.offsets)
+
+    cdef Py_ssize_t fill(self, const char *skip, Py_ssize_t count) noexcept nogil:
+        """Read directories while there is room; return their number."""
+        cdef Py_ssize_t number = 0
+        cdef int64_t end = 0, stop
+        cdef int i
+        cdef pm_folder *folder
+        self.files = 0
+        while number < count and end <= FOLDERS_BYTES - PM_FOLDER_BYTES:
+            folder = &self.folders[number]
+            stop = pm_folder_read(
+                folder, PM_CURRENT, self.paths[number], skip, self.data if self.reads else NULL, end, end + PM_FOLDER_BYTES
+            )
+            number += 1
+            if stop < 0:
+                folder.count = -1
+                continue
+            for i in range(folder.count):
+                if folder.entry[i].file >= 0:
+                    self.offsets[self.files + folder.entry[i].file] = folder.entry[i].begin
+            self.files += folder.files
+            end = stop
+        self.offsets[self.files] = end
+        return number
+
+    cdef list digests(self, tuple algorithms):
+        """Return the digests of all files; without reading, nothing."""
+        cdef list found
+        cdef uint8_t *out
+        cdef int number
+        cdef Py_ssize_t i, size
+        if not self.reads or not self.files:
+            return []
+        found = [{} for _ in range(self.files)]
+        for algorithm, make, has_lanes in algorithms:
+            if not has_lanes or self.files < pm_lanes(current_level(), <pm_algorithm>algorithm_number(algorithm)):
+                for i in range(self.files):
+                    content = PyMemoryView_FromMemory(
+                        <char *>self.data + self.offsets[i], self.offsets[i + 1] - self.offsets[i], PyBUF_READ
+                    )
                     hasher = make(1)
                     hasher.update(content)
-                    digests[algorithm] = hasher.hexdigest()
-            found.append((path, (entry.size, entry.mtime_ns, entry.inode, digests)))
-        found.sort(key=_by_name)
+                    found[i][algorithm] = hasher.hexdigest()
+                continue
+            number = algorithm_number(algorithm)
+            size = digest_size(number)
+            out = <uint8_t *>malloc(self.files * size)
+            if out == NULL:
+                raise MemoryError
+            try:
+                with nogil:
+                    digest_column(number, self.data, self.offsets, self.files, out)
+                for i in range(self.files):
+                    found[i][algorithm] = _hex(out + i * size, size)
+            finally:
+                free(out)
         return found
-    finally:
-        free(folder)
-        free(data)
 
 
 def _by_name(tuple one):

@@ -6,51 +6,53 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small)
 {
     struct stat after;
     int64_t done = 0;
-    int ended = PM_SMALL_DONE;
+    small->error = 0;
+    if (fstat(file, before)) {
+        small->error = errno;
+        return PM_SMALL_SOURCE;
+    }
+    if (!S_ISREG(before->st_mode) || before->st_size > most) return PM_SMALL_NOT_HERE;
+    small->size = before->st_size;
+    small->mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(*before));
+    small->inode = (int64_t)before->st_ino;
+    /* One byte more than expected, to detect a file that has grown without a second read. */
+    do {
+        const ssize_t got = read(file, data + done, (size_t)(small->size + 1 - done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            small->error = errno;
+            return PM_SMALL_SOURCE;
+        }
+        if (!got) break;
+        done += got;
+    } while (done < small->size);
+    if (fstat(file, &after)) {
+        small->error = errno;
+        return PM_SMALL_SOURCE;
+    }
+    small->size_after = after.st_size;
+    small->mtime_ns_after = PM_SMALL_NS(PM_SMALL_MTIME(after));
+    small->done = done;
+    if (small->size_after != small->size || small->mtime_ns_after != small->mtime_ns) return PM_SMALL_CHANGED;
+    /* A virtual file has size 0 and some content. */
+    if (!small->size && done) return PM_SMALL_NOT_HERE;
+    return done == small->size ? PM_SMALL_DONE : PM_SMALL_CHANGED;
+}
+
+int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
+{
     const int file = openat(directory, path, flags);
     if (file < 0) {
         small->error = errno;
         return PM_SMALL_SOURCE;
     }
-    if (fstat(file, before)) {
-        small->error = errno;
-        ended = PM_SMALL_SOURCE;
-    } else if (!S_ISREG(before->st_mode) || before->st_size <= 0 || before->st_size > PM_SMALL_MOST) {
-        ended = PM_SMALL_NOT_HERE;
-    } else {
-        small->size = before->st_size;
-        small->mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(*before));
-        small->inode = (int64_t)before->st_ino;
-        /* One byte more than expected, to detect a file that has grown without a second read. */
-        do {
-            const ssize_t got = read(file, data + done, (size_t)(small->size + 1 - done));
-            if (got < 0 && errno == EINTR) continue;
-            if (got < 0) {
-                small->error = errno;
-                ended = PM_SMALL_SOURCE;
-                break;
-            }
-            if (!got) break;
-            done += got;
-        } while (done < small->size);
-        if (ended == PM_SMALL_DONE && fstat(file, &after)) {
-            small->error = errno;
-            ended = PM_SMALL_SOURCE;
-        }
-        if (ended == PM_SMALL_DONE) {
-            small->size_after = after.st_size;
-            small->mtime_ns_after = PM_SMALL_NS(PM_SMALL_MTIME(after));
-            small->done = done;
-            if (small->size_after != small->size || small->mtime_ns_after != small->mtime_ns || done != small->size)
-                ended = PM_SMALL_CHANGED;
-        }
-    }
+    const int ended = pm_small_read_file(file, PM_SMALL_MOST, before, data, small);
     close(file);
-    return ended;
+    return ended == PM_SMALL_DONE && !small->size ? PM_SMALL_NOT_HERE : ended;
 }
 
 int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)

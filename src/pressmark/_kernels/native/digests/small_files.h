@@ -33,6 +33,10 @@ typedef struct stat pm_small_status;
 #define PM_SMALL_NS(time) ((int64_t)(time).tv_sec * 1000000000 + (time).tv_nsec)
 #endif
 
+#ifndef _WIN32
+/* Reads an open file of at most `most` bytes; `data` has room for one byte more. */
+int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small);
+#endif
 /* Reads a file that is neither empty nor larger than PM_SMALL_MOST; `data` has room for one byte more. The path is relative to
  * an open directory. */
 int pm_small_read_at(int directory, const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small);

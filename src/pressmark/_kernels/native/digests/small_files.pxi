@@ -6,14 +6,6 @@
 cdef extern from "digests/small_files.h":
     ctypedef struct pm_small_status:
         pass
-    ctypedef struct pm_small:
-        int error
-        int64_t size
-        int64_t mtime_ns
-        int64_t inode
-        int64_t size_after
-        int64_t mtime_ns_after
-        int64_t done
     enum:
         PM_SMALL_MOST
         PM_SMALL_HERE
@@ -96,10 +88,102 @@ def write_small(list paths not None, list contents not None):
     return True
 
 
+# --- steps --------------------------------------------------------------------------------------------------
+
+
+cdef extern from "digests/file_steps.h":
+    enum:
+        PM_STEP_MOVE
+        PM_STEP_ALONE
+        PM_STEPS
+    ctypedef struct pm_step:
+        int kind
+        const char *path
+        const char *other
+        int64_t size
+    int pm_step_run(const pm_step *, int *) nogil
+
+
+def run_steps(list changes not None):
+    """Change files in order, in many directories; stop in each directory at its first failure.
+
+    The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a file
+    and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new path must
+    not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
+
+    :param changes: for each directory its steps: number, path, and the mode, the content, the new path, the only name, or
+        :data:`None`
+    :return: for each directory 0 or an errno, and the descriptor of a locked file, or -1. A failed step has none
+    """
+    cdef Py_ssize_t total = 0, count = len(changes), i, first, end
+    cdef list steps, held = []
+    cdef tuple step
+    cdef object other
+    cdef pm_step *all_steps = NULL
+    cdef Py_ssize_t *ends = NULL
+    cdef int *errors = NULL
+    cdef int *locks = NULL
+    for steps in changes:
+        held.append(tuple(steps))
+        total += len(steps)
+    try:
+        all_steps = <pm_step *>malloc((total + 1) * sizeof(pm_step))
+        ends = <Py_ssize_t *>malloc((count + 1) * sizeof(Py_ssize_t))
+        errors = <int *>malloc((count + 1) * sizeof(int))
+        locks = <int *>malloc((count + 1) * sizeof(int))
+        if all_steps == NULL or ends == NULL or errors == NULL or locks == NULL:
+            raise MemoryError
+        end = 0
+        for i in range(count):
+            for step in <tuple>held[i]:
+                _set_step(&all_steps[end], step[0], step[1], step[2])
+                end += 1
+            ends[i] = end
+            errors[i] = 0
+            locks[i] = -1
+        with nogil:
+            first = 0
+            for i in range(count):
+                while first < ends[i] and not errors[i]:
+                    errors[i] = pm_step_run(&all_steps[first], &locks[i])
+                    first += 1
+                first = ends[i]
+        return [(errors[i], locks[i]) for i in range(count)]
+    finally:
+        free(all_steps)
+        free(ends)
+        free(errors)
+        free(locks)
+
+
+cdef int _set_step(pm_step *step, int kind, bytes path, object other) except -1:
+    step.kind = kind
+    step.path = path
+    step.other = b""
+    step.size = 0
+    if isinstance(other, bytes):
+        step.other = <bytes>other
+        step.size = len(<bytes>other)
+    elif other is not None:
+        step.size = other
+    # A path with a NUL would be another path.
+    if b"\0" in path or (kind in (PM_STEP_MOVE, PM_STEP_ALONE) and b"\0" in other):
+        step.kind = PM_STEPS
+    return 0
+
+
 # --- small trees --------------------------------------------------------------------------------------------
 
 
 cdef extern from "digests/small_trees.h":
+    enum:
+        PM_TREE_FILES
+        PM_TREE_ROOM
+        PM_TREE_PATH
+        PM_DEVICES
+    ctypedef struct pm_devices:
+        int count
+        int64_t *device
     ctypedef struct pm_small_tree:
         int64_t count
         int64_t changed
@@ -107,90 +191,86 @@ cdef extern from "digests/small_trees.h":
         const char **files
         uint8_t *data
         uint8_t *digests
-    int pm_small_tree_read(pm_small_tree *, const char *, const char *, int64_t, int) nogil
+    ctypedef struct pm_moves:
+        const char *base
+        const char *const *signs
+        int count
+        bint fresh
+    int pm_small_tree_read(pm_small_tree *, const char *, const char *, const pm_devices *, int) nogil
     int pm_small_tree_is_plain(const pm_small_tree *) nogil
     int pm_small_tree_write(const pm_small_tree *, const char *) nogil
-    int pm_move_new(const char *, const char *, const char *, const char *const *, int) nogil
+    size_t pm_small_tree_longest(const pm_small_tree *) nogil
+    bint pm_is_free(const char *) nogil
+    bint pm_is_on(const pm_devices *, int64_t) nogil
+    int64_t pm_device(const pm_small_status *) nogil
+    bint pm_move_new(const pm_moves *, const char *, const char *, const char *) nogil
 
 
-def copy_small_tree(
-    bytes above not None, bytes name not None, tuple folders not None, int64_t device, int flags, bint hashed=True
-):
+# A tree with its data.
+ctypedef struct one_tree:
+    pm_small_tree tree
+    int64_t[PM_TREE_FILES + 1] offsets
+    uint8_t[PM_TREE_FILES * 64] digests
+    uint8_t[PM_TREE_ROOM] data
+
+
+cdef one_tree *new_tree() except NULL:
+    cdef one_tree *one = <one_tree *>malloc(sizeof(one_tree))
+    if one is NULL:
+        raise MemoryError
+    one.offsets[0] = 0
+    one.tree.offsets = one.offsets
+    one.tree.digests = one.digests
+    one.tree.data = one.data
+    return one
+
+
+cdef const char *text_of(bytes text) except NULL:
+    # No file has the empty path.
+    return b"" if b"\0" in text else text
+
+
+def copy_small_tree(bytes source not None, tuple folders not None, int flags):
     """Copy a directory of a few small files, with their permission bits and times, and compute their SHA-512.
 
-    Nothing is copied if the directory contains anything but small regular files and directories of them. With digests,
-    nothing is copied either if a file name is not printable ASCII, or if two files have the same content.
+    Nothing is copied if the directory contains anything but small regular files and directories of them, if a file name
+    is not printable ASCII, or if two files have the same content.
 
-    :param above: the parent directory, which contains nothing else; empty if ``name`` is the directory's path
-    :param name: the directory's name
     :param folders: the directories to create, parents first; the files are copied into the last one
-    :param device: the device of the files; any if negative
     :param flags: flags for opening files
-    :param hashed: compute the digests
-    :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise the
-        latest change of content or status of a file in nanoseconds, and for each file, sorted by name: its name, its
-        SHA-512 in hex (empty without digests), and its size
+    :return: :data:`None` if the directory was not copied; the caller removes what exists of the folders. Otherwise for
+        each file, sorted by name: its name, its SHA-512 in hex, and its size
     """
     cdef const char *created[8]
-    cdef const char *here = above
-    cdef const char *directory = name
+    cdef const char *directory = text_of(source)
     cdef int sha512 = algorithm_number("sha512"), count = len(folders), i
+    cdef pm_devices devices
     cdef bint done
-    cdef bytes one
+    cdef one_tree *one
     cdef pm_small_tree *tree
     if not 1 <= count <= 8:
         raise ValueError("one to eight folders")
-    for one in (above, name, *folders):
-        if b"\0" in one:
-            return None
-    if above and b"/" in name:
-        return None
     for i in range(count):
-        one = folders[i]
-        created[i] = one
-    tree = <pm_small_tree *>malloc(sizeof(pm_small_tree))
-    if tree is NULL:
-        raise MemoryError
+        created[i] = text_of(folders[i])
+    devices.count = 0
+    one = new_tree()
+    tree = &one.tree
     try:
         with nogil:
-            done = pm_small_tree_read(tree, here, directory, device, flags)
-            if done and hashed:
+            done = pm_small_tree_read(tree, b"", directory, &devices, flags)
+            if done:
                 digest_column(sha512, tree.data, tree.offsets, tree.count, tree.digests)
                 done = pm_small_tree_is_plain(tree)
             for i in range(count):
                 done = done and pm_small_new(created[i], NULL, 0) == 0
             done = done and pm_small_tree_write(tree, created[count - 1])
-        if not done:
-            return None
-        return tree.changed, [
-            (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64 if hashed else 0), tree.offsets[i + 1] - tree.offsets[i])
-            for i in range(tree.count)
-        ]
+        return _files_of(tree) if done else None
     finally:
-        free(tree)
+        free(one)
 
 
-def move_object(bytes old not None, bytes base not None, bytes place not None, tuple signs not None):
-    """Create the missing parent directories of an object's path and move the object there.
-
-    :param old: the present path
-    :param base: the directory that ``place`` is relative to
-    :param place: the new path
-    :param signs: file names, each after a slash, that mark a directory as an object; no object is moved into one
-    :return: whether the object was moved. If not, the reason is unknown, and directories may have been created
-    """
-    cdef const char *names[8]
-    cdef const char *here = old
-    cdef const char *above = base
-    cdef const char *there = place
-    cdef int count = len(signs), i
-    cdef bytes sign
-    cdef bint done
-    if count > 8 or b"\0" in old or b"\0" in base or b"\0" in place:
-        return False
-    for i in range(count):
-        sign = signs[i]
-        names[i] = sign
-    with nogil:
-        done = pm_move_new(here, above, there, names, count)
-    return done
+cdef list _files_of(const pm_small_tree *tree):
+    return [
+        (<bytes>tree.files[i], _hex(&tree.digests[64 * i], 64), tree.offsets[i + 1] - tree.offsets[i])
+        for i in range(tree.count)
+    ]

@@ -15,8 +15,8 @@ typedef struct {
     const char *skip;
     uint8_t *data;
     int64_t end, room;
+    dev_t device;
     /* The open directories: a mount can lead back to one of them. */
-    dev_t devices[PM_FOLDER_DEPTH];
     ino_t inodes[PM_FOLDER_DEPTH];
 } reading;
 
@@ -84,12 +84,13 @@ static int read_folder(reading *run, int descriptor, const char *above, size_t l
     struct dirent *entry;
     DIR *directory;
     int fine = depth < PM_FOLDER_DEPTH && !fstat(descriptor, &status);
-    for (int i = 0; fine && i < depth; i++) fine = run->devices[i] != status.st_dev || run->inodes[i] != status.st_ino;
+    if (!depth) run->device = status.st_dev;
+    fine = fine && status.st_dev == run->device;
+    for (int i = 0; fine && i < depth; i++) fine = run->inodes[i] != status.st_ino;
     if (!fine || !(directory = fdopendir(descriptor))) {
         close(descriptor);
         return 0;
     }
-    run->devices[depth] = status.st_dev;
     run->inodes[depth] = status.st_ino;
     while (fine && (errno = 0, entry = readdir(directory))) {
         const char *name = entry->d_name;

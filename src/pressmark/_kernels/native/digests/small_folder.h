@@ -6,6 +6,13 @@
 
 #include "small_files.h"
 
+#ifdef _WIN32
+#define PM_CURRENT -1
+#else
+#include <fcntl.h>
+#define PM_CURRENT AT_FDCWD /* the working directory */
+#endif
+
 #define PM_FOLDER_ENTRIES 128
 #define PM_FOLDER_NAMES 16384 /* bytes of all paths, with a zero after each */
 #define PM_FOLDER_DEPTH 16    /* open directories */
@@ -30,8 +37,8 @@ typedef struct {
 /* Reads the files of directory `path`, which is relative to the open directory `at`, into data[begin .. room), one after
  * another, and returns the end of the last one. With `data` NULL, only sizes and times of the files are set. `skip` is a name in
  * the directory to ignore, or NULL. Returns -1 if the directory has anything but directories and small files that are not empty;
- * a name with bytes other than printable ASCII without % and \; two paths with the same key; too many entries; or if a file
- * cannot be read or changes meanwhile. */
+ * a name with bytes other than printable ASCII without % and \; two paths with the same key; too many entries; a directory on
+ * another device; or if a file cannot be read or changes meanwhile. */
 int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room);
 
 uint32_t pm_folder_key(const char *path, size_t length);

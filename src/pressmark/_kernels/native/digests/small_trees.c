@@ -81,8 +81,20 @@ static int pm_small_tree_list(pm_small_tree *tree, DIR *directory, char *path, s
     return !errno && found;
 }
 
+int64_t pm_device(const pm_small_status *status)
+{
+    return (int64_t)status->st_dev;
+}
+
+int pm_is_on(const pm_devices *devices, int64_t device)
+{
+    int found = devices->count == 0;
+    for (int i = 0; i < devices->count; i++) found |= devices->device[i] == device;
+    return found;
+}
+
 /* Reads the listed files. Returns 0 if one is not small and regular. */
-static int pm_small_tree_read_files(pm_small_tree *tree, int directory, int64_t device, int flags)
+static int pm_small_tree_read_files(pm_small_tree *tree, int directory, const pm_devices *devices, int flags)
 {
     qsort(tree->files, (size_t)tree->count, sizeof *tree->files, pm_compare_names);
     for (int64_t i = 0; i < tree->count; i++) {
@@ -90,9 +102,9 @@ static int pm_small_tree_read_files(pm_small_tree *tree, int directory, int64_t 
         uint8_t *data = tree->data + tree->offsets[i];
         int64_t ctime;
         pm_small small;
-        if (tree->offsets[i] > PM_TREE_BYTES) return 0;
+        if (tree->offsets[i] - tree->offsets[0] > PM_TREE_BYTES) return 0;
         if (pm_small_read_at(directory, tree->files[i], flags, before, data, &small) != PM_SMALL_DONE) return 0;
-        if (device >= 0 && (int64_t)before->st_dev != device) return 0;
+        if (!pm_is_on(devices, pm_device(before))) return 0;
         ctime = PM_SMALL_NS(PM_SMALL_CTIME(*before));
         if (small.mtime_ns > tree->changed) tree->changed = small.mtime_ns;
         if (ctime > tree->changed) tree->changed = ctime;
@@ -115,21 +127,49 @@ static int pm_open_alone(const char *above, const char *name)
     return folder;
 }
 
-int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags)
+/* Reads a file as the only one of a tree. */
+static int pm_small_tree_of_file(pm_small_tree *tree, const char *path, const pm_devices *devices, int flags)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    pm_small small;
+    const size_t size = strlen(name) + 1;
+    if (size == 1 || size > PM_TREE_NAMES
+        || pm_small_read(path, flags, &tree->statuses[0], tree->data + tree->offsets[0], &small) != PM_SMALL_DONE
+        || !pm_is_on(devices, pm_device(&tree->statuses[0])))
+        return 0;
+    memcpy(tree->names, name, size);
+    tree->files[0] = tree->names;
+    tree->named = size;
+    tree->count = 1;
+    tree->changed = PM_SMALL_NS(PM_SMALL_CTIME(tree->statuses[0]));
+    if (small.mtime_ns > tree->changed) tree->changed = small.mtime_ns;
+    tree->offsets[1] = tree->offsets[0] + small.size;
+    return 1;
+}
+
+int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, const pm_devices *devices, int flags)
 {
     char path[PM_TREE_PATH];
-    const int folder = *above ? pm_open_alone(above, name) : open(name, PM_OPEN_FOLDER);
+    const int folder = above && *above ? pm_open_alone(above, name) : open(name, PM_OPEN_FOLDER);
     DIR *inner = folder < 0 ? NULL : fdopendir(folder);
     int fine;
     if (!inner) {
         if (folder >= 0) close(folder);
-        return 0;
+        return folder < 0 && !above && errno == ENOTDIR && pm_small_tree_of_file(tree, name, devices, flags);
     }
-    tree->count = tree->changed = tree->offsets[0] = 0;
+    tree->count = tree->changed = 0;
     tree->named = 0;
-    fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, device, flags);
+    fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, devices, flags);
     closedir(inner);
     return fine;
+}
+
+size_t pm_small_tree_longest(const pm_small_tree *tree)
+{
+    size_t longest = 0;
+    for (int64_t i = 0; i < tree->count; i++)
+        if (strlen(tree->files[i]) > longest) longest = strlen(tree->files[i]);
+    return longest;
 }
 
 int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
@@ -163,26 +203,45 @@ static int pm_is_there(const char *path)
     return !lstat(path, &status) || (errno != ENOENT && errno != ENOTDIR);
 }
 
-int pm_move_new(const char *old, const char *base, const char *place, const char *const *signs, int count)
+int pm_is_free(const char *path)
+{
+    return !pm_is_there(path);
+}
+
+#ifdef __linux__
+/* The length of the directories that two paths have in common. */
+static size_t pm_common(const char *path, const char *before)
+{
+    size_t common = 0;
+    for (size_t i = 0; before && path[i] && path[i] == before[i]; i++)
+        if (path[i] == '/') common = i;
+    return common;
+}
+#endif
+
+int pm_move_new(const pm_moves *moves, const char *old, const char *place, const char *before)
 {
 #ifdef __linux__
     char path[PM_TREE_PATH];
-    const size_t length = strlen(base), more = strlen(place);
+    const size_t length = strlen(moves->base), more = strlen(place);
     struct stat status;
     char *slash;
-    if (!renameat2 || length + 1 + more >= sizeof path) return 0;
-    memcpy(path, base, length);
+    int made = 0;
+    if (!renameat2 || !more || length + 1 + more >= sizeof path) return 0;
+    memcpy(path, moves->base, length);
     path[length] = '/';
     memcpy(path + length + 1, place, more + 1);
-    for (slash = strchr(path + length + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    const size_t known = pm_common(place, before);
+    for (slash = strchr(path + length + 1 + known + (known > 0), '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        if (mkdir(path, 0777)) {
+        made = !mkdir(path, 0777);
+        if (!made) {
             if (errno != EEXIST || lstat(path, &status) || !S_ISDIR(status.st_mode)) return 0;
-            for (int i = 0; i < count; i++) {
+            for (int i = 0; i < moves->count; i++) {
                 /* The rest of the path is restored afterwards. */
-                const size_t at = (size_t)(slash - path), bytes = strlen(signs[i]);
+                const size_t at = (size_t)(slash - path), bytes = strlen(moves->signs[i]);
                 if (at + bytes >= sizeof path) return 0;
-                memcpy(slash, signs[i], bytes + 1);
+                memcpy(slash, moves->signs[i], bytes + 1);
                 if (pm_is_there(path)) return 0;
                 memcpy(path + length + 1, place, more + 1);
                 *slash = 0;
@@ -190,16 +249,22 @@ int pm_move_new(const char *old, const char *base, const char *place, const char
         }
         *slash = '/';
     }
+    if (moves->fresh && !made) return 0;
     return renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE) == 0;
 #else
-    (void)old, (void)base, (void)place, (void)signs, (void)count;
+    (void)moves, (void)old, (void)place, (void)before;
     return 0;
 #endif
 }
 #else
-int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, int64_t device, int flags)
+int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name, const pm_devices *devices, int flags)
 {
-    (void)tree, (void)above, (void)name, (void)device, (void)flags;
+    (void)tree, (void)above, (void)name, (void)devices, (void)flags;
+    return 0;
+}
+size_t pm_small_tree_longest(const pm_small_tree *tree)
+{
+    (void)tree;
     return 0;
 }
 int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
@@ -207,10 +272,24 @@ int pm_small_tree_write(const pm_small_tree *tree, const char *directory)
     (void)tree, (void)directory;
     return 0;
 }
-int pm_move_new(const char *old, const char *base, const char *place, const char *const *signs, int count)
+int pm_is_free(const char *path)
 {
-    (void)old, (void)base, (void)place, (void)signs, (void)count;
+    (void)path;
+    return 0;
+}
+int64_t pm_device(const pm_small_status *status)
+{
+    (void)status;
+    return -1;
+}
+int pm_is_on(const pm_devices *devices, int64_t device)
+{
+    (void)devices, (void)device;
+    return 0;
+}
+int pm_move_new(const pm_moves *moves, const char *old, const char *place, const char *before)
+{
+    (void)moves, (void)old, (void)place, (void)before;
     return 0;
 }
 #endif
-

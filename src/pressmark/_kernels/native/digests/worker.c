@@ -80,12 +80,6 @@ static int pm_worker_allocate(pm_worker *worker)
     return 0;
 }
 
-/* Whether the caller hashes the file of a lane: the file is small, and the buffer contains all of it. */
-static int pm_worker_returns(const pm_worker *worker, const pm_lane *lane)
-{
-    return lane->ended && lane->total == (int64_t)lane->filled && lane->total <= worker->engine->content;
-}
-
 /* Adds a result with room for `extra` bytes to the list of results to deliver. The caller sets its ending. */
 static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane, size_t extra)
 {
@@ -219,12 +213,13 @@ static int pm_worker_read(pm_worker *worker, unsigned index)
     return 0;
 }
 
-/* Assigns files to free lanes. Returns 1 if the worker has files in its lanes, 0 with the ticket of a serial file, or -1 if
- * the engine is closed or, for a worker that does not wait, empty. */
-static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, int64_t *ticket)
+/* Assigns files to free lanes, or takes a block. Returns 1 if the worker has a block or files in its lanes, 0 with the ticket of
+ * a serial file, or -1 if the engine is closed or, for a worker that does not wait, empty. */
+static int pm_worker_refill(pm_worker *worker, uint32_t *opened, pm_block **block, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
     *opened = 0;
+    *block = NULL;
     if (worker->active == engine->width && engine->width)
         return __atomic_load_n(&engine->closed, __ATOMIC_RELAXED) ? -1 : 1;
     int status = 1;
@@ -232,6 +227,10 @@ static int pm_worker_refill(pm_worker *worker, uint32_t *opened, int *claimed, i
     for (;;) {
         if (engine->closed) {
             status = -1;
+            break;
+        }
+        if (!*claimed && engine->blocks.first) {
+            *block = pm_block_pop(&engine->blocks);
             break;
         }
         /* A large serial file comes before full lanes, since the run cannot end before it does. */
@@ -287,6 +286,20 @@ static void pm_worker_deliver(pm_worker *worker)
     pm_lock_release(&engine->lock);
     worker->first = worker->last = NULL;
     worker->results = 0;
+}
+
+/* Hashes the files of a block. Returns 0, or -1 if memory runs out or a function of `extra` fails. */
+static int pm_worker_block(pm_worker *worker, pm_block *block, const pm_extra *extra)
+{
+    pm_engine *engine = worker->engine;
+    const int failed = pm_block_run(engine, block, extra->block, extra->context);
+    if (failed) /* the digests are incomplete */
+        return -1;
+    pm_lock_acquire(&engine->lock);
+    pm_block_push(&engine->finished_blocks, block);
+    pm_condition_signal(&engine->finished);
+    pm_lock_release(&engine->lock);
+    return 0;
 }
 
 /* Updates all banks with the next piece of each lane's data. */
@@ -352,15 +365,9 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
         if (!(ended >> i & 1))
             continue;
         pm_lane *lane = &worker->lane[i];
-        const int returns = pm_worker_returns(worker, lane);
-        pm_file_result *result = results[i] =
-            pm_worker_result(worker, lane, returns ? lane->filled : engine->digests_size);
+        pm_file_result *result = results[i] = pm_worker_result(worker, lane, engine->digests_size);
         if (result == NULL)
             return -1;
-        if (returns) {
-            memcpy(result->digests, lane->buffer, lane->filled);
-            result->has_content = 1;
-        }
         struct stat after, path;
         if (fstat(lane->descriptor, &after)) {
             result->ending = PM_FILE_ERROR;
@@ -404,16 +411,19 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
 
 /* One round: assign files, read, hash, deliver. Returns 1 to continue, 0 with the ticket of a serial file, -1 if the engine is
  * closed, or -2 if memory runs out or `extra` fails. */
-static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *context, int *claimed, int64_t *ticket)
+static int pm_worker_round(pm_worker *worker, const pm_extra *extra, int *claimed, int64_t *ticket)
 {
     pm_engine *engine = worker->engine;
     uint32_t opened;
-    const int status = pm_worker_refill(worker, &opened, claimed, ticket);
+    pm_block *block;
+    const int status = pm_worker_refill(worker, &opened, &block, claimed, ticket);
     if (status != 1)
         return status;
+    if (block)
+        return pm_worker_block(worker, block, extra) ? -2 : 1;
     if (opened && worker->buffers == NULL && pm_worker_allocate(worker))
         return -2;
-    uint32_t fresh = 0, ended = 0, returned = 0;
+    uint32_t fresh = 0, ended = 0;
     for (unsigned i = 0; i < engine->width; i++) {
         pm_lane *lane = &worker->lane[i];
         const int is_new = opened >> i & 1;
@@ -427,12 +437,10 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
         pm_engine_unlock_reading(engine);
         if (failed)
             return -2;
-        if (lane->descriptor >= 0 && pm_worker_returns(worker, lane))
-            returned |= (uint32_t)1 << i;
-        else if (lane->descriptor >= 0 && lane->filled)
+        if (lane->descriptor >= 0 && lane->filled)
             fresh |= (uint32_t)1 << i;
     }
-    if (extra && fresh && extra(context, worker, fresh, 0))
+    if (extra->hashers && fresh && extra->hashers(extra->context, worker, fresh, 0))
         return -2;
     pm_worker_compute(worker);
     for (unsigned i = 0; i < engine->width; i++) {
@@ -441,7 +449,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
             ended |= (uint32_t)1 << i;
     }
     if (ended) {
-        if (extra && ended & ~returned && extra(context, worker, 0, ended & ~returned))
+        if (extra->hashers && extra->hashers(extra->context, worker, 0, ended))
             return -2;
         if (pm_worker_finish(worker, ended))
             return -2;
@@ -450,7 +458,7 @@ static int pm_worker_round(pm_worker *worker, pm_extra_hashers extra, void *cont
     return 1;
 }
 
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, const pm_extra *extra, int wait, int64_t *ticket)
 {
     pm_worker worker;
     int status, claimed = 0;
@@ -460,7 +468,7 @@ int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int
     engine->workers++;
     pm_lock_release(&engine->lock);
     do
-        status = pm_worker_round(&worker, extra, context, &claimed, ticket);
+        status = pm_worker_round(&worker, extra, &claimed, ticket);
     while (status == 1);
     pm_lock_acquire(&engine->lock);
     engine->workers--;
@@ -472,11 +480,10 @@ int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int
 #else /* not PM_FILES_IN_LANES */
 
 /* Returns 0 and the ticket of a serial file, or -1 if the engine is closed or, without `wait`, empty. */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket)
+int pm_engine_work(pm_engine *engine, const pm_extra *extra, int wait, int64_t *ticket)
 {
     int status = -1;
     (void)extra;
-    (void)context;
     pm_lock_acquire(&engine->lock);
     while (wait && !engine->serial.count && !engine->closed)
         pm_condition_wait(&engine->queued, &engine->lock);

@@ -2,7 +2,7 @@
 #ifndef PRESSMARK_WORKER_H
 #define PRESSMARK_WORKER_H
 
-#include "engine.h"
+#include "file_block.h"
 
 #if PM_FILES_IN_LANES
 #include <sys/stat.h>
@@ -48,8 +48,15 @@ typedef struct pm_worker {
  * Returns -1 to stop. */
 typedef int (*pm_extra_hashers)(void *context, pm_worker *worker, uint32_t fresh, uint32_t ended);
 
+/* The functions for algorithms without lanes, NULL if there are none, and their first argument. */
+typedef struct {
+    pm_extra_hashers hashers;
+    pm_extra_block block;
+    void *context;
+} pm_extra;
+
 /* Hashes files until a serial file is next (returns 0 and its ticket) or the engine is closed (returns -1), or without `wait`
  * until no file is left (returns -1). Returns -2 if memory runs out or `extra` fails. */
-int pm_engine_work(pm_engine *engine, pm_extra_hashers extra, void *context, int wait, int64_t *ticket);
+int pm_engine_work(pm_engine *engine, const pm_extra *extra, int wait, int64_t *ticket);
 
 #endif

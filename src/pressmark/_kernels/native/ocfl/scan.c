@@ -1,10 +1,11 @@
 #include "ocfl/scan.h"
 
+#include "shared/directories.h"
 #include "shared/text.h"
 
-/* The buffer of one system call. */
-#define PM_OCFL_ENTRIES_SIZE 32768
 #define PM_OCFL_HEAD 4096 /* bytes that nearly always contain the identifier */
+/* So many bytes are hashed together. More would leave the caches. */
+#define PM_OCFL_TOGETHER (INT64_C(1) << 20)
 /* Larger inventories and files are deferred, and so are objects with more content. */
 #define PM_OCFL_FILE (INT64_C(1) << 20)
 #define PM_OCFL_BYTES (INT64_C(4) << 20)
@@ -32,19 +33,11 @@ static int pm_ocfl_put_entry(pm_ocfl_scan *scan, const char *name, int kind)
     return 0;
 }
 
-static int pm_ocfl_put_text(pm_ocfl_scan *scan, const void *bytes, int64_t size, pm_ocfl_text *text)
+static int pm_ocfl_put_text(pm_bytes *to, const void *bytes, int64_t size, pm_ocfl_text *text)
 {
-    text->at = scan->text.size;
+    text->at = to->size;
     text->size = size;
-    return pm_append(&scan->text, bytes, size);
-}
-
-static int pm_ocfl_put_file(pm_ocfl_scan *scan, const void *path, int64_t size, int64_t message)
-{
-    if (pm_reserve_items(&scan->files, &scan->files_capacity, scan->files_count + 1, sizeof *scan->files) < 0)
-        return PM_NO_MEMORY;
-    scan->files[scan->files_count].message = message;
-    return pm_ocfl_put_text(scan, path, size, &scan->files[scan->files_count++].path);
+    return pm_append(to, bytes, size);
 }
 
 /* Begins an item whose place is the current path. */
@@ -55,14 +48,13 @@ static pm_ocfl_item *pm_ocfl_put_item(pm_ocfl_scan *scan, int kind)
     pm_ocfl_item *item = &scan->items[scan->items_count];
     memset(item, 0, sizeof *item);
     item->kind = kind;
-    item->first = scan->files_count;
-    if (pm_ocfl_put_text(scan, scan->path.data, scan->path.size, &item->place) < 0)
+    if (pm_ocfl_put_text(&scan->text, scan->path.data, scan->path.size, &item->place) < 0)
         return NULL;
     scan->items_count++;
     return item;
 }
 
-#if defined(_WIN32)
+#if !PM_CAN_SCAN
 
 static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
 {
@@ -72,22 +64,12 @@ static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
 
 #else
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#if defined(__linux__)
-#include <sys/syscall.h>
-#endif
-
 #ifdef __APPLE__
 #define PM_OCFL_MTIME(status) ((status).st_mtimespec)
 #else
 #define PM_OCFL_MTIME(status) ((status).st_mtim)
 #endif
 
-#define PM_OCFL_OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* Never waits for a named pipe in place of a file. */
 #define PM_OCFL_OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
@@ -111,81 +93,21 @@ static int pm_ocfl_kind(int directory, const char *name, int type)
     return S_ISDIR(status.st_mode) ? PM_OCFL_IS_DIRECTORY : S_ISREG(status.st_mode) ? PM_OCFL_IS_FILE : PM_OCFL_IS_OTHER;
 }
 
-static int pm_ocfl_add_entry(pm_ocfl_scan *scan, int directory, const char *name, int type)
+/* Opens a directory and adds its entries, from `scan->entries_count` on; the caller removes them. Returns 0, PM_OCFL_DEFER or
+ * PM_NO_MEMORY. */
+static int pm_ocfl_open_directory(pm_ocfl_scan *scan, pm_directory *directory, int parent, const char *name)
 {
-    if (name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)))
-        return 0;
-    return pm_ocfl_put_entry(scan, name, pm_ocfl_kind(directory, name, type));
-}
-
-#if defined(__linux__) && defined(SYS_getdents64)
-
-/* As in linux/dirent.h, which user programs cannot include. */
-typedef struct {
-    uint64_t inode;
-    int64_t next;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-} pm_ocfl_dirent;
-
-static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
-{
-    for (;;) {
-        const long filled = syscall(SYS_getdents64, directory, scan->buffer, PM_OCFL_ENTRIES_SIZE);
-        if (filled <= 0)
-            return filled == 0 ? 0 : PM_OCFL_DEFER;
-        for (long at = 0; at < filled;) {
-            const pm_ocfl_dirent *entry = (const pm_ocfl_dirent *)(const void *)(scan->buffer + at);
-            if (pm_ocfl_add_entry(scan, directory, entry->name, entry->type) < 0)
-                return PM_NO_MEMORY;
-            at += entry->size;
-        }
-    }
-}
-
-#else
-
-static int pm_ocfl_add_entries(pm_ocfl_scan *scan, int directory)
-{
-    const int copy = dup(directory);
-    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
-    int status = 0;
-    if (stream == NULL) {
-        if (copy >= 0)
-            close(copy);
+    int status = 0, type = 0;
+    const char *entry;
+    if (pm_open_directory(directory, parent, name, O_NOFOLLOW, scan->buffer) < 0)
         return PM_OCFL_DEFER;
-    }
-    while (status == 0) {
-        errno = 0;
-        const struct dirent *entry = readdir(stream);
-        if (entry == NULL) {
-            status = errno == 0 ? 0 : PM_OCFL_DEFER;
-            break;
-        }
-#if defined(DT_UNKNOWN)
-        status = pm_ocfl_add_entry(scan, directory, entry->d_name, entry->d_type);
-#else
-        status = pm_ocfl_add_entry(scan, directory, entry->d_name, 0);
-#endif
-    }
-    closedir(stream);
+    while (status == 0 && (entry = pm_next_entry(directory, &type)) != NULL)
+        status = pm_ocfl_put_entry(scan, entry, pm_ocfl_kind(directory->descriptor, entry, type));
+    if (status == 0 && directory->failed)
+        status = PM_OCFL_DEFER;
+    if (status != 0)
+        pm_close_directory(directory);
     return status;
-}
-
-#endif
-
-/* Opens a directory and adds its entries. Returns its descriptor, or -1 with `status`. The entries begin at `first`; the caller
- * removes them. */
-static int pm_ocfl_open_directory(pm_ocfl_scan *scan, int parent, const char *name, int *status)
-{
-    const int directory = openat(parent, name, PM_OCFL_OPEN_DIRECTORY);
-    *status = directory < 0 ? PM_OCFL_DEFER : pm_ocfl_add_entries(scan, directory);
-    if (*status == 0)
-        return directory;
-    if (directory >= 0)
-        close(directory);
-    return -1;
 }
 
 static const char *pm_ocfl_name(const pm_ocfl_scan *scan, int64_t entry)
@@ -300,42 +222,44 @@ static int pm_ocfl_expect(pm_ocfl_scan *scan, int directory, const char *name, c
 
 /* --- objects ------------------------------------------------------------------------------------------------- */
 
-/* The item is a copy: the array may move. */
+/* Adds the content file `scan->inside`. */
+static int pm_ocfl_put_file(pm_ocfl_scan *scan, int64_t message)
+{
+    if (pm_reserve_items(&scan->files, &scan->files_capacity, scan->files_count + 1, sizeof *scan->files) < 0)
+        return PM_NO_MEMORY;
+    scan->files[scan->files_count].message = message;
+    return pm_ocfl_put_text(&scan->paths, scan->inside.data, scan->inside.size, &scan->files[scan->files_count++].path);
+}
+
 static int pm_ocfl_read_content_file(pm_ocfl_scan *scan, pm_ocfl_item *item, int directory, const char *name)
 {
-    int64_t message = -1;
-    struct stat status;
-    if (scan->files_count - item->first >= PM_OCFL_FILES)
+    if (++item->files > PM_OCFL_FILES)
         return PM_OCFL_DEFER;
     if (scan->reads == PM_OCFL_CONTENT) {
         const int64_t before = scan->data.size;
         const int failed = pm_ocfl_read_file(directory, name, 1, &scan->data);
         if (failed != 0)
             return failed;
-        message = scan->messages;
         item->bytes += scan->data.size - before;
         if (item->bytes > PM_OCFL_BYTES)
             return PM_OCFL_DEFER;
-        if (pm_ocfl_end_message(scan) < 0)
-            return PM_NO_MEMORY;
-    } else {
-        const int file = pm_ocfl_open_file(directory, name, &status);
-        if (file < 0)
-            return PM_OCFL_DEFER;
-        close(file);
+        return pm_ocfl_end_message(scan) < 0 ? PM_NO_MEMORY : pm_ocfl_put_file(scan, scan->messages - 1);
     }
-    return pm_ocfl_put_file(scan, scan->inside.data, scan->inside.size, message);
+    struct stat status;
+    const int file = pm_ocfl_open_file(directory, name, &status);
+    if (file < 0)
+        return PM_OCFL_DEFER;
+    close(file);
+    return pm_ocfl_put_file(scan, -1);
 }
 
 /* Reads a content directory; scan.inside is its path in the object. */
 static int pm_ocfl_read_content(pm_ocfl_scan *scan, pm_ocfl_item *item, int parent, const char *name, int depth)
 {
     const int64_t first = scan->entries_count, length = scan->inside.size;
-    int status;
-    const int directory = depth > PM_OCFL_DEPTH ? -1 : pm_ocfl_open_directory(scan, parent, name, &status);
-    if (depth > PM_OCFL_DEPTH)
-        return PM_OCFL_DEFER;
-    if (directory < 0) {
+    pm_directory directory;
+    int status = depth > PM_OCFL_DEPTH ? PM_OCFL_DEFER : pm_ocfl_open_directory(scan, &directory, parent, name);
+    if (status != 0) {
         pm_ocfl_drop_entries(scan, first);
         return status;
     }
@@ -348,14 +272,14 @@ static int pm_ocfl_read_content(pm_ocfl_scan *scan, pm_ocfl_item *item, int pare
             || pm_append(&scan->inside, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i))) < 0)
             status = PM_NO_MEMORY;
         else if (scan->entries[i].kind == PM_OCFL_IS_FILE)
-            status = pm_ocfl_read_content_file(scan, item, directory, pm_ocfl_name(scan, i));
+            status = pm_ocfl_read_content_file(scan, item, directory.descriptor, pm_ocfl_name(scan, i));
         else if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY)
-            status = pm_ocfl_read_content(scan, item, directory, pm_ocfl_name(scan, i), depth + 1);
+            status = pm_ocfl_read_content(scan, item, directory.descriptor, pm_ocfl_name(scan, i), depth + 1);
         else
             status = PM_OCFL_DEFER;
         scan->inside.size = length;
     }
-    close(directory);
+    pm_close_directory(&directory);
     pm_ocfl_drop_entries(scan, first);
     return status;
 }
@@ -387,73 +311,143 @@ static int pm_ocfl_members(const pm_ocfl_scan *scan, int64_t first, int64_t last
 }
 
 /* Reads v1: copies of inventory and sidecar, and the content. */
-static int pm_ocfl_read_version(pm_ocfl_scan *scan, pm_ocfl_item *item, int object)
+static int pm_ocfl_read_version(pm_ocfl_scan *scan, pm_ocfl_item *item, const pm_ocfl_object *read, int object)
 {
     const int64_t first = scan->entries_count;
-    int status;
-    const int directory = pm_ocfl_open_directory(scan, object, "v1", &status);
-    if (directory >= 0) {
+    pm_directory version;
+    int status = pm_ocfl_open_directory(scan, &version, object, "v1");
+    if (status == 0) {
+        const int directory = version.descriptor;
         const int members = pm_ocfl_members(scan, first, scan->entries_count, "content");
-        const int64_t start = scan->offsets[item->inventory], size = scan->offsets[item->inventory + 1] - start;
+        const int64_t start = scan->offsets[read->inventory], size = scan->offsets[read->inventory + 1] - start;
         if ((members & ~PM_HAS_CONTENT) != (PM_HAS_INVENTORY | PM_HAS_SIDECAR))
             status = PM_OCFL_DEFER;
         if (status == 0)
             status = pm_ocfl_expect(scan, directory, PM_OCFL_INVENTORY, scan->data.data + start, size);
         if (status == 0)
-            status = pm_ocfl_expect(scan, directory, PM_OCFL_SIDECAR, scan->text.data + item->sidecar.at, item->sidecar.size);
+            status = pm_ocfl_expect(scan, directory, PM_OCFL_SIDECAR, scan->paths.data + read->sidecar.at, read->sidecar.size);
         if (status == 0 && members & PM_HAS_CONTENT) {
             scan->inside.size = 0;
             status = pm_append(&scan->inside, "v1/content", 10);
             if (status == 0)
                 status = pm_ocfl_read_content(scan, item, directory, "content", 1);
         }
-        close(directory);
+        pm_close_directory(&version);
     }
     pm_ocfl_drop_entries(scan, first);
     return status;
 }
 
-static int pm_ocfl_read_whole(pm_ocfl_scan *scan, pm_ocfl_item *item, int object, int64_t first)
+static int pm_ocfl_read_whole(pm_ocfl_scan *scan, pm_ocfl_item *item, pm_ocfl_object *read, int object, int64_t first)
 {
     const int members = pm_ocfl_members(scan, first, scan->entries_count, "v1");
     const int usual = PM_HAS_INVENTORY | PM_HAS_SIDECAR | PM_HAS_V1;
     if (members < 0 || (members != (usual | PM_HAS_1_0) && members != (usual | PM_HAS_1_1)))
         return PM_OCFL_DEFER;
-    item->minor = members & PM_HAS_1_1 ? 1 : 0;
-    int status = item->minor ? pm_ocfl_expect(scan, object, "0=ocfl_object_1.1", "ocfl_object_1.1\n", 16)
+    read->minor = members & PM_HAS_1_1 ? 1 : 0;
+    if (read->minor > scan->minor)
+        return PM_OCFL_DEFER;
+    int status = read->minor ? pm_ocfl_expect(scan, object, "0=ocfl_object_1.1", "ocfl_object_1.1\n", 16)
                              : pm_ocfl_expect(scan, object, "0=ocfl_object_1.0", "ocfl_object_1.0\n", 16);
     if (status == 0)
         status = pm_ocfl_read_file(object, PM_OCFL_INVENTORY, 0, &scan->data);
-    item->inventory = scan->messages;
+    read->inventory = scan->messages;
     if (status == 0)
         status = pm_ocfl_end_message(scan);
-    item->sidecar.at = scan->text.size;
+    read->sidecar.at = scan->paths.size;
     if (status == 0)
-        status = pm_ocfl_read_file(object, PM_OCFL_SIDECAR, 0, &scan->text);
-    item->sidecar.size = scan->text.size - item->sidecar.at;
-    if (status == 0)
-        status = pm_ocfl_read_version(scan, item, object);
-    item->count = scan->files_count - item->first;
-    return status;
+        status = pm_ocfl_read_file(object, PM_OCFL_SIDECAR, 0, &scan->paths);
+    read->sidecar.size = scan->paths.size - read->sidecar.at;
+    read->first = scan->files_count;
+    return status == 0 ? pm_ocfl_read_version(scan, item, read, object) : status;
 }
 
-/* Reads the beginning of the inventory. */
-static int pm_ocfl_read_head(pm_ocfl_scan *scan, pm_ocfl_item *item, int object, int64_t first)
+/* Reads the identifier in the beginning of the inventory. */
+static int pm_ocfl_read_identifier(pm_ocfl_scan *scan, pm_ocfl_item *item, int object, int64_t first)
 {
     struct stat status;
+    pm_ocfl_string identifier;
     int is_there = 0;
     for (int64_t i = first; i < scan->entries_count; i++)
         is_there |= scan->entries[i].kind == PM_OCFL_IS_FILE && strcmp(pm_ocfl_name(scan, i), PM_OCFL_INVENTORY) == 0;
     const int file = is_there ? openat(object, PM_OCFL_INVENTORY, PM_OCFL_OPEN_FILE) : -1;
     int64_t done = -2;
     if (file >= 0) {
-        item->sidecar.at = scan->text.size;
+        scan->scratch.size = 0;
         if (fstat(file, &status) == 0 && S_ISREG(status.st_mode))
-            done = pm_ocfl_append_file(file, PM_OCFL_HEAD, &scan->text);
-        item->sidecar.size = scan->text.size - item->sidecar.at;
+            done = pm_ocfl_append_file(file, PM_OCFL_HEAD, &scan->scratch);
         close(file);
     }
-    return done >= 0 ? 0 : done == PM_NO_MEMORY ? PM_NO_MEMORY : PM_OCFL_DEFER;
+    if (done < 0)
+        return done == PM_NO_MEMORY ? PM_NO_MEMORY : PM_OCFL_DEFER;
+    if (!pm_ocfl_find_identifier(scan->scratch.data, done, &identifier))
+        return PM_OCFL_DEFER;
+    item->kind = PM_OCFL_OBJECT;
+    return pm_ocfl_put_text(&scan->text, identifier.text, identifier.size, &item->text);
+}
+
+/* Compares a sidecar with the digest of its inventory. */
+static int pm_ocfl_is_sidecar(const uint8_t *sidecar, int64_t size, const uint8_t *digest)
+{
+    static const char name[] = PM_OCFL_INVENTORY "\n";
+    uint8_t hex[128];
+    int64_t at = 128;
+    pm_put_hex(hex, digest, 0, 128);
+    if (size <= at || memcmp(sidecar, hex, 128) != 0)
+        return 0;
+    while (at < size && (sidecar[at] == ' ' || sidecar[at] == '\t'))
+        at++;
+    return at > 128 && size - at == sizeof name - 1 && memcmp(sidecar + at, name, sizeof name - 1) == 0;
+}
+
+/* Examines an object whose messages are hashed. */
+static int pm_ocfl_examine_object(pm_ocfl_scan *scan, const pm_ocfl_object *object)
+{
+    pm_ocfl_item *item = &scan->items[object->item];
+    const int64_t start = scan->offsets[object->inventory], size = scan->offsets[object->inventory + 1] - start;
+    pm_ocfl_string identifier;
+    if (pm_reserve_items(&scan->content, &scan->content_capacity, item->files, sizeof *scan->content) < 0)
+        return PM_NO_MEMORY;
+    for (int64_t i = 0; i < item->files; i++) {
+        const pm_ocfl_file *file = &scan->files[object->first + i];
+        const pm_ocfl_string content = {scan->paths.data + file->path.at, file->path.size,
+                                        file->message < 0 ? NULL : scan->digests.data + 64 * file->message};
+        scan->content[i] = content;
+    }
+    if (!pm_ocfl_is_sidecar(scan->paths.data + object->sidecar.at, object->sidecar.size,
+                            scan->digests.data + 64 * object->inventory))
+        return 0;
+    const int status = pm_ocfl_examine(&scan->examination, scan->data.data + start, size, object->minor, scan->content, item->files,
+                                       &identifier, &item->advice);
+    if (status != 1)
+        return status;
+    item->kind = PM_OCFL_OBJECT;
+    return pm_ocfl_put_text(&scan->text, identifier.text, identifier.size, &item->text);
+}
+
+/* Hashes the messages, and examines all objects that are read. */
+static int pm_ocfl_examine_objects(pm_ocfl_scan *scan)
+{
+    int status = 0;
+    if (scan->objects_count == 0)
+        return 0;
+    scan->digests.size = 0;
+    if (pm_reserve(&scan->digests, 64 * scan->messages) < 0)
+        return PM_NO_MEMORY;
+    scan->hash(scan->data.data, scan->offsets, scan->messages, scan->digests.data);
+    for (int64_t i = 0; i < scan->objects_count && status == 0; i++)
+        status = pm_ocfl_examine_object(scan, &scan->objects[i]);
+    scan->objects_count = scan->files_count = scan->messages = 0;
+    scan->paths.size = scan->data.size = 0;
+    return status;
+}
+
+static int pm_ocfl_put_object(pm_ocfl_scan *scan, const pm_ocfl_object *object)
+{
+    if (pm_reserve_items(&scan->objects, &scan->objects_capacity, scan->objects_count + 1, sizeof *scan->objects) < 0)
+        return PM_NO_MEMORY;
+    scan->objects[scan->objects_count++] = *object;
+    return scan->data.size < PM_OCFL_TOGETHER ? 0 : pm_ocfl_examine_objects(scan);
 }
 
 /* Whether a directory of an object is one that OCFL defines: others may contain objects. */
@@ -470,27 +464,28 @@ static int pm_ocfl_read_object(pm_ocfl_scan *scan, int object, int64_t first)
     for (int64_t i = first; i < scan->entries_count; i++)
         if (scan->entries[i].kind == PM_OCFL_IS_DIRECTORY && !pm_ocfl_is_known_directory(pm_ocfl_name(scan, i)))
             return PM_OCFL_DEFER;
-    pm_ocfl_item *put = pm_ocfl_put_item(scan, PM_OCFL_OBJECT);
-    if (put == NULL)
+    pm_ocfl_item *item = pm_ocfl_put_item(scan, PM_OCFL_DEFERRED);
+    if (item == NULL)
         return PM_NO_MEMORY;
-    pm_ocfl_item item = *put;
-    const int64_t number = scan->items_count - 1, text = scan->text.size, data = scan->data.size;
-    const int64_t messages = scan->messages, files = scan->files_count;
     int status = 0;
-    if (scan->reads == PM_OCFL_IDENTITIES)
-        status = pm_ocfl_read_head(scan, &item, object, first);
-    else if (scan->reads != PM_OCFL_PLACES)
-        status = pm_ocfl_read_whole(scan, &item, object, first);
-    if (status == PM_OCFL_DEFER) {
-        item.kind = PM_OCFL_DEFERRED;
-        scan->text.size = text;
-        scan->data.size = data;
-        scan->messages = messages;
-        scan->files_count = files;
-        status = 0;
+    if (scan->reads == PM_OCFL_PLACES) {
+        item->kind = PM_OCFL_OBJECT;
+    } else if (scan->reads == PM_OCFL_IDENTITIES) {
+        status = pm_ocfl_read_identifier(scan, item, object, first);
+    } else {
+        const int64_t paths = scan->paths.size, data = scan->data.size, messages = scan->messages, files = scan->files_count;
+        pm_ocfl_object read = {.item = scan->items_count - 1};
+        status = pm_ocfl_read_whole(scan, item, &read, object, first);
+        if (status == 0)
+            status = pm_ocfl_put_object(scan, &read);
+        if (status == PM_OCFL_DEFER) {
+            scan->paths.size = paths;
+            scan->data.size = data;
+            scan->messages = messages;
+            scan->files_count = files;
+        }
     }
-    scan->items[number] = item;
-    return status;
+    return status == PM_OCFL_DEFER ? 0 : status;
 }
 
 /* --- the hierarchy ------------------------------------------------------------------------------------------- */
@@ -527,9 +522,11 @@ static int pm_ocfl_read_entries(pm_ocfl_scan *scan, int directory, int64_t first
         pm_ocfl_item *rest = pm_ocfl_put_item(scan, PM_OCFL_REST);
         status = rest == NULL ? PM_NO_MEMORY : 0;
         if (rest != NULL)
-            rest->count = last - i;
+            rest->text.at = scan->text.size;
         for (; i < last && status == 0; i++)
-            status = pm_ocfl_put_file(scan, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i)), -1);
+            status = pm_append(&scan->text, pm_ocfl_name(scan, i), (int64_t)strlen(pm_ocfl_name(scan, i)) + 1);
+        if (rest != NULL)
+            rest->text.size = scan->text.size - rest->text.at;
     }
     pm_ocfl_drop_entries(scan, first);
     return status;
@@ -539,31 +536,29 @@ static int pm_ocfl_read_entries(pm_ocfl_scan *scan, int directory, int64_t first
 static int pm_ocfl_read_directory(pm_ocfl_scan *scan, int parent, const char *name, int depth)
 {
     const int64_t first = scan->entries_count;
-    int status, is_object = 0, is_plain = 1;
-    const int directory = pm_ocfl_open_directory(scan, parent, name, &status);
+    int is_object = 0, is_plain = 1;
+    pm_directory directory;
+    int status = pm_ocfl_open_directory(scan, &directory, parent, name);
     scan->budget--;
-    for (int64_t i = first; i < scan->entries_count && directory >= 0; i++) {
+    for (int64_t i = first; i < scan->entries_count && status == 0; i++) {
         const int kind = scan->entries[i].kind;
         is_object |= kind == PM_OCFL_IS_FILE && strncmp(pm_ocfl_name(scan, i), "0=ocfl_object_", 14) == 0;
         is_plain &= kind == PM_OCFL_IS_DIRECTORY;
     }
-    if (directory >= 0) {
+    if (status == 0) {
         if (is_object) {
-            status = pm_ocfl_read_object(scan, directory, first);
+            status = pm_ocfl_read_object(scan, directory.descriptor, first);
         } else if (!is_plain || scan->entries_count == first || (scan->clashes && pm_ocfl_may_clash(scan, first))) {
             status = PM_OCFL_DEFER;
         } else {
             pm_ocfl_sort(scan, first);
-            status = pm_ocfl_read_entries(scan, directory, first, depth + 1);
+            status = pm_ocfl_read_entries(scan, directory.descriptor, first, depth + 1);
         }
-        close(directory);
+        pm_close_directory(&directory);
     }
     pm_ocfl_drop_entries(scan, first);
     if (status == PM_OCFL_DEFER)
         status = pm_ocfl_put_item(scan, PM_OCFL_DEFERRED) == NULL ? PM_NO_MEMORY : 0;
-    /* The data is hashed at the end: it should not grow beyond the caches. */
-    if (scan->data.size > PM_OCFL_BYTES)
-        scan->budget = 0;
     return status;
 }
 
@@ -574,7 +569,7 @@ static int pm_ocfl_read_names(pm_ocfl_scan *scan, const char *top)
         return PM_OCFL_DEFER;
     const int status = pm_ocfl_read_entries(scan, directory, 0, 1);
     close(directory);
-    return status;
+    return status == 0 ? pm_ocfl_examine_objects(scan) : status;
 }
 
 #endif
@@ -593,16 +588,11 @@ static int pm_ocfl_defer(pm_ocfl_scan *scan, const char *names, int64_t count)
     return status;
 }
 
-int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const char *names, int64_t count, int reads, int clashes,
-                 int64_t budget)
+int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const char *names, int64_t count)
 {
     const char *name = names;
     int status = 0;
-    memset(scan, 0, sizeof *scan);
-    scan->reads = reads;
-    scan->clashes = clashes;
-    scan->budget = budget;
-    scan->buffer = (char *)malloc(PM_OCFL_ENTRIES_SIZE);
+    scan->buffer = (char *)malloc(PM_ENTRIES_SIZE);
     if (scan->buffer == NULL || pm_append(&scan->path, place, (int64_t)strlen(place)) < 0)
         return PM_NO_MEMORY;
     for (int64_t i = 0; i < count && status == 0; i++, name += strlen(name) + 1)
@@ -612,36 +602,20 @@ int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const c
     return status == PM_OCFL_DEFER ? pm_ocfl_defer(scan, names, count) : status;
 }
 
-void pm_ocfl_compare(pm_ocfl_scan *scan, const uint8_t *digests)
-{
-    static const char name[] = PM_OCFL_INVENTORY "\n";
-    for (int64_t i = 0; i < scan->items_count; i++) {
-        pm_ocfl_item *item = &scan->items[i];
-        uint8_t hex[128];
-        if (item->kind != PM_OCFL_OBJECT)
-            continue;
-        const uint8_t *sidecar = scan->text.data + item->sidecar.at;
-        int64_t at = 128;
-        pm_put_hex(hex, digests + 64 * item->inventory, 0, 128);
-        int is_right = item->sidecar.size > 128 && memcmp(sidecar, hex, 128) == 0;
-        while (is_right && at < item->sidecar.size && (sidecar[at] == ' ' || sidecar[at] == '\t'))
-            at++;
-        is_right = is_right && at > 128 && item->sidecar.size - at == sizeof name - 1
-            && memcmp(sidecar + at, name, sizeof name - 1) == 0;
-        if (!is_right)
-            item->kind = PM_OCFL_DEFERRED;
-    }
-}
-
 void pm_ocfl_free(pm_ocfl_scan *scan)
 {
     free(scan->items);
+    free(scan->objects);
     free(scan->files);
     free(scan->offsets);
+    free(scan->content);
     free(scan->entries);
     free(scan->buffer);
+    pm_ocfl_free_examination(&scan->examination);
     pm_free_bytes(&scan->text);
+    pm_free_bytes(&scan->paths);
     pm_free_bytes(&scan->data);
+    pm_free_bytes(&scan->digests);
     pm_free_bytes(&scan->names);
     pm_free_bytes(&scan->path);
     pm_free_bytes(&scan->inside);

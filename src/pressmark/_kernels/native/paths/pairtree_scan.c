@@ -1,6 +1,6 @@
 #include "pairtree_scan.h"
 
-#include "directories.h"
+#include "../shared/directories.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static int pm_look_into(pm_look *look, int root, const char *path, int is_morty,
 {
     look->count = look->end_length = 0;
     pm_directory directory;
-    if (pm_open_directory(&directory, root, path, buffer) < 0)
+    if (pm_open_directory(&directory, root, path, 0, buffer) < 0)
         return PM_LOOK_DEFER;
     int status = 0, type = 0;
     const char *name;

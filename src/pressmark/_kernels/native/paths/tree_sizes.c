@@ -1,6 +1,6 @@
 #include "tree_sizes.h"
 
-#include "directories.h"
+#include "../shared/directories.h"
 
 #define PM_BLOCK 4096
 
@@ -89,7 +89,7 @@ static int pm_measure_directory(pm_measuring *state, pm_tree_size *size, pm_dire
 static int pm_measure_tree(pm_measuring *state, const char *path, pm_tree_size *size)
 {
     pm_directory top, directory;
-    if (pm_open_directory(&top, AT_FDCWD, path, state->buffer) < 0)
+    if (pm_open_directory(&top, AT_FDCWD, path, 0, state->buffer) < 0)
         return PM_TREE_DEFER;
     memset(size, 0, sizeof *size);
     state->waiting.count = state->waiting.bytes.size = 0;
@@ -98,7 +98,7 @@ static int pm_measure_tree(pm_measuring *state, const char *path, pm_tree_size *
     while (status == 0 && state->waiting.count) {
         if ((status = pm_next(&state->waiting, &state->path)) != 0)
             break;
-        status = pm_open_directory(&directory, top.descriptor, (const char *)state->path.data, state->buffer);
+        status = pm_open_directory(&directory, top.descriptor, (const char *)state->path.data, 0, state->buffer);
         if (status == 0) {
             status = pm_measure_directory(state, size, &directory);
             pm_close_directory(&directory);

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import StoreError
-from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs
+from pressmark.fs.names import PATH_MAX, decode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import check_source
-from pressmark.stores.ocfl.inventory import CONTENT_DIRECTORY, first_version
+from pressmark.stores.object_sources import SMALL_FLAGS, check_source, devices_to_copy
+from pressmark.stores.ocfl.declarations import OBJECT, declaration
+from pressmark.stores.ocfl.inventory import first_version, inventory_texts, json_text
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
     CopyOptions,
@@ -28,17 +28,12 @@ from pressmark.stores.ocfl.writing.object_writer import (
     Provenance,
     Written,
     dropped_directories,
-    write_inventories,
     write_object,
 )
 from pressmark.stores.staging_writer import StagingWriter
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
-__all__ = ["BulkWriter", "Staged", "WrittenSmall", "write_small_object"]
-
-_CONTENT = b"/v1/" + encode_fs(CONTENT_DIRECTORY)
-_SHA512 = "sha512"
-_SMALL = OpenOptions(follow=False)
+__all__ = ["BulkWriter", "Staged", "WrittenSmall"]
 
 
 class WrittenSmall(NamedTuple):
@@ -71,6 +66,19 @@ class Staged(NamedTuple):
     mode: str | None
 
 
+class _Job(NamedTuple):
+    """A small object to write.
+
+    :ivar above: a directory that contains nothing but the object's directory; :data:`None` if ``name`` is a path
+    :ivar name: the name of the object's directory
+    """
+
+    identifier: str
+    place: bytes
+    above: bytes | None
+    name: bytes
+
+
 class BulkWriter(StagingWriter[Staged]):
     """Write many objects to a storage root; see :class:`StagingWriter`.
 
@@ -84,7 +92,9 @@ class BulkWriter(StagingWriter[Staged]):
     ) -> None:
         super().__init__(root.root, os.fsencode(root.root), durable=root.durable, durable_places=durable_places)
         self._root = root
-        self._length = len(os.path.abspath(self._base)) + 1
+        # Length of a path that begins with the root, which may be relative.
+        self._limit = PATH_MAX - len(os.path.abspath(self._base)) + len(self._base)
+        self._common: tuple[str, tuple[bytes, ...]] | None = None
         self._provenance = Provenance(None, root.message, root.user)
         self._mode = mode
         self._links = links
@@ -100,15 +110,30 @@ class BulkWriter(StagingWriter[Staged]):
             is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
         if is_taken:
             root.check_absent(name, place)
-        staged = None
-        if isinstance(source, (str, os.PathLike)):
-            staged = self.stage_small(name, b"", os.fsencode(source), place, self._mode)
-        if staged is None:
-            staged = self.stage(name, source, place=place, mode=self._mode, links=self._links)
-        if isinstance(staged.written, WrittenSmall):
-            return staged.written.size
-        assert staged.written is not None
+        staged = self.stage(name, source, place=place, mode=self._mode, links=self._links)
+        assert isinstance(staged.written, Written)
         return sum(outcome.size or 0 for outcome in staged.written.outcomes.values())
+
+    def _devices(self) -> tuple[int, ...] | None:
+        return devices_to_copy(self._mode, self._root.copied)
+
+    def _stage_small(
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
+    ) -> Sequence[tuple[Staged, int] | None]:
+        root = self._root
+        found: list[tuple[Staged, int] | None] = [None] * len(objects)
+        names = [_text(identifier) for identifier, _source in objects]
+        numbers: list[int] = []
+        jobs: list[_Job] = []
+        for number, place in enumerate(root.places(names)):
+            source = objects[number][1]
+            if place is not None and isinstance(source, (str, os.PathLike)) and not root.has_other_place(place):
+                numbers.append(number)
+                jobs.append(_Job(names[number], place, None, os.fsencode(source)))
+        for number, staged in zip(numbers, self._write_small(jobs, devices), strict=True):
+            if staged is not None and isinstance(staged.written, WrittenSmall):
+                found[number] = staged, staged.written.size
+        return found
 
     def stage(
         self,
@@ -136,7 +161,7 @@ class BulkWriter(StagingWriter[Staged]):
         """
         root = self._root
         if mode == "hardlink":
-            raise StoreError(root.root, "OCFL forbids hard links (E090); use copy, reflink or auto")
+            raise StoreError(root.root, "OCFL forbids hard links (E090); use --mode copy, reflink or auto")
         if place is None:
             place = root.place(identifier)
         new = self.new_path()
@@ -170,39 +195,53 @@ class BulkWriter(StagingWriter[Staged]):
     ) -> Staged | None:
         """Write version 1 of an object of a few small files to the staging directory, quickly.
 
-        :param above: a directory that contains nothing but the object's directory; empty if ``name`` is a path
+        :param above: a directory that contains nothing but the object's directory
         :param name: the name of the object's directory
         :param place: as for :meth:`stage`
         :return: :data:`None` if the object needs :meth:`stage`, which reports why; nothing of it is left
         """
-        root = self._root
-        copied = root.copied
-        # Only copying a first file shows whether a device can share blocks.
-        device = -1 if mode == "copy" else next(iter(copied)) if mode == "auto" and len(copied) == 1 else None
-        is_long = self._length + len(place) + len("/v1/content/") + NAME_MAX >= PATH_MAX
-        if is_long or device is None or root.algorithm != "sha512" or root.content_paths is not None:
-            return None
-        new = self.new_path()
-        written = None
-        try:
-            written = write_small_object(
-                new,
-                identifier,
-                above,
-                name,
-                self._base + b"/" + place,
-                version=root.version,
-                provenance=self._provenance,
-                device=device,
-            )
-        finally:
-            if written is None:
-                self._discard(new)
-        if written is None:
-            return None
-        staged = Staged(identifier, place, new, written, "copy")
-        self._waiting.append(staged)
+        devices = devices_to_copy(mode, self._root.copied)
+        [staged] = [None] if devices is None else self._write_small([_Job(identifier, place, above, name)], devices)
+        if staged is not None:
+            self._waiting.append(staged)
         return staged
+
+    def _write_small(self, jobs: list[_Job], devices: tuple[int, ...]) -> list[Staged | None]:
+        """Write version 1 of objects of a few small files to the staging directory, on several threads.
+
+        :return: :data:`None` for an object that needs :meth:`stage`; nothing of it is left
+        """
+        root = self._root
+        if root.algorithm != "sha512" or root.content_paths is not None:
+            return [None] * len(jobs)
+        tops = [self.new_path() for _job in jobs]
+        texts = self._texts()
+        given = [
+            (job.above, job.name, top, self._base + b"/" + job.place, json_text(job.identifier))
+            for job, top in zip(jobs, tops, strict=True)
+        ]
+
+        def write(share: list[tuple[bytes | None, bytes, bytes, bytes, bytes]]) -> list[Any]:
+            found: list[Any] = _kernels.active.write_small_objects(share, texts, devices, SMALL_FLAGS, self._limit)
+            return found
+
+        staged: list[Staged | None] = []
+        for job, top, found in zip(jobs, tops, self._on_threads(write, given), strict=True):
+            if found is None:
+                self._discard(top)
+                staged.append(None)
+            else:
+                changed, size, digests = found
+                staged.append(Staged(job.identifier, job.place, top, WrittenSmall(digests, size, changed), "copy"))
+        return staged
+
+    def _texts(self) -> tuple[bytes, ...]:
+        """Return the texts that the inventories of this second have in common."""
+        block = self._provenance.block({})
+        if self._common is None or self._common[0] != block["created"]:
+            document = first_version("", self._root.version, "sha512", {}, block)
+            self._common = block["created"], (*inventory_texts(document), *declaration(OBJECT, self._root.version))
+        return self._common[1]
 
     def adopt(self, identifier: str, directory: bytes, place: bytes | None = None) -> Staged:
         """Publish a complete object from ``directory``, on the same file system, without copying it.
@@ -241,6 +280,13 @@ class BulkWriter(StagingWriter[Staged]):
             self._root.storage.add(directory, place + b"/" + os.path.basename(directory))
         self.finish_version(place)
 
+    def _move_quickly(self, turn: Sequence[Staged]) -> list[bool]:
+        # No object moves to an empty path.
+        is_other = self._root.has_other_place
+        moves = [(staged.path, b"" if is_other(staged.place) else staged.place) for staged in turn]
+        moved: list[bool] = _kernels.active.move_objects(moves, self._base, self._root.signs, False)
+        return moved
+
     def _move(self, staged: Staged, known: set[bytes]) -> None:
         try:
             self._by_one_rename(staged, known)
@@ -257,8 +303,6 @@ class BulkWriter(StagingWriter[Staged]):
     def _by_one_rename(self, staged: Staged, known: set[bytes]) -> None:
         if self._root.is_elsewhere(staged.place):
             raise FileExistsError
-        if _kernels.active.move_object(staged.path, self._base, staged.place, self._root.signs):
-            return
         *above, name = staged.place.split(b"/")
         path = self._base
         for part in above:
@@ -274,48 +318,5 @@ class BulkWriter(StagingWriter[Staged]):
         rename_new(staged.path, path + b"/" + name)
 
 
-# --- small objects ----------------------------------------------------------------------------------------------------
-
-
-def write_small_object(
-    top: bytes,
-    identifier: str,
-    above: bytes,
-    name: bytes,
-    place: bytes,
-    *,
-    version: str,
-    provenance: Provenance,
-    device: int,
-) -> WrittenSmall | None:
-    """Write version 1 of an object of a few small files, with SHA-512, which one call of a kernel copies.
-
-    The result equals that of :func:`write_object`.
-
-    :param above: a directory that contains nothing but the object's directory; empty if ``name`` is a path
-    :param name: the name of the object's directory
-    :param place: the future path; nothing is written if it is taken
-    :param device: the device of the source's files; negative for any
-    :return: :data:`None` if the object needs :func:`write_object`, which reports why; the caller removes ``top``
-    """
-    if os.path.lexists(place):
-        return None
-    folders = (top, top + b"/v1", top + _CONTENT)
-    found = _kernels.active.copy_small_tree(above, name, folders, device, _SMALL.flags)
-    if found is None:
-        return None
-    changed, files = found
-    digests = {}
-    total = 0
-    for file, digest, size in files:
-        digests[file.decode()] = digest
-        total += size
-    content = _CONTENT[1:].decode()
-    manifest = {digest: [f"{content}/{file}"] for file, digest in digests.items()}
-    state = {digest: [file] for file, digest in digests.items()}
-    try:
-        document = first_version(identifier, version, _SHA512, manifest, provenance.block(state))
-        write_inventories(top, document, version)
-    except (OSError, UnicodeEncodeError):
-        return None
-    return WrittenSmall(digests, total, changed)
+def _text(identifier: str | bytes) -> str:
+    return decode_fs(identifier) if isinstance(identifier, bytes) else identifier

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from pressmark import _kernels
-from pressmark.errors import IdentifierError, quoted
+from pressmark.errors import IdentifierError, quoted, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, CopyTask, copy_files
@@ -340,7 +340,8 @@ class CopiedFiles:
             expected = block.get(logical)
             if expected is not None and expected.lower() != digests[name]:
                 what = (
-                    f"{decode_fs(encode_fs(logical))}: {name} digest {digests[name]} differs from the given {expected}"
+                    f"{decode_fs(encode_fs(logical))}: {name} digest {short_digest(digests[name])}"
+                    f" differs from the given {short_digest(expected)}"
                 )
                 raise SourceError("mismatch", what)
 

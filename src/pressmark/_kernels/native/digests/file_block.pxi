@@ -1,0 +1,144 @@
+# The files of a block, and their results. digests.pyx includes this file.
+
+
+cdef class FileBlock:
+    """Files that one thread reads one after the other and hashes together.
+
+    :ivar done: number of files that have digests
+    """
+
+
+    cdef pm_block block
+    cdef list paths, spans
+    cdef size_t hex_size
+
+    def __cinit__(self, Engine engine not None, list paths not None):
+        cdef int64_t index, count = len(paths)
+        cdef const char *empty = b""
+        cdef const char *name
+        cdef bytes path
+        self.paths = paths
+        self.spans = engine.spans
+        self.hex_size = engine.engine.hex_size
+        self.block.count = count
+        self.block.paths = <const char **>malloc((count + 1) * sizeof(char *))
+        self.block.files = <pm_block_file *>malloc((count + 1) * sizeof(pm_block_file))
+        self.block.hex = <uint8_t *>malloc(count * self.hex_size + 1)
+        if self.block.paths == NULL or self.block.files == NULL or self.block.hex == NULL:
+            raise MemoryError
+        for index in range(count):
+            path = paths[index]
+            name = path
+            # A path with a NUL is no file's, and neither is an empty one.
+            self.block.paths[index] = name if strlen(name) == <size_t>len(path) else empty
+
+    def __dealloc__(self):
+        free(<void *>self.block.paths)
+        free(self.block.files)
+        free(self.block.hex)
+
+    @property
+    def done(self):
+        cdef int64_t index, done = 0
+        for index in range(self.block.count):
+            done += self.block.files[index].ending == PM_BLOCK_DIGESTS
+        return done
+
+    def left(self):
+        """Return index and size of each file that was not read; the size is -1 for any path but a regular file's."""
+        cdef int64_t index
+        return [
+            (index, self.block.files[index].small.size)
+            for index in range(self.block.count)
+            if self.block.files[index].ending == PM_BLOCK_LEFT
+        ]
+
+    def failed(self):
+        """Return for each file that failed its index, and what :meth:`Engine.collect` returns of a file in a lane."""
+        cdef int64_t index
+        cdef pm_block_file *file
+        cdef list found = []
+        for index in range(self.block.count):
+            file = &self.block.files[index]
+            if file.ending != PM_BLOCK_DIGESTS and file.ending != PM_BLOCK_LEFT:
+                found.append((
+                    index, file.small.size, file.small.mtime_ns, file.small.inode, file.small.error, _REGULAR,
+                    file.small.size_after, file.small.mtime_ns_after, file.small.done, 0,
+                ))
+        return found
+
+    def results(self, paths):
+        """Return ``(path, digests, size, mtime_ns, inode, None, "")`` for each file; :data:`None` without digests.
+
+        :param paths: the path of each file to return
+        """
+        cdef int64_t index
+        cdef size_t start, size
+        cdef const uint8_t *hex
+        cdef pm_block_file *file
+        cdef list found = [None] * self.block.count
+        for index, path in enumerate(paths):
+            file = &self.block.files[index]
+            if file.ending != PM_BLOCK_DIGESTS:
+                continue
+            hex = self.block.hex + index * self.hex_size
+            digests = {}
+            for name, start, size in self.spans:
+                digests[name] = _ascii(hex + start, size)
+            found[index] = (path, digests, file.small.size, file.small.mtime_ns, file.small.inode, None, "")
+        return found
+
+    def lines(self, list tags):
+        """Return the lines of the files in a manifest, or :data:`None` if a file has no digests or a name needs escapes.
+
+        :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
+        """
+        cdef int64_t index
+        cdef size_t start, size, length, total = 0, longest = 0
+        cdef const uint8_t *hex
+        cdef const char *path
+        cdef bytes tag
+        cdef bytearray lines
+        cdef char *out
+        for tag in tags or ():
+            longest += len(tag) + 4
+        for index in range(self.block.count):
+            path = self.block.paths[index]
+            length = strlen(path)
+            if self.block.files[index].ending != PM_BLOCK_DIGESTS or strpbrk(path, b"\\\n\r") != NULL:
+                return None
+            total += self.hex_size + longest + (length + 3) * len(self.spans)
+        lines = bytearray(total)
+        out = PyByteArray_AS_STRING(lines)
+        for index in range(self.block.count):
+            path = self.block.paths[index]
+            length = strlen(path)
+            hex = self.block.hex + index * self.hex_size
+            for number, (_name, start, size) in enumerate(self.spans):
+                if tags is None:
+                    out = _put(out, <const char *>hex + start, size)
+                    out = _put(out, b"  ", 2)
+                    out = _put(out, path, length)
+                else:
+                    tag = tags[number]
+                    out = _put(out, tag, len(tag))
+                    out = _put(out, b" (", 2)
+                    out = _put(out, path, length)
+                    out = _put(out, b") = ", 4)
+                    out = _put(out, <const char *>hex + start, size)
+                out = _put(out, b"\n", 1)
+        return PyByteArray_AS_STRING(lines)[:out - PyByteArray_AS_STRING(lines)]
+
+
+cdef int _REGULAR = 0o100644
+
+
+cdef char *_put(char *out, const char *text, size_t size) noexcept:
+    memcpy(out, text, size)
+    return out + size
+
+
+cdef str _ascii(const uint8_t *text, Py_ssize_t size):
+    cdef object made = PyUnicode_New(size, 127)
+    memcpy(PyUnicode_DATA(made), text, size)
+    return made

@@ -1,0 +1,96 @@
+#include "file_steps.h"
+
+#include <errno.h>
+
+#include "small_files.h"
+
+#ifndef _WIN32
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#define PM_NOREPLACE 1 /* linux/fs.h */
+extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
+#endif
+
+/* Another run can remove the directory of the file between the calls: then its name leads elsewhere. */
+static int make_lock(const char *path, int *lock)
+{
+    struct stat here, there;
+    int error = 0;
+    const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file < 0) return errno;
+    if (flock(file, LOCK_EX | LOCK_NB) || fstat(file, &here) || stat(path, &there)) error = errno;
+    else if (here.st_ino != there.st_ino || here.st_dev != there.st_dev) error = EAGAIN;
+    if (error) close(file);
+    else *lock = file;
+    return error;
+}
+
+static int flush(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    int error = 0;
+    if (file < 0) return errno;
+    if (fsync(file) && errno != EINVAL && errno != EBADF && errno != ENOTSUP) error = errno;
+    close(file);
+    return error;
+}
+
+static int move_new(const char *old, const char *path)
+{
+    struct stat status;
+#ifdef __linux__
+    if (renameat2) {
+        if (!renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE)) return 0;
+        if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
+    }
+#endif
+    /* The lock keeps other runs away; only other programs can interfere. */
+    if (!lstat(path, &status)) return EEXIST;
+    if (errno != ENOENT) return errno;
+    return rename(old, path) ? errno : 0;
+}
+
+static int is_alone(const char *path, const char *name)
+{
+    struct dirent *entry;
+    int error;
+    DIR *directory = opendir(path);
+    if (!directory) return errno;
+    while ((errno = 0, entry = readdir(directory)))
+        if (strcmp(entry->d_name, name) && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) break;
+    error = entry ? EEXIST : errno;
+    closedir(directory);
+    return error;
+}
+
+int pm_step_run(const pm_step *step, int *lock)
+{
+    switch (step->kind) {
+    case PM_STEP_MAKE: return mkdir(step->path, (mode_t)step->size) ? errno : 0;
+    case PM_STEP_MODE: return chmod(step->path, (mode_t)step->size) ? errno : 0;
+    case PM_STEP_LOCK: return make_lock(step->path, lock);
+    case PM_STEP_WRITE: return pm_small_new(step->path, (const uint8_t *)step->other, step->size);
+    case PM_STEP_FLUSH: return flush(step->path);
+    case PM_STEP_MOVE: return move_new(step->path, step->other);
+    case PM_STEP_ALONE: return is_alone(step->path, step->other);
+    case PM_STEP_UNLINK: return unlink(step->path) ? errno : 0;
+    case PM_STEP_RMDIR: return rmdir(step->path) ? errno : 0;
+    default: return EINVAL;
+    }
+}
+
+#else
+
+int pm_step_run(const pm_step *step, int *lock)
+{
+    (void)step, (void)lock;
+    return ENOSYS;
+}
+
+#endif

@@ -1,0 +1,234 @@
+"""Create bags in place of directories of few small files: read, hashed and changed many at a time.
+
+Whatever is unusual or fails is left to :mod:`.in_place`, which also has the messages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Generator, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pressmark import _kernels
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.changes import RUN_AGAIN, Notice, Stage
+from pressmark.bagit.changes.bag_transaction import FORMAT
+from pressmark.bagit.changes.small_changes import SmallChange, SmallChanges
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, is_writable
+from pressmark.bagit.creation.tag_writer import small_tag_files
+from pressmark.bagit.problems import problem
+from pressmark.errors import BagError
+from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fixity.outcomes import Finished, Outcome, Progress
+from pressmark.fixity.scheduling import Plan
+from pressmark.reports import Problem
+from pressmark.threads import GeneratorPool, resolve_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+__all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
+
+# Directories changed at the same time, on all threads. The lock of each is an open file; some systems allow 256.
+LOCKS = 128
+# Directories in a batch.
+LEAST = 16
+
+# The path of each entry, and for a file its size, time of modification, inode and digests.
+_Entries = list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]]
+
+
+class NewBag(NamedTuple):
+    """A bag that was created.
+
+    :ivar files: number of payload files
+    :ivar bytes: size of these files
+    :ivar algorithms: the algorithms of its manifests, sorted
+    :ivar problems: warnings
+    """
+
+    files: int
+    bytes: int
+    algorithms: tuple[str, ...]
+    problems: list[Problem]
+
+
+class _Folder:
+    """A directory that becomes a bag.
+
+    :param base: its real path
+    """
+
+    __slots__ = ("bytes", "change", "entries", "files", "info", "problems")
+
+    def __init__(self, base: bytes, entries: _Entries) -> None:
+        self.entries = entries
+        self.change = SmallChange(base, [path for path, _facts in entries if b"/" not in path])
+        self.files = [(path, facts) for path, facts in entries if facts is not None]
+        self.bytes = sum(facts[0] for _path, facts in self.files)
+        self.problems: list[Problem] = []
+        if len(self.files) < len(entries):
+            following = [path for path, _facts in entries[1:]] + [b""]
+            self.problems = [
+                problem("directory-empty", path)._replace(severity="warning")
+                for (path, facts), after in zip(entries, following, strict=True)
+                if facts is None and not after.startswith(path + b"/")
+            ]
+        self.info = BagInfo()
+
+    def is_movable(self) -> bool:
+        """Return whether all directories can be moved, which writes to them."""
+        return all(
+            is_writable(b"%b/%b" % (self.change.base, path))
+            for path, facts in self.entries
+            if facts is None and b"/" not in path
+        )
+
+    def write_tag_files(self, options: CreateOptions) -> None:
+        digests = [(path, facts[3]) for path, facts in self.files]
+        self.change.new, self.info = small_tag_files(options, digests, self.bytes)
+
+    def changed(self, now: _Entries | None) -> bytes | None:
+        """Return the path of a file that is no longer as it was read, if any."""
+        if now is None:
+            return b""
+        before, after = _states(self.entries), _states(now)
+        return None if before == after else min(path for path, _state in set(before) ^ set(after))
+
+
+def is_supported(options: CreateOptions) -> bool:
+    """Return whether bags with these options can be created here."""
+    return not options.tag_files and options.read == "parallel"
+
+
+def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Listener) -> BagInfo | None:
+    """Create a bag in place; return the content of bag-info.txt.
+
+    :return: :data:`None` if nothing was changed, or the next run finishes or reverses the change
+    :raises BagError: a file was changed while the bag was created; nothing was changed
+    """
+    folder = _read(_real_paths([path]), options, nested)[0]
+    if folder is None:
+        return None
+    with SmallChanges([folder.change]) as changes:
+        changes.enter()
+        if not changes.changes:
+            return None
+        on_event(Stage("examine"))
+        for found in folder.problems:
+            on_event(Notice(found))
+        on_event(Stage("hash", len(folder.files), folder.bytes))
+        for name, (size, mtime_ns, inode, digests) in folder.files:
+            on_event(Finished(Outcome(name, digests, size, mtime_ns, inode)))
+        on_event(Progress(len(folder.files), folder.bytes, 0))
+        on_event(Stage("tag"))
+        folder.write_tag_files(options)
+        changes.prepare(options.request(nested=nested))
+        on_event(Stage("check", len(folder.files), folder.bytes))
+        changed = folder.changed(_entries([folder.change.base])[0])
+        if changed is not None:
+            raise BagError(os.path.join(path, changed), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
+        on_event(Stage("move"))
+        changes.commit()
+        return folder.info if changes.changes else None
+
+
+def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
+    """Create bags in place of many directories; yield each bag in order, once it is on disk.
+
+    :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, too, and for one that was changed
+        meanwhile
+    """
+    workers = min(resolve_threads(options.threads), LOCKS // LEAST)
+    bases = _real_paths(paths)
+    if not is_supported(options) or _are_nested(bases):
+        yield from [None] * len(paths)
+        return
+    size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
+    batches = [bases[begin : begin + size] for begin in range(0, len(bases), size)]
+    waiting: deque[Future[list[NewBag | None]]] = deque()
+    with GeneratorPool(workers, "pressmark-bags") as pool:
+        for batch in batches:
+            waiting.append(pool.submit(_create, batch, options, nested))
+            if len(waiting) > workers:
+                yield from waiting.popleft().result()
+        for future in waiting:
+            yield from future.result()
+
+
+def _create(bases: list[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
+    folders = _read(bases, options, nested)
+    by_change = {folder.change: folder for folder in folders if folder is not None}
+    with SmallChanges(list(by_change)) as changes:
+        changes.enter()
+        for change in changes.changes:
+            by_change[change].write_tag_files(options)
+        changes.prepare(options.request(nested=nested))
+        now = _entries([change.base for change in changes.changes])
+        for change, entries in zip(changes.changes, now, strict=True):
+            if by_change[change].changed(entries) is not None:
+                changes.discard(change)
+        changes.commit()
+        made = set(changes.changes)
+    names = tuple(sorted(options.algorithms))
+    return [
+        NewBag(len(folder.files), folder.bytes, names, folder.problems)
+        if folder is not None and folder.change in made
+        else None
+        for folder in folders
+    ]
+
+
+def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Folder | None]:
+    """Read directories; :data:`None` for one that is unusual.
+
+    :param bases: their real paths
+    """
+    # Few files do not fill the lanes.
+    lanes = Plan(options.algorithms, 1).lanes if len(bases) > 1 else ()
+    algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
+    folders: list[_Folder | None] = []
+    for base, entries in zip(bases, _entries(bases, algorithms), strict=True):
+        folder = None
+        if entries and (nested or all(path != FORMAT.marker for path, _facts in entries)):
+            with suppress(OSError):
+                folder = _Folder(base, entries)
+        folders.append(folder if folder is not None and folder.is_movable() else None)
+    return folders
+
+
+def _entries(bases: list[bytes], algorithms: tuple[Any, ...] = ()) -> list[_Entries | None]:
+    """Return the entries of directories; without algorithms, files have no digests."""
+    return _kernels.active.read_small_folders(bases, STAGING, algorithms, bool(algorithms))
+
+
+def _states(entries: _Entries) -> list[tuple[bytes, tuple[int, ...] | None]]:
+    return [(path, facts and facts[:3]) for path, facts in entries]
+
+
+def _real_paths(paths: Sequence[bytes]) -> list[bytes]:
+    """Return the real path of each directory; empty if it has none."""
+    parents: dict[bytes, bytes] = {}
+    found = []
+    for path in paths:
+        real = b""
+        with suppress(OSError, ValueError):  # a NUL
+            above, name = os.path.split(os.path.abspath(path))
+            if above not in parents:
+                parents[above] = os.path.realpath(above)
+            real = os.path.join(parents[above], name)
+            if os.path.islink(real):
+                real = os.path.realpath(real)
+        found.append(real)
+    return found
+
+
+def _are_nested(bases: list[bytes]) -> bool:
+    """Return whether one of several directories is, or is inside, another one."""
+    tops = sorted(base + b"/" for base in bases)
+    return any(after.startswith(before) for before, after in pairwise(tops))

@@ -1,0 +1,52 @@
+"""The options in the help of a command, in groups with headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+__all__ = ["HEADINGS", "OTHER", "grouped_options", "write_options"]
+
+OTHER = "Other"
+# An option has the same meaning in all commands, and therefore the same heading.
+HEADINGS = {
+    "Store and layout": "to kind layout set config identifiers prefix namespace content-paths source-kind"
+    " source-layout",
+    "Input and output": "from ids map root column format header delimiter crlf null as both on-error output report all"
+    " json",
+    "Selection": "version links special-files ignore nested improper order",
+    "Digests and checks": "algorithm level digests profile lenient verify verify-again check-space",
+    "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
+    " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message user"
+    " user-address",
+    "Measurement": "only seconds files-per-object versions directory-limit probe",
+    "Download": "allow-http allow-host allow-private allow-file certificates maximum timeout retries",
+    "Performance": "threads read workers dask dask-scheduler-file",
+    "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
+}
+_HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for option in options.split()}
+_WIDEST = 30  # a longer option has its description below it
+
+
+def grouped_options(parameters: Iterable[click.Parameter], context: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return names and help of the options among ``parameters``, by the heading of their group."""
+    groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*HEADINGS, OTHER)}
+    for parameter in parameters:
+        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+        if record is not None:
+            names = (_HEADING[name] for name in parameter.opts if name in _HEADING)
+            groups[next(names, OTHER)].append(record)
+    return {heading: records for heading, records in groups.items() if records}
+
+
+def write_options(
+    parameters: Iterable[click.Parameter], context: click.Context, formatter: click.HelpFormatter
+) -> None:
+    """Write the options among ``parameters``, each below the heading of its group."""
+    groups = grouped_options(parameters, context)
+    longest = max(len(term) for records in groups.values() for term, _ in records)
+    for heading, records in groups.items():
+        with formatter.section(heading):
+            # All groups have columns of the same width.
+            formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records])

@@ -1,0 +1,48 @@
+"""``pressmark completion``: the completion script of a shell."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from pressmark.cli.common.console import PROGRAM, Failure
+from pressmark.cli.common.program import Command
+
+__all__ = ["completion_command"]
+
+HELP = """\
+Print the script that completes commands in SHELL.
+
+\b
+Examples:
+  pressmark completion bash
+  pressmark completion zsh
+
+Commands, options, files, layouts, algorithms and kinds of stores are completed. Install the script once:
+
+\b
+  bash        pressmark completion bash > ~/.local/share/bash-completion/completions/pressmark
+  zsh         pressmark completion zsh > ~/.zfunc/_pressmark
+  fish        pressmark completion fish > ~/.config/fish/completions/pressmark.fish
+  powershell  pressmark completion powershell >> $PROFILE
+
+zsh needs the line "fpath+=~/.zfunc; autoload -Uz compinit; compinit" in ~/.zshrc. The directories must exist.
+"""
+
+EPILOG = """\
+Exit status: 0 success, 1 this installation does not support SHELL, 2 usage error.
+"""
+
+VARIABLE = "_PRESSMARK_COMPLETE"  # of click, for a program of this name
+SHELLS = ("bash", "zsh", "fish", "powershell")
+
+
+@click.command("completion", cls=Command, help=HELP, epilog=EPILOG, short_help="Complete commands in a shell.")
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
+@click.pass_context
+def completion_command(context: click.Context, shell: str) -> None:
+    """Print the completion script."""
+    found = get_completion_class(shell)
+    if found is None:
+        raise Failure(f"completion in {shell} requires click 8.5; run pip install --upgrade click")
+    click.echo(found(context.find_root().command, {}, PROGRAM, VARIABLE).source())

@@ -1,0 +1,352 @@
+"""Directories of few small files, read and changed by the kernel: the bag is the same as of any other directory."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import _kernels
+from pressmark.bagit.bag import Bag, create
+from pressmark.bagit.bag_directory import STAGING
+from pressmark.bagit.changes import Event, Notice, Stage, small_changes
+from pressmark.bagit.creation import in_place
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.small_in_place import create_small_bags
+from pressmark.errors import BagError
+from pressmark.fixity import ALGORITHMS, Progress
+from pressmark.fs.locks import FileLock
+from support.implementations import PURE, Implementation, use
+
+from ..bags import tree
+from ..naive import flaws
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
+
+native = pytest.mark.skipif(_kernels.active.NAME != "native", reason="needs the native implementation")
+
+DAY = datetime.date(2026, 11, 21)
+FILES = {
+    "b": b"1",
+    "a/z": b"2" * 5000,
+    "a b": b"3",
+    "a/b/c": b"4",
+    "a.txt": b"5",
+    "data/bagit.txt": b"6",
+    "bagit-2.txt": b"7",
+}
+INFO = {"Title": ["a b " * 50, "c"], "contact-name": "J\u00e4ne", "Bag-Size": "much", "X": " two\nlines "}
+UNUSUAL: dict[str, Callable[[Path], object]] = {
+    "empty file": lambda folder: (folder / "e").touch(),
+    "large file": lambda folder: (folder / "e").write_bytes(bytes(1 << 15)),
+    "link": lambda folder: (folder / "e").symlink_to("b"),
+    "pipe": lambda folder: os.mkfifo(folder / "e"),
+    "not ASCII": lambda folder: (folder / "\u00e9").write_bytes(b"1"),
+    "percent sign": lambda folder: (folder / "100%").write_bytes(b"1"),
+    "line feed": lambda folder: (folder / "a\n").write_bytes(b"1"),
+    "backslash": lambda folder: (folder / "a\\b").write_bytes(b"1"),
+    "case": lambda folder: (folder / "B").write_bytes(b"1"),
+    "many": lambda folder: [(folder / f"x{number}").write_bytes(b"1") for number in range(200)],
+}
+
+
+def make(folder: Path) -> Path:
+    for name, data in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    (folder / "empty" / "more").mkdir(parents=True)
+    return folder
+
+
+def is_read(folder: Path) -> bool:
+    """Return whether the kernel reads all files of a directory."""
+    return _kernels.active.read_small_folders([os.fsencode(folder)], STAGING, ()) != [None]
+
+
+def options(**more: object) -> CreateOptions:
+    given = {"algorithms": ["sha512"], "info": INFO, "links": "refuse", "tag_files": (), "threads": 2}
+    return CreateOptions.from_arguments(**{**given, "read": "parallel", "date": DAY, **more})  # type: ignore[arg-type]
+
+
+def test_the_files_of_a_directory(implementation: Implementation, tmp_path: Path) -> None:
+    """Paths in the order of a walk, sizes, times and digests; the skipped name is not entered."""
+    folder = make(tmp_path / "s")
+    (folder / "skipped").write_bytes(b"")
+    names = ("md5", "sha1", "sha256", "sha512", "blake2b-256")
+    hashers = tuple((name, ALGORITHMS[name].make, name != "md5") for name in names)
+    read = implementation.kernels.read_small_folders
+    bases = [os.fsencode(folder)] * 5
+    [found, *others] = read(bases, b"skipped", hashers)
+    assert others == [found] * 4  # enough files to fill lanes
+    assert read(bases[:1], b"skipped", hashers) == [found]
+    [listed] = read(bases[:1], b"skipped", (), False)
+    # An empty file, no directory, and a name with a NUL.
+    assert read([*bases[:1], bases[0] + b"/b", bases[0] + b"\0"], b"none", hashers) == [None] * 3
+    if implementation == PURE:
+        assert found is listed is None
+        assert implementation.kernels.run_steps([[], []]) == [(errno.ENOSYS, -1)] * 2
+        return
+    directories = ["a", "a/b", "data", "empty", "empty/more"]
+    paths = sorted([*FILES, *directories], key=lambda path: path.split("/"))
+    assert [os.fsdecode(path) for path, _ in found] == paths
+    for path, facts in found:
+        if os.fsdecode(path) in directories:
+            assert facts is None
+            continue
+        data, status = FILES[os.fsdecode(path)], os.stat(os.path.join(os.fsencode(folder), path))
+        digests = {name: hashlib.new(name, data).hexdigest() for name in names[:-1]}
+        digests["blake2b-256"] = hashlib.blake2b(data, digest_size=32).hexdigest()
+        assert facts == (len(data), status.st_mtime_ns, status.st_ino, digests)
+    assert [(path, facts and (*facts[:3], {})) for path, facts in found] == listed
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_files(name: str, tmp_path: Path, pair: tuple[Implementation, Implementation]) -> None:
+    """Anything unusual is left to the walk."""
+    folder = make(tmp_path / "s")
+    with use(pair[0]):
+        assert is_read(folder)
+        UNUSUAL[name](folder)
+        assert not is_read(folder)
+
+
+@pytest.mark.parametrize("algorithms", [["sha512"], ["md5", "sha256"], ["sha3-256"]])
+def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithms: list[str]) -> None:
+    """Files, events and the returned bag do not depend on how the files are read."""
+    events: dict[str, list[Event]] = {"one": [], "other": []}
+    bags = []
+    for name, kept in events.items():
+        folder = make(tmp_path / name / "s")
+        for path in (folder, *folder.rglob("*")):
+            os.utime(path, ns=(10**18, 10**18))
+        if name == "other":
+            monkeypatch.setattr(in_place, "is_supported", lambda _options: False)
+        bags.append(create(folder, None, algorithms, INFO, date=DAY, on_event=kept.append))
+        assert flaws(folder) == []
+    one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
+    assert one == other
+    assert os.stat(tmp_path / "one" / "s" / "data").st_mode == os.stat(tmp_path / "other" / "s" / "data").st_mode
+    kept = [[event for event in found if isinstance(event, Stage | Notice | Progress)] for found in events.values()]
+    assert kept[0] == kept[1]
+    assert len(events["one"]) == len(events["other"])
+    opened = Bag.open(tmp_path / "one" / "s")
+    for bag in bags:
+        assert bag.info.elements == opened.info.elements
+        assert bag.info.to_bytes() == opened.info.to_bytes()
+        assert (bag.manifests, bag.tag_manifests, bag.version) == (
+            opened.manifests,
+            opened.tag_manifests,
+            opened.version,
+        )
+
+
+@pytest.mark.parametrize("change", ["write", "add", "remove", "link", "touch"])
+def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
+    """A file that changes after it was read prevents the bag."""
+    folder = make(tmp_path / "s")
+    before = tree(folder)
+
+    def alter(event: Event) -> None:
+        if not (isinstance(event, Stage) and event.name == "check"):
+            return
+        file = folder / "a" / "z"
+        if change == "write":
+            file.write_bytes(b"other")
+        elif change == "add":
+            (folder / "new").write_bytes(b"x")
+        elif change == "touch":
+            os.utime(file, ns=(5, 5))
+        else:
+            file.unlink()
+            if change == "link":
+                file.symlink_to("../b")
+
+    with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
+        create(folder, on_event=alter)
+    assert not (folder / "bagit.txt").exists()
+    assert before.keys() - {b"a/z"} <= tree(folder).keys()
+
+
+@native
+def test_a_change_in_several_bags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that changes while several bags are created is left unchanged."""
+    folders = [make(tmp_path / f"s{number}") for number in range(6)]
+    before = tree(folders[3])
+    run = _kernels.active.run_steps
+
+    def steps(changes: list[list[Any]]) -> list[tuple[int, int]]:
+        found = run(changes)
+        if len(changes[0]) > 2:  # the new files
+            (folders[3] / "a" / "z").write_bytes(b"other")
+        return found
+
+    monkeypatch.setattr(_kernels.active, "run_steps", steps)
+    made = list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
+    assert [bag is None for bag in made] == [number == 3 for number in range(6)]
+    assert {path: data for path, data in tree(folders[3]).items() if STAGING not in path} == {
+        **before,
+        b"a/z": b"other",
+    }
+    create(folders[3], date=DAY)
+    for folder in folders:
+        assert flaws(folder) == []
+        assert not (folder / os.fsdecode(STAGING)).exists()
+
+
+@native
+@pytest.mark.parametrize("count", [1, 6])
+def test_each_step_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """All that a step has changed is on disk before the next; many directories are flushed by one call."""
+    folders = [os.fsencode(make(tmp_path / f"s{number}")) for number in range(count)]
+    run, flush = _kernels.active.run_steps, small_changes.flush_filesystem
+    done: list[tuple[str, list[str]]] = []
+
+    def steps(changes: list[list[Any]]) -> list[tuple[int, int]]:
+        base = folders[0] + b"/"
+        by_kind = {
+            kind: [os.fsdecode(path.removeprefix(base)) for number, path, _other in changes[0] if number == kind]
+            for kind in (3, 4, 5, 7)
+        }
+        done.append(("write", by_kind[3] + by_kind[5] + by_kind[7]))
+        done.append(("flush", by_kind[4]))
+        assert len(changes) == count
+        return run(changes)
+
+    def together(base: bytes) -> None:
+        done.append(("flush", [os.fsdecode(base)]))
+        flush(base)
+
+    monkeypatch.setattr(_kernels.active, "run_steps", steps)
+    monkeypatch.setattr(small_changes, "flush_filesystem", together)
+    assert all(create_small_bags(folders, options(info=None), False))
+    names = ["manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"]
+    hidden = os.fsdecode(STAGING)
+    new = [f"{hidden}/new/{name}" for name in ["bag-info.txt", "bagit.txt", *names[:2]]]
+    written = [sorted(paths) for word, paths in done if word == "write" and paths]
+    assert written == [
+        sorted([*new, f"{hidden}/journal.part"]),
+        [f"{hidden}/journal.part"],
+        sorted(["a", "a b", "a.txt", "b", "bagit-2.txt", "data", "empty"]),
+        sorted([f"{hidden}/data", *(f"{hidden}/new/{name}" for name in names)]),
+        [f"{hidden}/new/bagit.txt"],
+        [f"{hidden}/journal"],
+        [f"{hidden}/lock"],
+    ]
+    flushed = [sorted(paths) for word, paths in done if word == "flush" and paths]
+    if count == 1:
+        assert flushed == [
+            sorted([*new, f"{hidden}/journal.part", f"{hidden}/new"]),
+            [hidden],
+            sorted([f"{hidden}/data", os.fsdecode(folders[0])]),
+            [os.fsdecode(folders[0])],
+            [os.fsdecode(folders[0])],
+        ]
+        return
+    order = [word for word, paths in done if paths]
+    assert order == [*(["write", "flush"] * 5), "write", "write"]
+
+
+@native
+def test_directories_left_to_others(tmp_path: Path) -> None:
+    """Bags, unusual directories, interrupted changes and missing directories are not changed."""
+    folders = {name: make(tmp_path / name) for name in ("plain", "bag", "link", "interrupted", "linked")}
+    create(folders["bag"])
+    (folders["link"] / "e").symlink_to("b")
+    (folders["interrupted"] / os.fsdecode(STAGING)).mkdir()
+    (tmp_path / "alias").symlink_to("linked")
+    names = ["plain", "bag", "link", "interrupted", "none", "alias"]
+    paths = [os.fsencode(tmp_path / name) for name in names]
+    before = {name: tree(folders[name]) for name in ("bag", "link", "interrupted")}
+    made = dict(zip(names, create_small_bags(paths, options(), False), strict=True))
+    assert [name for name, bag in made.items() if bag is not None] == ["plain", "alias"]
+    assert before == {name: tree(folders[name]) for name in before}
+    assert flaws(folders["plain"]) == flaws(folders["linked"]) == []
+    nested = dict(zip(names, create_small_bags(paths[:2], options(), True), strict=False))
+    assert all(nested.values())
+    assert flaws(folders["plain"]) == []
+    assert (folders["bag"] / "data" / "data" / "data" / "bagit.txt").exists()
+
+
+@native
+@pytest.mark.parametrize("more", ["s/a", "s", "alias", "s/."])
+def test_directories_inside_others(tmp_path: Path, more: str) -> None:
+    """If a directory is inside another one, none is changed with others."""
+    folder = make(tmp_path / "s")
+    (tmp_path / "alias").symlink_to("s/a")
+    before = tree(tmp_path)
+    paths = [os.fsencode(make(tmp_path / "t")), os.fsencode(folder), os.fsencode(tmp_path / more)]
+    assert list(create_small_bags(paths, options(), False)) == [None] * 3
+    assert {path: data for path, data in tree(tmp_path).items() if not path.startswith(b"t/")} == before
+
+
+@native
+@pytest.mark.parametrize("step", range(1, 7))
+def test_an_exception_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """All directories are unchanged, or bags if the last step is done."""
+    folders = [make(tmp_path / f"s{number}") for number in range(6)]
+    before = tree(folders[0])
+    run = _kernels.active.run_steps
+    calls = 0
+
+    def steps(changes: list[list[Any]]) -> list[tuple[int, int]]:
+        nonlocal calls
+        calls += 1
+        if calls == step:
+            raise KeyboardInterrupt
+        return run(changes)
+
+    monkeypatch.setattr(_kernels.active, "run_steps", steps)
+    with pytest.raises(KeyboardInterrupt):
+        list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
+    assert all(tree(folder) == before for folder in folders)
+
+
+@native
+def test_a_name_that_appears_between_the_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It becomes payload, too: the moves are reversed, and the directory is read again."""
+    folder = make(tmp_path / "s")
+    payload = {**tree(folder), b"new": b"x"}
+    run = _kernels.active.run_steps
+
+    def steps(changes: list[list[Any]]) -> list[tuple[int, int]]:
+        if any(kind == 6 for kind, *_more in changes[0]):
+            (folder / "new").write_bytes(b"x")
+        return run(changes)
+
+    monkeypatch.setattr(_kernels.active, "run_steps", steps)
+    create(folder)
+    assert {path[5:]: data for path, data in tree(folder).items() if path.startswith(b"data/")} == payload
+    assert flaws(folder) == []
+
+
+@native
+def test_steps_end_with_the_first_failure(tmp_path: Path) -> None:
+    """Each list of steps ends on its own; a lock is held until its descriptor is closed."""
+    base = os.fsencode(tmp_path)
+    run = _kernels.active.run_steps
+    [(error, lock)] = run([[(0, base + b"/d", 0o750), (1, base + b"/d", 0o700), (2, base + b"/d/lock", None)]])
+    assert (error, (tmp_path / "d").stat().st_mode & 0o777) == (0, 0o700)
+    with pytest.raises(BlockingIOError):
+        FileLock(base + b"/d/lock")
+    os.close(lock)
+    (tmp_path / "there").touch()
+    found = run(
+        [
+            [(3, base + b"/f", b"data"), (4, base + b"/f", None), (5, base + b"/f", base + b"/g"), (4, base, None)],
+            [(6, base + b"/d", b"lock"), (6, base, b"d"), (7, base + b"/there", None)],
+            [(5, base + b"/there", base + b"/d/lock")],
+            [(2, base + b"/d/lock", None)],
+            [(7, base + b"/nul\0", None)],
+            [(5, base + b"/there", base + b"/nul\0")],
+            [(8, base + b"/d", None)],
+            [(7, base + b"/d/lock", None), (8, base + b"/d", None)],
+        ]
+    )
+    assert found == [(number, -1) for number in (0, *[errno.EEXIST] * 3, *[errno.EINVAL] * 2, errno.ENOTEMPTY, 0)]
+    assert tree(tmp_path) == {b"g": b"data", b"there": b""}

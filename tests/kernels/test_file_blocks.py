@@ -1,0 +1,174 @@
+"""Blocks of files in one call: digests of small regular files, sizes of larger ones, and -1 for any other path."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixity.trees import HOSTILE, content, expected
+from pressmark.fixity import ALGORITHMS, Outcome, hash_files
+from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.manifests import manifest_lines
+from pressmark.fs.beneath import HAS_DESCRIPTORS
+from support.implementations import Implementation, native_is_missing, use
+
+pytestmark = [
+    pytest.mark.skipif(not HAS_DESCRIPTORS, reason="needs POSIX files"),
+    pytest.mark.skipif(native_is_missing(), reason="needs a native build"),
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.x").write_bytes(b"12345")
+    (tmp_path / "a" / "empty").touch()
+    (tmp_path / "a" / "...").write_bytes(b"123")
+    (tmp_path / "x").write_bytes(b"1")
+    (tmp_path / "link").symlink_to("x")
+    (tmp_path / "folder").symlink_to("a")
+    (tmp_path / "nowhere").symlink_to("gone")
+    os.mkfifo(tmp_path / "fifo")
+    return tmp_path
+
+
+def blocks(paths: list[bytes], names: list[str], most: int, *, follow: bool = True, beneath: int | None = None) -> Any:
+    """Return the block of the files, hashed by this thread."""
+    from pressmark._kernels.native._digests import Engine
+
+    options = OpenOptions(follow=follow, beneath=beneath)
+    lanes = [name for name in names if _digests().lane_count(name)]
+    serials = [name for name in names if name not in lanes]
+    engine = Engine(
+        names,
+        lanes,
+        [(name, ALGORITHMS[name].make) for name in serials],
+        [(name, ALGORITHMS[name].one_shot(), 2 * ALGORITHMS[name].size) for name in serials],
+        options.flags,
+        False,
+        beneath,
+    )
+    engine.submit_block(-2, paths, most)
+    assert engine.work(False) is None
+    [(ticket, block)] = engine.collect(1.0)
+    assert ticket == -2
+    return block
+
+
+def _digests() -> Any:
+    from pressmark._kernels.native import _digests
+
+    return _digests
+
+
+def sizes(paths: list[bytes], *, follow: bool, beneath: int | None = None) -> list[int]:
+    left = blocks(paths, [], -1, follow=follow, beneath=beneath).left()
+    assert [index for index, _size in left] == list(range(len(paths)))
+    return [size for _index, size in left]
+
+
+PATHS = {b"a/b/c.x": 5, b"a/empty": 0, b"a/...": 3, b"x": 1}
+OTHERS = [b"", b"a", b"fifo", b"nowhere", b"gone", b"a/gone", b"x/y", b"x\0", b"\0", b"a/b/" + b"n" * 300, b"n/" * 3000]
+
+
+def test_anywhere(root: Path) -> None:
+    """Links are followed if the options say so."""
+    paths = [*PATHS, *OTHERS, b"link", b"folder/empty"]
+    at = [path and os.path.join(os.fsencode(root), path) for path in paths]
+    wanted = [*PATHS.values(), *[-1] * len(OTHERS)]
+    assert sizes(at, follow=True) == [*wanted, 1, 0]
+    assert sizes(at, follow=False) == [*wanted, -1, 0]
+    assert sizes([], follow=True) == []
+
+
+def test_beneath(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Beneath a directory, no link is followed, and only plain paths have a size."""
+    outside = tmp_path_factory.mktemp("outside") / "file"
+    outside.write_bytes(b"outside")
+    (root / "out").symlink_to(outside.parent)
+    unplain = [b"./x", b"a//empty", b"a/../x", b"../" + os.fsencode(root.name) + b"/x", b"a/./empty", b"x/", b"/x"]
+    linked = [b"link", b"folder/empty", b"folder/b/c.x", b"out/file", os.fsencode(outside)]
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    before = os.listdir("/dev/fd")
+    try:
+        paths = [*PATHS, *OTHERS, *unplain, *linked, *PATHS]
+        wanted = [*PATHS.values(), *[-1] * (len(paths) - 2 * len(PATHS)), *PATHS.values()]
+        assert sizes(paths, follow=False, beneath=descriptor) == wanted
+        assert os.listdir("/dev/fd") == before
+    finally:
+        os.close(descriptor)
+
+
+def test_one_call_for_many_files(implementation: Implementation, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outcomes do not depend on who examined a file: kinds, messages and statuses are those of os.stat."""
+    examined: list[object] = []
+    examine = hash_files.__globals__["examine"]
+    monkeypatch.setitem(
+        hash_files.__globals__, "examine", lambda path, *others: examined.append(path) or examine(path, *others)
+    )
+    paths = [str(root / name) for name in ("x", "a/empty", "fifo", "nowhere", "gone", "a", "link")]
+    with use(implementation):
+        outcomes = list(hash_files(paths, ["md5"], threads=2))
+    assert [outcome.kind for outcome in outcomes] == [None, None, "fifo", "dangling-link", "missing", "directory", None]
+    others = [paths[index] for index in (2, 3, 4, 5)]
+    assert examined == (paths if implementation.name == "pure" else others)
+
+
+MOST = 20_000
+NAMES = [["sha512"], ["md5", "blake3"], ["xxh128"], ["blake2b-160", "sha3-256", "sha1", "xxh32"]]
+
+
+@pytest.mark.parametrize("names", NAMES, ids="+".join)
+def test_results(tmp_path: Path, names: list[str]) -> None:
+    """Small files have the digests of the libraries, for few and many files; larger ones have a size."""
+    files = [(number, size) for number in range(30) for size in (0, 1, 127, 4096, MOST, MOST + 1)]
+    for number, size in files:
+        (tmp_path / f"{number}-{size}").write_bytes(content(number, size))
+    for count in (1, 6, len(files)):
+        paths = [os.fsencode(tmp_path / f"{number}-{size}") for number, size in files[:count]]
+        block = blocks(paths, names, MOST)
+        wanted = []
+        for (number, size), path in zip(files, paths, strict=False):
+            status = os.stat(path)
+            digests = {name: expected(content(number, size), name) for name in names}
+            is_small = size <= MOST
+            wanted.append((path, digests, size, status.st_mtime_ns, status.st_ino, None, "") if is_small else None)
+        assert block.results(paths) == wanted
+        assert [list(result[1]) for result in block.results(paths) if result] == [names] * block.done
+        assert block.left() == [(index, MOST + 1) for index, result in enumerate(wanted) if result is None]
+        assert block.failed() == []
+        assert block.done == count - len(block.left())
+
+
+def lines(block: Any, names: list[str], format: str) -> Any:
+    return block.lines([ALGORITHMS[name].tag.encode() for name in names] if format == "bsd" else None)
+
+
+@pytest.mark.parametrize("names", NAMES, ids="+".join)
+def test_lines(tmp_path: Path, names: list[str]) -> None:
+    """The lines of a block are those of its outcomes; none if a name needs escapes or a file has no digest."""
+    for name in HOSTILE:
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb") as file:
+            file.write(name)
+    plain = [name for name in HOSTILE if not set(name) & set(b"\\\n\r")]
+    paths = [os.path.join(os.fsencode(tmp_path), name) for name in plain]
+    block = blocks(paths, names, MOST)
+    outcomes = [Outcome(*result) for result in block.results(paths)]
+    for format in ("coreutils", "bsd") if len(names) == 1 else ("bsd",):
+        assert lines(block, names, format) == manifest_lines(outcomes, format)
+        for more in (tmp_path / "back\\slash", tmp_path / "new\nline", tmp_path / "return\r", tmp_path / "gone"):
+            assert lines(blocks([*paths, os.fsencode(more)], names, MOST), names, format) is None
+
+
+def test_unreadable_files(root: Path) -> None:
+    """An error of opening or reading is returned; virtual files, which have no size, are left."""
+    block = blocks([os.fsencode(root / "link"), os.fsencode(root / "x")], ["md5"], MOST, follow=False)
+    assert (block.done, block.left(), block.failed()) == (1, [(0, -1)], [])
+    if os.path.exists("/proc/self/mem"):
+        block = blocks([b"/proc/self/status", b"/proc/self/mem"], ["md5"], MOST)
+        assert block.left() == [(0, 0)]
+        assert [(index, error) for index, _size, _mtime, _inode, error, *_ in block.failed()] == [(1, errno.EIO)]

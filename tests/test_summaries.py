@@ -1,0 +1,77 @@
+"""What objects show of themselves: ``repr``, and HTML in notebooks."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+
+import pressmark
+from pressmark import bagit, compare
+from pressmark.reports import Problem, Report
+from pressmark.summaries import html_table, text_table
+
+
+def test_text_table() -> None:
+    """Columns are aligned, numbers to the right; long cells are cut."""
+    table = text_table(("name", "n"), [("a", 1), ("x" * 99, 12_345), ("b", 2)])
+    lines = table.splitlines()
+    assert lines[0].split() == ["name", "n"]
+    assert lines[1].endswith("     1")
+    assert lines[2].endswith("…  12,345")
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_html_is_escaped() -> None:
+    """Identifiers and messages cannot add markup."""
+    assert "&lt;b&gt;" in html_table("a", ("x",), [("<b>",)])
+    assert "<b>" not in html_table("<b>", ("<b>",), [("<b>",)])
+
+
+@pytest.mark.usefixtures("implementation")
+def test_columns() -> None:
+    """A column shows its size and its first items; a table its first rows."""
+    layout = pressmark.layout("0006", delimiter=":")
+    column = layout.map_arrow(ids := pytest.importorskip("pyarrow").array(["x:a", "x:b", None, *["x:c"] * 20]))
+    assert repr(column).startswith("<StringColumn of 23 items, 1 null: ['a', 'b', None, 'c'")
+    assert repr(column).endswith(", …]>")
+    assert column._repr_html_().count("<tr>") == 11
+    table = layout.map_table(ids)
+    assert repr(table).splitlines()[:3] == ["<StringTable of 23 rows", "identifier  path", "x:a         a"]
+    assert table._repr_html_().count("<tr>") == 11
+
+
+def test_report() -> None:
+    """A report shows its totals and its first problems."""
+    problems = [
+        Problem("file-missing", "error", "2.1", b"data/%d\xff" % n, message="missing <here>") for n in range(12)
+    ]
+    report = Report([*problems, Problem("odd", "warning", "", b"x", message="odd")], {"files": 1_000})
+    lines = repr(report).splitlines()
+    assert lines[0] == "<Report: 12 errors, 1 warning; files 1,000"
+    assert lines[1] == "  error: 'data/0\\udcff': missing <here>"
+    assert lines[-1] == "  and 3 more in .problems>"
+    assert "missing &lt;here&gt;" in report._repr_html_()
+    assert repr(Report()) == "<Report: 0 errors, 0 warnings>"
+
+
+def test_comparison() -> None:
+    """A comparison shows a table with a row for each layout, which may be given by name."""
+    found = compare.compare(["a:b", "a=b"], ["pairtree", pressmark.layout("0003")])
+    lines = repr(found).splitlines()
+    assert lines[0] == "<Comparison of 2 layouts on 2 identifiers"
+    assert lines[2].split()[:2] == ["pairtree", "yes"]
+    assert found._repr_html_().count("<tr>") == 3
+
+
+def test_bag(tmp_path: Path) -> None:
+    """A bag shows what it is; its class says how to open one."""
+    (tmp_path / "one").write_bytes(b"1")
+    bag = bagit.create([tmp_path / "one"], tmp_path / "bag")
+    assert repr(bag) == f"<Bag {str(tmp_path / 'bag')!r}: BagIt 1.0, sha512, Payload-Oxum 1.1>"
+    with pytest.raises(TypeError, match=r"call pressmark.bagit.open\(path\)"):
+        bagit.Bag(tmp_path / "bag")
+    for again in (copy.copy(bag), pickle.loads(pickle.dumps(bag))):
+        assert repr(again) == repr(bag)
