@@ -586,7 +586,7 @@ def test_destinations_that_are_refused(tmp_path: Path) -> None:
     for name in ("s/t", "s/sub/t", "in/t"):
         refused("inside a source", source, tmp_path / name)
     refused("inside a source", [tmp_path / "f", source], source / "t")
-    refused("No such file", source, tmp_path / "none" / "t")
+    refused("directory not found; create it first", source, tmp_path / "none" / "t")
     refused("ot a directory", source, tmp_path / "f" / "t")
     assert (tmp_path / "f").read_bytes() == b"mine"
     assert sorted(os.listdir(tmp_path)) == ["dangling", "empty", "f", "in", "s"]

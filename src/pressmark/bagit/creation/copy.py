@@ -95,8 +95,8 @@ def create_elsewhere(
         with refusing(destination):
             if exists(destination) and not exists(staging):
                 raise BagError(destination, EXISTS)
-            if not stat.S_ISDIR(os.stat(parent).st_mode):
-                raise BagError(parent, "not a directory")
+            if not os.path.isdir(parent):
+                raise BagError(parent, "not a directory" if exists(parent) else "directory not found; create it first")
             hidden = enter_staging(staging, destination, holds=_HOLDS)
         stack.callback(_leave, hidden)
         with refusing(destination, "no bag was created"), _by_name(hidden):

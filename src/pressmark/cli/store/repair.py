@@ -96,5 +96,5 @@ def repair_command(
             problems.summarize(report, dry_run=dry_run)
             problems.flush()
     what = "would be made" if dry_run else "made"
-    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; remaining: {verdict(report)}")
+    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; {verdict(report)}")
     return 0 if report.ok else Failure.exit_code

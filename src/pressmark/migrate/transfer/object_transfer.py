@@ -269,7 +269,7 @@ class Transfer:
         try:
             theirs = direction.read_target(entry)
         except SourceError as error:
-            what = f"the object in the destination is damaged: {error.reason}; remove it"
+            what = f"the object in the destination is damaged: {error.reason}; remove it there, and migrate it again"
             raise TransferError("digest_mismatch", "damaged", what) from None
         if any(found.whole == ours.whole for found in theirs):
             item.status, item.verify = "exists_same", "reread"
