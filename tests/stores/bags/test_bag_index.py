@@ -320,15 +320,16 @@ def test_a_later_change_in_the_same_tick(folder: Path, monkeypatch: pytest.Monke
         """Return a stamp without the time of the last change of status, which stands still."""
         return (os.stat(path).st_ino, os.stat(path).st_mtime_ns, 0) if os.path.exists(path) else None
 
-    monkeypatch.setattr(directory_watch, "sleep", None)
     monkeypatch.setattr(bag_index, "_stamp", stamp)
     with monkeypatch.context() as patch:
+        patch.setattr(directory_watch, "sleep", None)
         patch.setattr(os, "utime", marked)
         if change == "put":
             BagFolder(folder).put("new", folder.parent / "f.txt")
         else:
             BagFolder(folder).delete("id:3")
     with monkeypatch.context() as patch:
+        patch.setattr(directory_watch, "sleep", None)
         patch.setattr(BagIndex, "_compare", None)
         assert is_missing(folder, "x:1")
     os.rename(folder.parent / "foreign", folder / "foreign")
