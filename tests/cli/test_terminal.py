@@ -198,7 +198,7 @@ def terminal(folder: Path, columns: int, line: str, library: str, delay: float) 
         made.run("kill-server")
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [80, 120] if LONG else [80])
 @pytest.mark.parametrize("name", COMMANDS if LONG else SHORT)
 def test_a_long_command(folder: Path, library: str, name: str, columns: int) -> None:
     """A bar appears and moves; Ctrl-C ends the command soon, and the last line tells how to continue."""

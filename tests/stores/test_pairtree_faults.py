@@ -13,7 +13,7 @@ from support.preloading import run_preloaded
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested steps.
-STRIDE = str(stride(5))
+STRIDE = str(stride(11))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
