@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../support/reading.h"
+
 static int is(const char *name, const char *action)
 {
     return strncmp(name, action, strlen(action)) == 0;
@@ -78,20 +80,9 @@ static int act(int descriptor, const char *path, const char *name)
     return 0;
 }
 
-ssize_t read(int descriptor, void *buffer, size_t size)
+static int refuses_to_read(int descriptor, const char *path)
 {
-    static ssize_t (*real)(int, void *, size_t);
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "read");
-    char link[64], path[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    const ssize_t length = readlink(link, path, sizeof path - 1);
-    if (length > 0 && path[0] == '/') {
-        path[length] = 0;
-        if (act(descriptor, path, strrchr(path, '/') + 1))
-            return -1;
-    }
-    return real(descriptor, buffer, size);
+    return act(descriptor, path, strrchr(path, '/') + 1);
 }
 
 ssize_t write(int descriptor, const void *buffer, size_t size)
