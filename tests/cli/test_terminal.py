@@ -180,7 +180,7 @@ class Terminal:
 @contextmanager
 def terminal(folder: Path, columns: int, line: str, library: str, delay: float) -> Iterator[Terminal]:
     """Run a command in tmux; each access to a slow file takes ``delay`` seconds."""
-    variables = {"LD_PRELOAD": library, "DELAY": str(round(delay * 1e6)), "LC_ALL": "C.UTF-8"}
+    variables = {"LD_PRELOAD": library, "DELAY": str(round(delay * 1e6)), "OLD_KERNEL": "1", "LC_ALL": "C.UTF-8"}
     wanted = {**environment(), **variables}
     names = [
         f"{name}={wanted[name]}" for name in ("PYTHONPATH", "PRESSMARK_IMPLEMENTATION", *variables) if name in wanted

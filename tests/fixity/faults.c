@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../support/old_kernel.h"
 #include "../support/reading.h"
 
 static int is(const char *name, const char *action)
@@ -102,24 +103,4 @@ ssize_t write(int descriptor, const void *buffer, size_t size)
         }
     }
     return real(descriptor, buffer, size);
-}
-
-long syscall(long number, ...)
-{
-    static long (*real)(long, ...);
-    if (real == NULL)
-        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
-    long given[6];
-    va_list more;
-    va_start(more, number);
-    for (int i = 0; i < 6; i++)
-        given[i] = va_arg(more, long);
-    va_end(more);
-#if defined(SYS_openat2)
-    if (number == SYS_openat2 && getenv("OLD_KERNEL")) {
-        errno = ENOSYS;
-        return -1;
-    }
-#endif
-    return real(number, given[0], given[1], given[2], given[3], given[4], given[5]);
 }
