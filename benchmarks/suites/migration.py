@@ -3,12 +3,12 @@
 Creates a Pairtree of --count objects of two small files, from HathiTrust identifiers if PRESSMARK_CORPORA has them.
 Each round runs, in turn and after earlier writes are on the disk:
 
-- ``cp -r`` of the tree and ``sha512sum`` of the copy: common practice, without a layout or a check;
+- ``cp -r`` of the tree, ``sync`` and ``sha512sum`` of the copy: common practice, without a layout or a check;
 - the migration into an OCFL root of layout 0003;
 - the migration of that root to layout 0004 by renaming.
 
 The rate of a migration is that of its run, from the first chunk to the merged report, with everything flushed to the
-disk; cp and sha512sum do not flush. The plan is timed separately.
+disk, as the copy of cp is. The plan is timed separately.
 
 An OCFL object of two small files is seven files, a page each: on a file system in memory the migration needs more than
 three times the pages of cp. Virtual machines may return free memory and get it back slowly, so the time to write a
@@ -110,10 +110,10 @@ def migrated(source: Path, destination: Path, layout: str, workers: int, count: 
 
 
 def copied(source: Path, target: Path) -> Cost:
-    """Run cp -r and sha512sum."""
+    """Run cp -r, sync and sha512sum."""
     shutil.rmtree(target, ignore_errors=True)
     os.sync()
-    command = 'cp -r "$0" "$1" && find "$1" -type f -print0 | xargs -0 sha512sum >/dev/null'
+    command = 'cp -r "$0" "$1" && sync && find "$1" -type f -print0 | xargs -0 sha512sum >/dev/null'
     cost = processes.run(["sh", "-c", command, source, target]).cost
     shutil.rmtree(target)
     return cost
