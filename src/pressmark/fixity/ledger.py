@@ -21,6 +21,7 @@ from zlib import crc32
 from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.durable import flush_file
 from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.owners import open_shared
 
@@ -91,7 +92,7 @@ class Ledger:
             return
         descriptor, self._descriptor = self._descriptor, -1
         try:
-            os.fsync(descriptor)
+            flush_file(descriptor)
         except OSError as error:
             raise LedgerError(self.name, _reason(error)) from None
         finally:
@@ -134,7 +135,7 @@ class Ledger:
             self._write(b"".join(lines))
             if monotonic() >= self._next_sync:
                 self._next_sync = monotonic() + SYNC_EVERY
-                os.fsync(self._descriptor)
+                flush_file(self._descriptor)
         except OSError as error:
             raise LedgerError(self.name, _reason(error)) from None
 

@@ -7,12 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 
 __all__ = [
     "can_flush_filesystem",
     "exists",
     "flush_directory",
+    "flush_file",
     "flush_filesystem",
     "flush_tree",
     "is_directory",
@@ -93,6 +95,21 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
+def flush_file(descriptor: int) -> None:
+    """Flush an open file to disk.
+
+    :raises OSError: it cannot be written
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        # On macOS, fsync leaves data in the cache of the drive. File systems without the other call have fsync only.
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
 def flush_directory(directory: bytes) -> None:
     """Flush the entries of a directory to disk, on systems that can.
 
@@ -128,7 +145,7 @@ def _flush(path: bytes, flags: int, data: bytes = b"") -> None:
     try:
         while data:
             data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
+        flush_file(descriptor)
     except OSError as error:
         if error.errno not in _NOTHING_TO_FLUSH:
             raise

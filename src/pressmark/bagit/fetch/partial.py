@@ -14,6 +14,7 @@ from types import TracebackType
 from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
+from pressmark.fs.durable import flush_file
 
 __all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "unlink", "validator_of"]
 
@@ -128,7 +129,7 @@ class PartialFile:
 
     def flush(self) -> None:
         """Write the content to disk."""
-        os.fsync(self._descriptor)
+        flush_file(self._descriptor)
 
     # --- the file and its record ----------------------------------------------------------------------------------
 

@@ -36,6 +36,13 @@ static int flush(const char *path)
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     int error = 0;
     if (file < 0) return errno;
+#ifdef F_FULLFSYNC
+    /* On macOS, fsync leaves data in the cache of the drive. */
+    if (fcntl(file, F_FULLFSYNC) != -1) {
+        close(file);
+        return 0;
+    }
+#endif
     if (fsync(file) && errno != EINVAL && errno != EBADF && errno != ENOTSUP) error = errno;
     close(file);
     return error;
