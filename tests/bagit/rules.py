@@ -310,7 +310,7 @@ RULES = (
         (
             bag("a file in no manifest", "file-unlisted", unlisted={C}),
             bag(
-                "a hidden file of an operating system",
+                "a hidden operating-system file",
                 "file-unlisted",
                 "oxum-mismatch",
                 after=write(b"data/.DS_Store", b"x"),
@@ -451,7 +451,7 @@ RULES = (
                 manifests={MANIFEST: HEX + b"  data/100%\n"},
             ),
             bag(
-                "a name that looks percent-encoded, not encoded",
+                "an unencoded name that looks percent-encoded",
                 "percent-raw",
                 payload={b"data/a%25": ALPHA},
                 info=None,
@@ -545,7 +545,7 @@ RULES = (
         "Each tag manifest lists all other tag files.",
         (
             bag("bag-info.txt in no tag manifest", "tag-file-unlisted", unlisted={b"bag-info.txt"}),
-            bag("a file of an operating system", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
+            bag("an operating-system file", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
         ),
     ),
     Rule(
@@ -702,7 +702,7 @@ RULES = (
         "2.2.2",
         "SHOULD",
         "Bag-Group-Identifier is unique among the sender's content.",
-        how="only the sender can know; not checked",
+        how="not checked; only the sender has this information",
     ),
     Rule(
         "2.2.2",
@@ -1085,7 +1085,7 @@ RULES = (
                 **two_algorithms(sha256=manifest(C, algorithm="sha256") + b"0" * 64 + b"  data/a.txt\n"),
             ),
             bag(
-                "a manifest with an unknown algorithm beside a known one",
+                "a manifest with an unknown algorithm and one with a known algorithm",
                 "algorithm-unknown",
                 "algorithm-unregistered",
                 "tag-manifest-algorithms",
