@@ -186,9 +186,9 @@ def _strings(what: str, form: str, dictionary: str | None) -> tuple[int, int]:
 # --- errors -----------------------------------------------------------------------------------------------------
 
 _OF_SCHEMA = {
-    "schema_released": "schema was released already",
+    "schema_released": "schema has already been released",
     "schema_broken": "broken schema; a format or a child is missing",
-    "stream_released": "stream was released already; a stream can be read once",
+    "stream_released": "stream has already been released; a stream can only be read once",
 }
 _OF_ARRAY = {
     "released": "released already",

@@ -369,7 +369,7 @@ class _BoundedProblems:
     def close(self) -> list[Problem]:
         """Return all problems, and one for each kind that exceeds the limit."""
         for kind, severity in self._omitted.items():
-            message = f"{self._more[kind]} more of {kind}"
+            message = f"{self._more[kind]} more problems of kind {kind}"
             more = problem("problems-omitted", self._name, message, severity=severity, algorithm=self._algorithm)
             self.found.append(more)
         return self.found
@@ -602,7 +602,7 @@ class IndexedManifest:
             raise self._changed()
 
     def _changed(self) -> BagError:
-        return BagError(self._form.name, "changed while in use; run again when no one writes to the bag")
+        return BagError(self._form.name, "changed while in use; run again when no other process writes to the bag")
 
 
 def _descriptor(file: BinaryIO) -> int | None:

@@ -76,7 +76,7 @@ KINDS = Kinds(
         "file-changing": Kind(ERROR, "3", "file changed while it was read"),
         "checksum-mismatch": Kind(ERROR, "3", "checksum mismatch"),
         "link-inside": Kind(WARNING, "5.1", "symbolic link to a file or directory of the bag"),
-        "link-outside": Kind(ERROR, "5.1", "symbolic link out of the bag; not followed"),
+        "link-outside": Kind(ERROR, "5.1", "symbolic link to a target outside the bag; not followed"),
         "link-dangling": Kind(ERROR, "5.1", "symbolic link to a missing target"),
         "link-loop": Kind(ERROR, "5.1", "symbolic link to a directory that contains it; not entered"),
         "links-too-many": Kind(
@@ -152,7 +152,7 @@ KINDS = Kinds(
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(WARNING, "", "bytes before or after an archive belong to none of its members"),
+        "archive-extra": Kind(WARNING, "", "bytes before or after an archive do not belong to any member"),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
     }

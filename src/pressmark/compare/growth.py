@@ -63,7 +63,7 @@ def predict_growth(layout: Layout, tree: Tree, mapped: int) -> Growth:
         return Growth(note="no identifier has a path")
     own = min(tree.leaves, tree.directories) / mapped
     interim = tree.directories - min(tree.leaves, tree.directories)
-    shared = "" if own == 1 else f"assuming that {1 - own:.4%} of the identifiers keep sharing a path with another"
+    shared = "" if own == 1 else f"assuming that {1 - own:.4%} of the identifiers continue to share a path with another"
     if isinstance(layout, (HashAndIdNTuple, HashedNTuple)) and layout.number_of_tuples:
         fan_out, tuples = 16**layout.tuple_size, layout.number_of_tuples
         return _grown(

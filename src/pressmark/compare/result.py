@@ -505,7 +505,7 @@ class LayoutResult(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether every identifier has a path of its own on a POSIX system, without disallowed nesting."""
+        """Whether every identifier has a unique path on a POSIX system, without disallowed nesting."""
         unix = self.refused.get("unix")
         inside = self.collisions.inside_exact and not self.nesting
         return not (self.unmapped.count or self.collisions.equal or inside or (unix is not None and unix.count))
@@ -543,7 +543,7 @@ class ComparisonData(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether at least one layout gives every identifier a path of its own."""
+        """Whether at least one layout gives every identifier a unique path."""
         return any(one.ok for one in self.layouts)
 
     def record(self) -> dict[str, Any]:

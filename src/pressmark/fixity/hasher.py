@@ -221,13 +221,13 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
     :param there: the file under the path now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
     """
     if size_after != size:
-        return f"size changed from {size} to {size_after} bytes while read"
+        return f"size changed from {size} to {size_after} bytes while it was read"
     if mtime_ns_after != mtime_ns:
-        return "modified while read"
+        return "modified while it was read"
     # Files in /proc have content but size 0.
     if total != size_after and size_after > 0:
         return f"{total} of {size_after} bytes read"
-    return (None, "deleted while read", "replaced while read")[there]
+    return (None, "deleted while it was read", "replaced while it was read")[there]
 
 
 def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> int:

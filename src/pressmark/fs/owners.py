@@ -177,11 +177,11 @@ def _require_directory(path: bytes | str, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
         raise UntrustedError(path, "is a symbolic link; remove it")
     if not stat.S_ISDIR(status.st_mode):
-        raise UntrustedError(path, "not a directory; move it away")
+        raise UntrustedError(path, "not a directory; move it elsewhere")
 
 
 def _of_another(status: os.stat_result) -> str:
-    return f"owned by another user (uid {status.st_uid}); have it removed or choose another directory"
+    return f"owned by another user (uid {status.st_uid}); ask that user to remove it, or choose another directory"
 
 
 def _new_file_status(folder: bytes) -> os.stat_result | None:

@@ -96,7 +96,7 @@ class StagingDirectory:
         names = set(os.listdir(self.inside))
         # A run creates the lock first and removes it last. A directory without one is another directory, renamed.
         if names and (LOCK not in names or names - holds - {LOCK}):
-            raise UntrustedError(self.path, "not the directory of an interrupted run; move it")
+            raise UntrustedError(self.path, "not created by an interrupted run; move it elsewhere")
 
     def shown(self, path: bytes | str) -> bytes:
         """Return a path with :attr:`path` instead of :attr:`inside`, for messages."""

@@ -305,7 +305,7 @@ class Transaction:
     def _recover(self) -> None:
         for folder in (self.new, self._old, self._nested):
             if exists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
-                raise TransactionError(folder, "not a directory of an interrupted run; move it away")
+                raise TransactionError(folder, "not created by an interrupted run; move it elsewhere")
         for name in (UNDO, JOURNAL):
             path = self._path(name)
             if not exists(path):
@@ -354,11 +354,11 @@ class Transaction:
             )
             request = dict(journal["request"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-            raise TransactionError(path, f"{damaged}: {error}; move it away") from None
+            raise TransactionError(path, f"{damaged}: {error}; move it elsewhere") from None
         for name in (*moves.out, *moves.into):
             is_name = name not in (b"", b".", b"..", self._form.staging) and os.path.basename(name) == name
             if not is_name or b"\0" in name:
-                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it away")
+                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it elsewhere")
         if not self._moves_in(moves):
-            raise TransactionError(path, f"{damaged}: no files to add; move it away")
+            raise TransactionError(path, f"{damaged}: no files to add; move it elsewhere")
         return request, moves

@@ -301,7 +301,7 @@ class _Scheduler:
             self._give_up(JobError(str(self._work.path), outcome.reason))
         elif outcome.retryable and attempt.tries < self._retries:
             attempt.due = monotonic() + PAUSE * 4**attempt.tries
-            _LOG.warning("%s: chunk %s: %s; it is tried again", self._work.path, outcome.chunk, outcome.reason)
+            _LOG.warning("%s: chunk %s: %s; retrying", self._work.path, outcome.chunk, outcome.reason)
             attempt.tries += 1
             self._again.append(attempt)
         else:

@@ -99,7 +99,7 @@ class DifferentialNTupleOmitPrefix(Layout):
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters per segment", (2, 3, 2, 4))
     full_identifier_as_object_root: bool = parameter(
-        Boolean(), "name the object root with the whole identifier without its prefix", False
+        Boolean(), "use the whole identifier without its prefix as the name of the object root", False
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:

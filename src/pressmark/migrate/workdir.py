@@ -172,7 +172,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     """
 
     def refused(what: str) -> MigrationError:
-        return MigrationError(options.source, options.destination, f"{what}; name another work folder")
+        return MigrationError(options.source, options.destination, f"{what}; choose another work folder")
 
     for name, place in (("source", options.source), ("destination", options.destination)):
         if is_inside(folder, place):
@@ -181,12 +181,12 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
-            raise refused(f"the work folder {folder} contains a run that has begun; use --resume if it is unfinished")
+            raise refused(f"the work folder {folder} contains a run that has started; use --resume if it is unfinished")
         # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
-            raise refused(f"the work folder {folder} contains {stranger!r}, which belongs to no plan")
+            raise refused(f"the work folder {folder} contains {stranger!r}, which does not belong to a plan")
         return names
 
     try:

@@ -482,7 +482,7 @@ def test_links_in_place_of_the_hidden_directory(server: Server, tmp_path: Path, 
         (bag / name).symlink_to(outside)
     else:
         (bag / name).write_bytes(b"x")
-    with pytest.raises(BagError, match=r"move it away|remove it"):
+    with pytest.raises(BagError, match=r"move it elsewhere|remove it"):
         finish(bag)
     assert list(outside.iterdir()) == []
     assert server.requests == []

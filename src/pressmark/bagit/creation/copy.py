@@ -82,7 +82,7 @@ def create_elsewhere(
     :raises BagError: the bag cannot be created
     """
     if not destination:  # abspath would return the working directory
-        raise BagError(destination, "destination is empty; name a new directory")
+        raise BagError(destination, "destination is empty; specify a new directory")
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())

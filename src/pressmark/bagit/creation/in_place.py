@@ -73,7 +73,8 @@ def create_in_place(
                 if transaction.recovered.get("command") == "create":
                     raise BagError(
                         path,
-                        "an interrupted run was finished: this is now a bag, but with other options; update the bag",
+                        "an interrupted run was completed: this is now a bag, but created with different options;"
+                        " update the bag",
                     )
                 refuse_bag(path, nested)
             on_event(Stage("examine"))

@@ -93,7 +93,7 @@ def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[
         seen.add(normal_key(path))
         with refusing(where):
             if not stat.S_ISREG(os.stat(where).st_mode):
-                raise BagError(where, "not a regular file; name a file to use as tag file")
+                raise BagError(where, "not a regular file; specify a file to use as tag file")
     return files
 
 

@@ -45,7 +45,7 @@ LOOK_AHEAD = 4096  # entries
 # Time to wait for cancelled downloads; a thread that is still connecting ends by itself.
 JOIN_TIMEOUT = 2.0  # seconds
 
-BLOCKED = "a parent directory is occupied by a file or symbolic link; move it away"
+BLOCKED = "a parent directory is occupied by a file or symbolic link; move it elsewhere"
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 

@@ -370,7 +370,9 @@ class Downloader:
                         decode_content=False,
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
-                    last = DownloadError("failed", f"{redacted_url(place.url)}: no connection to {address}", again=True)
+                    last = DownloadError(
+                        "failed", f"{redacted_url(place.url)}: cannot connect to {address}", again=True
+                    )
         raise last or DownloadError("failed", f"host {quoted(place.host)} has no address")
 
     @contextlib.contextmanager
@@ -603,10 +605,10 @@ def _refusal(response: BaseHTTPResponse, place: ParsedUrl) -> DownloadError:
         status = f"{response.status} {http.HTTPStatus(response.status).phrase}"
     except ValueError:
         status = str(response.status)
-    reason = f"{redacted_url(place.url)}: server responds {status}"
+    reason = f"{redacted_url(place.url)}: server responded with {status}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
-        return DownloadError("failed", f"{reason}, and asks to wait {wait:.0f} seconds")
+        return DownloadError("failed", f"{reason}, and requests a delay of {wait:.0f} seconds")
     return DownloadError("failed", reason, response.status in _AGAIN, wait)
 
 

@@ -193,7 +193,7 @@ class Profile:
                 found.append(one)
         for kind, count in counts.items():
             if count > PROBLEMS_LIMIT:
-                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of {kind}"))
+                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more problems of kind {kind}"))
         return found
 
     def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
@@ -243,7 +243,7 @@ class Profile:
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
-            message = f"{IDENTIFIER} names other profiles" if named else f"{IDENTIFIER} not found"
+            message = f"{IDENTIFIER} refers to other profiles" if named else f"{IDENTIFIER} not found"
             found = ", ".join(named) or None
             yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
@@ -472,7 +472,7 @@ class _Reader:
     def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
         versions = self._list(content, "Accept-BagIt-Version")
         if not versions:
-            self._refuse("Accept-BagIt-Version is missing or empty; name at least one version")
+            self._refuse("Accept-BagIt-Version is missing or empty; specify at least one version")
         for version in versions:
             if not _VERSION.fullmatch(version):
                 self._refuse(f"Accept-BagIt-Version contains {quoted(version)}; expected versions such as 1.0")

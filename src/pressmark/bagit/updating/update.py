@@ -274,11 +274,11 @@ class _Update:
             else:
                 self._judge(problem("file-missing", listed.path), "removed")
                 self._changed = True
-        advice = f"{len(holes)} files of fetch.txt are missing; complete the bag first"
+        advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
         if holes and self._options.accept:
-            raise BagError(self._bag.path, f"cannot accept the present payload: {advice}")
+            raise BagError(self._bag.path, f"cannot accept the current payload: {advice}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
         """Yield the entries of fetch.txt."""

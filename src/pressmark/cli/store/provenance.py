@@ -30,8 +30,8 @@ def provenance_options(function: Function) -> Function:
             metavar="URI",
             help=f"Address of the user, such as mailto:NAME@EXAMPLE.ORG or an ORCID iD (default: {ADDRESS}).",
         ),
-        click.option("--user", metavar="NAME", help=f"User who makes the version (OCFL; default: {USER})."),
-        click.option("--message", metavar="TEXT", help="Reason for the version (OCFL)."),
+        click.option("--user", metavar="NAME", help=f"User who creates the version (OCFL; default: {USER})."),
+        click.option("--message", metavar="TEXT", help="Message of the version (OCFL)."),
     ):
         function = option(function)
     return function

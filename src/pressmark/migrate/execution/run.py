@@ -39,7 +39,7 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
     if found == "begun":
         raise _refused(plan, f"the run in {plan.work} is not finished; resume it (--resume)")
     if found == "finished":
-        raise _refused(plan, f"the run in {plan.work} is finished; name another --work folder to run again")
+        raise _refused(plan, f"the run in {plan.work} is finished; choose another --work folder to run again")
     return _run(plan, Driver(**how))
 
 

@@ -84,7 +84,7 @@ class Plan:
             found = None
         # With a damaged map, changed objects would get their old identifiers again.
         if found != self.map_sha256:
-            what = f"{path} is missing or was changed; restore it, or name a map of all objects"
+            what = f"{path} is missing or was changed; restore it, or specify a map of all objects"
             raise MigrationError(self.options.source, self.options.destination, what)
         return _pairs(path)
 

@@ -392,12 +392,12 @@ class _Planning:
         if target is None:
             return kind, "", why
         if self._fixed and identifier != record.id:
-            what = f"cannot become {quoted(identifier)}: the object contains its identifier"
+            what = f"cannot be changed to {quoted(identifier)}: the object contains its identifier"
             return "identifier-fixed", target, what
         if self._options.to == "vitro" and size.files != 1 and size.unreadable is None:
-            return "files-several", target, f"the object has {size.files} files, and a Vitro object is one file"
+            return "files-several", target, f"the object has {size.files} files, but a Vitro object is a single file"
         if self._options.to == "vitro" and any("/" in name for name in names):
-            return "files-several", target, "the file is in a directory, and a Vitro object is one file"
+            return "files-several", target, "the file is in a directory, but a Vitro object is a single file"
         conflict = self._targets.conflict_of(names)
         return None if conflict is None else (conflict[0], f"{target}/{conflict[1]}", conflict[2])
 

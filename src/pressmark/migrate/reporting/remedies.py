@@ -8,7 +8,7 @@ __all__ = ["REMEDIES", "remedies_for"]
 REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",
-    "exists_different": "compare both objects; if the one in the source is right, migrate it again with --replace",
+    "exists_different": "compare both objects; if the one in the source is correct, migrate it again with --replace",
     "collision": "give the object another identifier (--map), choose another layout, or move the other object",
     "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
     " layout or --profile",
@@ -17,8 +17,7 @@ REMEDIES = {
     " then migrate the object again",
     "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
     " again",
-    "copy_failed": "fix the cause that the error names (space, permissions, disk, network), then migrate the object"
-    " again",
+    "copy_failed": "fix the cause of the error (space, permissions, disk, network), then migrate the object again",
     "unverified": "verify the object with --verify-again",
 }
 # After a verification the destination is at fault.

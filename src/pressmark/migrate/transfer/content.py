@@ -100,7 +100,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[File]:
     found: list[File] = []
     top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
     if not os.path.lexists(top):
-        raise ObjectError(store.root, identifier, "missing", f"there is no object at {place!r}")
+        raise ObjectError(store.root, identifier, "missing", f"no object at {place!r}")
     with object_errors(store.root, identifier):
         others = list_tree(top, found, [])
     if others:
@@ -150,7 +150,7 @@ def check_unchanged(content: Content) -> None:
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
             what = f"{decode_fs(path)} was changed or replaced while the object was read"
-            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again while it does not change")
+            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nothing changes it")
 
 
 def newest(files: Iterable[File]) -> int:

@@ -279,7 +279,7 @@ class Transfer:
             if direction.replace(item, content, ours, theirs):
                 self._arrived(item)
         else:
-            what = f"the object at {entry.target!r} has other files; replace it (--replace), or omit this object"
+            what = f"the object at {entry.target!r} has different files; replace it (--replace), or omit this object"
             raise TransferError("exists_different", "exists", what)
 
     def _reread(self, item: InFlight) -> None:

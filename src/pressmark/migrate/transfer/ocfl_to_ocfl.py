@@ -240,7 +240,7 @@ class OcflToOcfl(BulkDirection):
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
     def _missing(self, entry: PlanEntry) -> ObjectError:
-        return ObjectError(self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}")
+        return ObjectError(self.source.root, entry.source_id, "missing", f"no object at {entry.source!r}")
 
     def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         self.finish_target(entry)

@@ -173,7 +173,7 @@ class BagFolder(BagFolderReader):
                     os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
             own = self._own_identifier(made, place)
             if own != name:
-                what = f"the bag has another identifier, {own!r}; correct its External-Identifier"
+                what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
                 raise ObjectError(self.root, identifier, "improper", what)
             return made
 

@@ -382,7 +382,7 @@ class BagFolderReader(Store):
         elif kind == "special":
             yield problem("special-file", place, section="")
         else:
-            yield problem("beside", place, "belongs to no bag")
+            yield problem("beside", place, "does not belong to any bag")
 
     def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
         """Return a serialized bag.

@@ -122,7 +122,7 @@ def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterat
     :param advice: by code: kind of problem, number of objects, path of the first, message
     """
     for code, (kind, count, first, message) in sorted(advice.items()):
-        more = f"; {count:,} objects, this is the first" if count > 1 else ""
+        more = f"; {count:,} objects affected; this is the first" if count > 1 else ""
         yield problem(kind, first, f"{message}{more}", code=code)
 
 

@@ -207,7 +207,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     ]
     name = document.get("extension")
     if not isinstance(name, str):
-        return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
+        return None, f"{os.fsdecode(LAYOUT)} does not specify an extension", problems
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is not a valid extension name"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]

@@ -138,7 +138,7 @@ class OcflRoot(StorageRoot):
             if found is None:
                 raise self._missing(name, place)
             if base not in (None, found.document.get("head")):
-                what = f"{base} is not the newest version; look at the object, and change it again"
+                what = f"{base} is not the newest version; check the object, and repeat the change"
                 raise ObjectError(self.root, name, "changed", what)
             return self._add_version(name, found, how, **edit)
 

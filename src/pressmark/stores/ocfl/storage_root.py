@@ -496,7 +496,7 @@ class StorageRoot(Store):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
-                what = f"{decode_fs(above)!r}, above its path, is not a directory; move it out of the storage root"
+                what = f"{decode_fs(above)!r}, a parent of its path, is not a directory; move it out of the root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
             if self.declares_object(path):
                 what = f"path {decode_fs(place)!r} is inside the object {decode_fs(above)!r}; use another layout"
