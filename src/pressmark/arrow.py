@@ -1,8 +1,9 @@
-"""Arrow columns in and out through the PyCapsule protocol.
+"""Import and export of Arrow columns through the PyCapsule protocol.
 
 Columns come from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
 nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of these read. The native
-implementation imports no other package; the pure one needs pyarrow or nanoarrow and imports it for the first column.
+implementation imports no other package; the pure-Python implementation requires pyarrow or nanoarrow, and imports it
+for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -319,7 +320,7 @@ def map_column(
     """Return the results of ``kernel`` for every item of ``column``: see ``Layout.map_arrow``.
 
     :param error_of: returns an exception, from an item, its index in the column, the error code and the position
-    :param keep: return the items, too
+    :param keep: also return the items
     :return: the chunks of the results, and of the items
     """
     if on_error not in ("raise", "none"):

@@ -59,7 +59,7 @@ class GeneratorPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        """Cancel the calls that have not begun, and wait for the others."""
+        """Cancel the calls that have not started, and wait for the others."""
         from concurrent.futures import wait
 
         self._executor.shutdown(wait=kind is not GeneratorExit, cancel_futures=True)

@@ -283,9 +283,9 @@ _UNTRACKED = frozenset(("file-unlisted",))
 
 @dataclass(repr=False)
 class BagReport(Report):
-    """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
+    """The problems that a validation found. Beyond :attr:`keep` problems, it only counts them by kind.
 
-    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can call a bag valid
+    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can find a bag valid
     :ivar keep: maximum number of problems to keep
     :ivar tally: number of problems by kind and severity
     """
@@ -301,7 +301,7 @@ class BagReport(Report):
 
     @property
     def missing(self) -> list[bytes]:
-        """Files that a manifest lists and that do not exist."""
+        """Files that are listed in a manifest but do not exist."""
         return list(self._paths(_MISSING))
 
     @property
@@ -311,7 +311,7 @@ class BagReport(Report):
 
     @property
     def untracked(self) -> list[bytes]:
-        """Payload files that no manifest lists."""
+        """Payload files that are not listed in any manifest."""
         return list(self._paths(_UNTRACKED))
 
     def add(self, problems: Iterable[Problem]) -> None:

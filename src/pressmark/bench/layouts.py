@@ -58,7 +58,7 @@ class LayoutRates:
 
 
 def default_layouts() -> dict[str, Layout]:
-    """Return every layout, with default parameters, by name and parameters as on the command line."""
+    """Return every layout with default parameters, by the name and parameters used on the command line."""
     layouts = {}
     for cls in list_layouts():
         given = {one.name: _REQUIRED[one.name] for one in cls.parameters() if one.required}

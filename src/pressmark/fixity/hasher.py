@@ -1,9 +1,9 @@
-"""Digests of a file: several algorithms from one read, failures as outcomes.
+"""Digests of a file: several algorithms in one read, failures as outcomes.
 
 The type of a file is checked before it is opened, because opening a special file has effects: a named pipe blocks, a
 tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced.
 
-A digest is returned only for a file that did not change: same size and time of modification before and after, all bytes
+A digest is returned only for a file that did not change: same size and modification time before and after, all bytes
 read, and for all but small files the same file under its path.
 """
 
@@ -86,7 +86,7 @@ def hash_file(
     special_files: bool = False,
     beneath: Directory | None = None,
 ) -> dict[str, str]:
-    """Return the digests of a file, computed from one read.
+    """Return the digests of a file, computed in one read.
 
     >>> import os
     >>> hash_file(os.devnull, ["md5"], special_files=True)
@@ -216,7 +216,7 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
     """Return how a regular file changed while it was read, or :data:`None`.
 
     :param size: size when it was opened
-    :param mtime_ns: time of modification when it was opened
+    :param mtime_ns: modification time when it was opened
     :param total: bytes read
     :param there: the file under the path now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
     """

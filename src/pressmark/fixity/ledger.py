@@ -4,8 +4,8 @@ A ledger is an append-only text file. Each line is a CRC-32 in eight hex digits,
 describes the run, then for each file ``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the order of
 the algorithms in the header. Bytes of a path that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
 
-A file counts as finished while its size, time of modification and inode match its record. Records that are incomplete
-or have a wrong CRC are ignored: their files are read again.
+A file counts as finished while its size, modification time and inode match its record. Records that are incomplete or
+have a wrong CRC are ignored: their files are read again.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Flush the ledger to disk and close it; without effect if it is closed.
+        """Flush the ledger to disk and close it; no effect if it is already closed.
 
         :raises LedgerError: the file cannot be written
         """
@@ -98,7 +98,7 @@ class Ledger:
             os.close(descriptor)  # releases the lock
 
     def status(self) -> os.stat_result:
-        """Return the status of the ledger file, which walks leave out."""
+        """Return the status of the ledger file, which walks skip."""
         return os.fstat(self._descriptor)
 
     def find(self, path: str | bytes, status: os.stat_result) -> dict[str, str] | None:

@@ -208,7 +208,7 @@ class OpenBeneathByName(Opener):
 
 @contextmanager
 def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
-    """Open a directory, and yield the value for parameters called ``beneath``: a descriptor, on Windows a path.
+    """Open a directory, and yield the value for ``beneath`` parameters: a descriptor, or a path on Windows.
 
     :raises OSError: it cannot be opened
     """

@@ -34,7 +34,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | geta
 class UntrustedError(PermissionError):
     """A directory or file that other users could have created, or can change.
 
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
     def __init__(self, path: bytes | str, reason: str) -> None:

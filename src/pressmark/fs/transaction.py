@@ -52,7 +52,7 @@ class TransactionError(Exception):
     """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
 
     :ivar path: the file or directory concerned
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
     def __init__(self, path: str | bytes, reason: str) -> None:

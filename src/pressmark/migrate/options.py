@@ -61,12 +61,13 @@ class Options:
 
     :ivar source: absolute path of the source
     :ivar source_kind: one of :data:`pressmark.stores.KINDS`
-    :ivar source_options: for opening the source
+    :ivar source_options: options for opening the source
     :ivar source_layout: an OCFL ``config.json`` mapping that replaces the layout of the source
     :ivar destination: absolute path of the destination
     :ivar to: the kind of the destination
     :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` if the kind has only one
-    :ivar destination_options: for creating and opening the destination: ``prefix``, ``namespaces``, ``version``, …
+    :ivar destination_options: options for creating and opening the destination: ``prefix``, ``namespaces``,
+        ``version``, …
     :ivar copy_mode: one of :data:`COPY_MODES`
     :ivar verify: ``none``; ``copy``: compare digests while copying; ``reread``: also read the destination again
     :ivar move: remove sources after verification
@@ -76,7 +77,8 @@ class Options:
     :ivar algorithms: digest algorithms of new bags
     :ivar improper: invalid source objects: ``skip`` them and report them as ``source_invalid``, ``take`` the readable
         ones, or ``refuse`` to start
-    :ivar drop_empty_directories: with ``move``, remove sources with empty directories that the destination cannot hold
+    :ivar drop_empty_directories: with ``move``, remove sources with empty directories, which the destination does not
+        support
     :ivar version: the version of OCFL objects to migrate to other kinds of stores, such as ``v2``; :data:`None` for the
         newest of each
     """

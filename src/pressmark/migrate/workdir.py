@@ -94,7 +94,7 @@ _Name = str | os.PathLike[str]
 
 
 def work_folder(destination: _Name, work: _Name | None = None) -> str:
-    """Return the work folder of the unfinished run, or else of the next run.
+    """Return the work folder of the unfinished run, or of the next run.
 
     It is the first of ``<destination>.migration``, ``<destination>.migration-2`` and so on that has no finished run.
 
@@ -122,7 +122,7 @@ def _folders(destination: _Name, work: _Name | None) -> list[str]:
 
 
 def state(work: _Name) -> str:
-    """Return how far a work folder is: ``none``, ``planned``, ``begun`` or ``finished``."""
+    """Return the state of a work folder: ``none``, ``planned``, ``begun`` or ``finished``."""
     folder = os.fspath(work)
     for name, word in ((FINISHED, "finished"), (BEGUN, "begun"), (PLAN, "planned")):
         if os.path.exists(os.path.join(folder, name)):

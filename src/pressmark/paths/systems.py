@@ -104,7 +104,7 @@ class NameViolation(NamedTuple):
 
     :ivar number: index of the path in the column
     :ivar path: the path; bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     number: int

@@ -44,7 +44,7 @@ class IngestResult(NamedTuple, Generic[Record]):
 
 
 class IngestError(StoreError):
-    """Some of many objects were not stored; all others are stored.
+    """Some objects were not stored; all others were stored.
 
     :ivar path: the store
     :ivar reason: the number of objects, and the first error
@@ -87,7 +87,7 @@ class Ingest(Generic[Source, Record]):
     """Store many objects; a context manager returned by :meth:`pressmark.stores.Store.ingest`.
 
     Objects wait until a batch is full, and are then published together. At the end of the ``with`` block, the remaining
-    objects are stored; if the block raises an exception, the objects that still wait are discarded.
+    objects are stored; if the block raises an exception, the waiting objects are discarded.
 
     :param root: the store, for messages
     :param put: stores one object
@@ -95,7 +95,7 @@ class Ingest(Generic[Source, Record]):
     :param replace: replace existing objects
     :param on_result: called with the result of each object, in the order of :meth:`put`
     :param max_objects: number of objects in a batch
-    :param max_seconds: an object waits at most this long for the next :meth:`put` to publish it
+    :param max_seconds: a batch older than this is published by the next :meth:`put`
     :ivar stored: number of stored objects so far
     :ivar failed: number of failed objects so far
     """
@@ -146,7 +146,8 @@ class Ingest(Generic[Source, Record]):
             raise self._error()
 
     def put(self, identifier: str | bytes, source: Source) -> None:
-        """Store an object soon. An object that cannot be stored is reported as a result, and does not affect others.
+        """Add an object to the batch. If it cannot be stored, this is reported as its result; other objects are not
+        affected.
 
         :param source: as for :meth:`pressmark.stores.Store.put`; its files are read before this returns
         :raises StoreError: the store cannot be written to
@@ -154,9 +155,9 @@ class Ingest(Generic[Source, Record]):
         self.put_all([(identifier, source)])
 
     def put_all(self, objects: Iterable[tuple[str | bytes, Source]]) -> None:
-        """Store many objects soon, as :meth:`put` stores each, but faster: several are prepared at a time.
+        """Add many objects to the batch; faster than :meth:`put`, because several are prepared at a time.
 
-        :param objects: identifiers and sources; they are read in the order in which they are needed
+        :param objects: pairs of identifier and source; they are read lazily
         :raises StoreError: the store cannot be written to
         """
         if self._stack is None:

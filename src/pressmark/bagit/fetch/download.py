@@ -68,12 +68,12 @@ class DownloadPolicy:
     """The rules of downloads: allowed URLs, limits, timeouts and retries.
 
     :ivar allow_http: allow unencrypted HTTP, also in redirects
-    :ivar allow_file: allow ``file:`` URLs, and with them all files that this user can read
+    :ivar allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
     :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for none
     :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
-    :ivar timeout: seconds without data after which a connection counts as broken
+    :ivar timeout: seconds without data after which a connection fails
     :ivar pause: seconds before the first retry, doubled each time
     :ivar certificates: a file with the certificates to trust instead of the system's
     """

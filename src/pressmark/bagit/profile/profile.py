@@ -102,7 +102,7 @@ class Profile:
     Lists are :data:`None` if the profile does not have the section.
 
     :ivar source: origin of the profile, for messages
-    :ivar identifier: the URI by which bags name it
+    :ivar identifier: the URI that bags use to refer to it
     :ivar version: version of the specification
     :ivar about: metadata of the profile
     :ivar unknown: sections and parameters that the specification does not define

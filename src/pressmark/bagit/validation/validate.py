@@ -68,7 +68,7 @@ def validate(
 
     :param path: the base directory
     :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
-        of the payload with Payload-Oxum. Only a full validation can call a bag valid (section 3)
+        of the payload with Payload-Oxum. Only a full validation can find a bag valid (section 3)
     :param lenient: report blank lines in manifests and in fetch.txt as warnings
     :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links
     :param threads: number of threads; :data:`None` or 0 for one per core

@@ -26,7 +26,7 @@ _MOST_NAMES = 6
 class Statement(NamedTuple):
     """One sentence of a verdict.
 
-    :ivar rule: the rule of :func:`judge` it follows from, a stable word
+    :ivar rule: the rule of :func:`judge` that produced it; stable
     :ivar text: the sentence
     """
 

@@ -17,7 +17,7 @@ __all__ = ["Driver", "RunOptions"]
 
 
 class RunOptions(TypedDict, total=False):
-    """How a run is carried out.
+    """The options of a run.
 
     ``workers``
         chunks processed at a time; :data:`None` for one per core, or per thread of the cluster

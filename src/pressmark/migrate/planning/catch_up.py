@@ -45,9 +45,9 @@ def catch_up(
     on_event: OnEvent | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan the migration of everything that changed in the source since a finished run.
+    """Plan the migration of all changes in the source since a finished run.
 
-    The run may have caught up with others: all of them count. Objects that are no longer in the source are warnings of
+    If the run caught up with earlier runs, these are included. Objects that are no longer in the source are warnings of
     the kind ``gone``; the destination keeps them.
 
     :param before: the plan or the work folder of the run

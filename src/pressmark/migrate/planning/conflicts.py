@@ -148,7 +148,7 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
 class NameRules:
     """The rules of the target system for the names of objects and of their files.
 
-    :param options: of the migration
+    :param options: options of the migration
     """
 
     def __init__(self, options: Options) -> None:

@@ -29,7 +29,7 @@ class Measure(NamedTuple):
     """The size of an object.
 
     :ivar files: number of files
-    :ivar bytes: of all files
+    :ivar bytes: total size of all files
     :ivar changed: latest change of a file's content or status, in nanoseconds since 1970; of an OCFL object also of its
         inventory
     :ivar blocks: bytes on a disk with blocks of 4 KiB

@@ -92,7 +92,7 @@ def plan(
     on_event: OnEvent | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan where each object of the source goes; nothing is written to the destination.
+    """Plan the path of each object of the source; nothing is written to the destination.
 
     :param source: the directory of a store
     :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout
@@ -104,13 +104,13 @@ def plan(
         :data:`None` for all
     :param column: the column of the file with the identifiers
     :param crlf: for a list of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep``
-        them as parts of identifiers; :data:`None` refuses a list with either
+        them as part of identifiers; :data:`None` refuses a list with either
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
     :param order: ``source`` for the order of the source, or ``size`` for the largest objects first
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
     :param on_event: called with :class:`MigrationProgress`
-    :param how: more of :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
+    :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
     :raises MigrationError: the plan is refused; ``refused`` is the file that lists the conflicts

@@ -41,7 +41,7 @@ class Content(NamedTuple):
     :ivar files: names within the object, and paths, in the byte order of the names
     :ivar known: recorded digests, by algorithm and name
     :ivar empty: names and paths of empty directories
-    :ivar encapsulation: of an object of a Pairtree, or of an unwrapped bag
+    :ivar encapsulation: encapsulating directory of a Pairtree object or an unwrapped bag
     :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
     :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
     :ivar unversioned: descriptions of the other parts of an OCFL object, such as older versions

@@ -37,7 +37,7 @@ __all__ = ["CopyRecorder", "Direction"]
 class Direction(ABC):
     """From one kind of store to another; a context manager that lasts for a chunk.
 
-    :param options: of the migration
+    :param options: options of the migration
     :param source: the store that objects come from
     :param destination: the store that they go to
     :cvar concurrent: several threads can store objects at a time, until :meth:`settle`

@@ -73,7 +73,7 @@ def _direction(options: Options, source: Store, destination: Store) -> Direction
 class Transfer:
     """The transfer of the objects of a chunk.
 
-    :param options: of the migration
+    :param options: options of the migration
     :param source: the store that they come from
     :param destination: the store that they go to
     :param on_object: called for each object that is done, with its size in bytes

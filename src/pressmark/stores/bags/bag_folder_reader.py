@@ -245,9 +245,9 @@ class BagFolderReader(Store):
     ) -> Iterator[StoreObject]:
         """Yield every bag lazily, in the order of the bytes of their names.
 
-        Only tag files are read. The first path of each identifier is kept, to find duplicates.
+        Only tag files are read. The first path of each identifier is kept in memory to find duplicates.
 
-        :param threads: no effect: bags are opened one after another
+        :param threads: no effect; bags are opened one after another
         """
         first: dict[str, str] = {}
         with store_errors(self._base):

@@ -224,7 +224,7 @@ def first_version(
 ) -> dict[str, Any]:
     """Return the inventory of an object's first version.
 
-    :param version: of OCFL
+    :param version: version of OCFL
     :param block: the version's block
     """
     return {

@@ -67,7 +67,7 @@ class Storage(Protocol):
 
         :param reads: what to read of objects: ``places``, nothing; ``identities``, the beginning of the inventory;
             ``objects``, all files except content, which is only opened; ``content``, all files
-        :param version: of OCFL; objects of later versions are deferred
+        :param version: version of OCFL; objects of later versions are deferred
         :param clashes: defer directories with names that may differ only in case
         :param budget: maximum number of directories to read; those in an object do not count
         :return: the rest of the budget, and in order, each with its path: :data:`None` for a directory that is

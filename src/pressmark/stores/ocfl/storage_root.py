@@ -78,7 +78,7 @@ class StorageRoot(Store):
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
     :param durable: flush each object before it appears; without, a power failure may leave empty files
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
-    :ivar version: of OCFL; the newest supported one if none is declared
+    :ivar version: version of OCFL; the newest supported one if none is declared
     :ivar storage: where the root is kept
     :ivar copied: devices where sharing blocks was tried and files were copied
     :ivar signs: names of files that mark a directory as an object, each with a slash before it
@@ -146,9 +146,9 @@ class StorageRoot(Store):
         """Create an empty storage root.
 
         :param root: a directory that is empty or does not exist
-        :param layout: of its objects; required
-        :param version: of OCFL
-        :param description: of the layout, for ``ocfl_layout.json``
+        :param layout: layout of its objects; required
+        :param version: version of OCFL
+        :param description: description of the layout, for ``ocfl_layout.json``
         :param options: as for :class:`StorageRoot`
         :raises StoreError: the root cannot be created
         """

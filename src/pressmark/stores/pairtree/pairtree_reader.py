@@ -113,7 +113,7 @@ class PairtreeReader(Store):
     ) -> Iterator[StoreObject]:
         """Yield every object lazily, in the order of the bytes of the ppaths' names.
 
-        Names outside of objects (reserved names, empty directories, files beside the tree, …) are passed to
+        Names outside of objects (reserved names, empty directories, files outside the tree, …) are passed to
         ``on_problem``. Memory grows only with the number of ppaths that are not canonical.
 
         :param threads: number of threads that read directories; :data:`None` or 0 for one per core
@@ -197,8 +197,8 @@ class PairtreeReader(Store):
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Detect the dialect of a tree: return the number of objects that each dialect may have written.
 
-        ``spec`` counts canonical ppaths, ``unknown`` those of no known dialect. An object that several dialects write
-        alike counts for each.
+        ``spec`` counts canonical ppaths; ``unknown`` counts ppaths of unknown dialects. An object that several dialects
+        write in the same way counts for each.
         """
         counts: Counter[str] = Counter()
         for record in self.objects(threads=threads):
