@@ -1,9 +1,9 @@
 """Import and export of Arrow columns through the PyCapsule protocol.
 
-Columns come from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
-nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of these read. The native
-implementation imports no other package; the pure-Python implementation requires pyarrow or nanoarrow, and imports it
-for the first column.
+Columns are imported from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas,
+DuckDB, nanoarrow, arro3 …), and exported as :class:`StringColumn` or :class:`StringTable`, which all of these can read.
+The native implementation imports no other package; the pure-Python implementation requires pyarrow or nanoarrow, and
+imports it for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -585,7 +585,7 @@ class PackedColumn:
         return item
 
     def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
-        """Yield the whole block, whatever its size: see :meth:`StringColumn.packed`."""
+        """Yield the whole block, regardless of its size: see :meth:`StringColumn.packed`."""
         if len(self):
             piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())
             yield piece, self.nulls

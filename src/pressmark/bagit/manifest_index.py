@@ -369,7 +369,7 @@ class _BoundedProblems:
     def close(self) -> list[Problem]:
         """Return all problems, and one for each kind that exceeds the limit."""
         for kind, severity in self._omitted.items():
-            message = f"{self._more[kind]} more problems of kind {kind}"
+            message = f"{self._more[kind]} more of kind {kind}"
             more = problem("problems-omitted", self._name, message, severity=severity, algorithm=self._algorithm)
             self.found.append(more)
         return self.found

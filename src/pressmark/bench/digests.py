@@ -1,4 +1,4 @@
-"""Bytes per second: digests of many small files, of one large file, and of a folder, beside a plain loop."""
+"""Bytes per second: digests of many small files, of one large file, and of a folder, compared with a plain loop."""
 
 from __future__ import annotations
 

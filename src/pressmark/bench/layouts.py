@@ -1,4 +1,4 @@
-"""Identifiers per second: a layout applied to lists, Arrow columns and lines, beside the pure implementation."""
+"""Identifiers per second: a layout applied to lists, Arrow columns and lines, compared with the pure implementation."""
 
 from __future__ import annotations
 

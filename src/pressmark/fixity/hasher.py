@@ -98,7 +98,7 @@ def hash_file(
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :param special_files: read named pipes and devices to their end
     :param beneath: a directory that ``path`` is relative to: see :func:`~pressmark.fixity.pool.hash_files`
-    :return: lower-case hex by official name of the algorithm, in the requested order
+    :return: lower-case hex digests by official algorithm name, in the requested order
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises FileError: the file cannot be read, or changed while it was read
     :raises ValueError: another argument is invalid

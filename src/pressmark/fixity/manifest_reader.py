@@ -34,7 +34,7 @@ class ManifestEntry(NamedTuple):
     """A file in a manifest.
 
     :ivar path: its name, as bytes
-    :ivar digests: lower-case hex by name of the algorithm
+    :ivar digests: lower-case hex digests by algorithm name
     :ivar size: its size in bytes, if the manifest contains it
     :ivar mtime_ns: its modification time in nanoseconds since 1970, if the manifest contains it
     :ivar line: number of its first line in the manifest, from 1

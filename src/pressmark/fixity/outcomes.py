@@ -16,7 +16,7 @@ class Outcome(NamedTuple):
     """The digests of a file, or the reason for a failure.
 
     :ivar path: the path, unchanged
-    :ivar digests: lower-case hex by name of the algorithm, in the requested order; :data:`None` for a failure
+    :ivar digests: lower-case hex digests by algorithm name, in the requested order; :data:`None` for a failure
     :ivar size: bytes read; for a failure the size of the file, if known
     :ivar mtime_ns: modification time, in nanoseconds since 1970, if known
     :ivar inode: inode number, if known

@@ -1,4 +1,5 @@
-"""Flushing files, directories and file systems to disk, and checks of files that raise if the system cannot tell."""
+"""Flushing files, directories and file systems to disk, and checks of files that raise an error if the result cannot be
+determined."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 def exists(path: bytes) -> bool:
-    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise if the system cannot tell.
+    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise an error if this cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """

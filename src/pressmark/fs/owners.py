@@ -89,7 +89,7 @@ def resolved(path: AnyStr) -> AnyStr:
     """Return the real path of an output file, following symbolic links of trusted users.
 
     :raises UntrustedError: it is a symbolic link of another user in a directory writable by everybody
-    :raises OSError: the system cannot tell
+    :raises OSError: this cannot be determined
     """
     if hasattr(os, "geteuid") and os.path.islink(path):
         _require_owner(path, os.lstat(path), os.stat(_above(path)))

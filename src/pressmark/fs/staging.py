@@ -29,7 +29,7 @@ class StagingDirectory:
     """A locked private directory, new or left by a killed run; a context manager.
 
     :param path: path of the directory; its parent exists
-    :param holds: the names that a killed run may leave in it, besides the lock; :data:`None` for any
+    :param holds: the names that a killed run may leave in it, except the lock; :data:`None` for any
     :param shared: trust all users who can change the parent directory: another one may finish the run
 
     :ivar path: path of the directory

@@ -83,7 +83,7 @@ class Pool(Protocol):
         """
 
     def withdraw(self, futures: list[Any]) -> None:
-        """Cancel the futures that have not started, if the pool can tell which."""
+        """Cancel the futures that have not started, if the pool can determine which."""
 
     def interrupt(self) -> bool:
         """End the chunks in flight at once; return :data:`False` if the pool cannot."""

@@ -11,8 +11,8 @@
     └── output/           <chunk>.<attempt>.<suffix>, named in the receipt; .<chunk>.tmp: progress of a running one
 
 Two workers may run the same chunk at the same time, if a cluster loses contact with one and gives the chunk to another.
-So each attempt writes files of its own names; the first receipt counts, and files not named in a receipt are removed at
-the end.
+So each attempt writes files with unique names; the first receipt counts, and files not named in a receipt are removed
+at the end.
 """
 
 from __future__ import annotations

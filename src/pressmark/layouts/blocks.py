@@ -122,7 +122,7 @@ def identifier_blocks(
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):
-        raise TypeError(f"expected identifiers, not one {type(ids).__name__}; use a list, or a Path for a file")
+        raise TypeError(f"expected identifiers, not a single {type(ids).__name__}; use a list, or a Path for a file")
     if len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if isinstance(ids, os.PathLike):

@@ -157,7 +157,9 @@ class MapIds:
         :raises JobError: the file has changed since the plan
         """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
-            raise JobError(chunk.source, "file changed since the plan; start a new run in another --work folder")
+            raise JobError(
+                chunk.source, "file changed since the run was planned; start a new run in another --work folder"
+            )
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
         format = self._format(chunk.source)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
@@ -246,7 +248,7 @@ class _Lines:
             elif isinstance(item, str):
                 self._receipt.fail("failed", row=self._row, item=None, reason=item)
             else:
-                reason = "contains a line feed; write Parquet"
+                reason = "contains a line feed; use Parquet output"
                 self._receipt.fail("failed", row=self._row, item=_shown(item), reason=reason)
         self._pass(lines)
 

@@ -14,7 +14,7 @@ __all__ = ["verify_object"]
 
 
 def verify_object(store: Store, row: Row) -> Row:
-    """Read the object of a row, and return the row with the result; rows of failed objects stay as they are.
+    """Read the object of a row, and return the row with the result; rows of failed objects are unchanged.
 
     :param store: the destination
     """

@@ -1,4 +1,4 @@
-"""The work folder of a migration: the names of its files, how far a run is, and how the folder is prepared.
+"""The work folder of a migration: the names of its files, the state of a run, and the preparation of the folder.
 
 ::
 
@@ -7,10 +7,10 @@
     ├── warnings.jsonl    warnings of the plan
     ├── entries.jsonl     the planned objects, one a line: :class:`~pressmark.migrate.planning.entry.PlanEntry`
     ├── known.jsonl       rows of the objects that the plan left out: ``source_missing``, ``source_invalid``
-    ├── map.jsonl         with a map: an old and a new identifier a line
+    ├── map.jsonl         with a map: an old and a new identifier per line
     ├── plan.json         the summary of the plan; written last
     ├── run.json, …       the run of the chunks: :class:`pressmark.jobs.WorkFolder`
-    ├── begun.json        the run has begun; its plan is not replaced any more
+    ├── begun.json        the run has started; its plan is not replaced any more
     ├── output/           the rows of each chunk
     ├── copied.jsonl      with ``move``: all rows, before sources are removed
     ├── removal/          with ``move``: the work folder of the removal
@@ -164,7 +164,7 @@ def finished_rows(work: str) -> tuple[str, str]:
 
 
 def prepare(options: Options, folder: str, resources: ExitStack) -> None:
-    """Create and lock the work folder; remove a plan whose run has not begun.
+    """Create and lock the work folder; remove a plan whose run has not started.
 
     :param resources: the lock is held until these are closed
     :raises MigrationError: the folder cannot be used

@@ -142,7 +142,7 @@ def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> 
 def advice(path: str | bytes) -> str | None:
     """Return why an allowed path is not advisable, on one line, or :data:`None`.
 
-    A segment that starts with ``-`` is taken for an option by many commands.
+    A segment that starts with ``-`` is interpreted as an option by many commands.
     """
     for segment in _encoded(path).split(b"/"):
         if segment.startswith(b"-"):

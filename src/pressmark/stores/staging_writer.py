@@ -290,7 +290,7 @@ class StagedCopy(NamedTuple):
     """A copy that is ready to be published: see :class:`Staged`.
 
     :ivar longest: the longest path in it, with a slash before it; empty for a file
-    :ivar text: the identifier that the path stands for; :data:`None` if the layout cannot tell
+    :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
     """
 
     identifier: str | bytes

@@ -314,7 +314,7 @@ def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     payload = {b"data/%d" % number: b"" for number in range(5)}
     found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
     assert [kind for kind, _path in kinds(found)] == ["profile-payload-file-forbidden"] * 2 + ["problems-omitted"]
-    assert found[-1].message == "3 more problems of kind profile-payload-file-forbidden"
+    assert found[-1].message == "3 more of kind profile-payload-file-forbidden"
 
 
 # --- arbitrary inpu

@@ -1,4 +1,4 @@
-"""Create a bag in a new directory: in a hidden directory beside its destination, which is renamed when the bag is
+"""Create a bag in a new directory: in a hidden directory next to its destination, which is renamed when the bag is
 complete.
 
 ::

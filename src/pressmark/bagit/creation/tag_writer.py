@@ -183,7 +183,7 @@ def _new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
 
 
 def bag_size(nbytes: int) -> str:
-    """Return a size for people (Bag-Size, 2.2.2), in powers of 1000.
+    """Return a human-readable size (Bag-Size, 2.2.2), in powers of 1000.
 
     >>> bag_size(42_600_000_000)
     '42.6 GB'

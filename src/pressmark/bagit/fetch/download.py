@@ -107,7 +107,7 @@ class Download(NamedTuple):
     :ivar kind: a word of the table; :data:`None` for success
     :ivar message: one line that explains the kind
     :ivar size: present size in bytes
-    :ivar digests: lower-case hex by official algorithm name, if the file is complete
+    :ivar digests: lower-case hex digests by official algorithm name, if the file is complete
     """
 
     kind: str | None
@@ -204,7 +204,7 @@ class Downloader:
 
         :param directory: directory of the file
         :param length: size in bytes; also a limit
-        :param expected: lower-case hex by official algorithm name
+        :param expected: lower-case hex digests by official algorithm name
         :param on_bytes: called with the number of bytes of each read, in this thread
         """
         limit = self._policy.maximum if length is None else length

@@ -84,7 +84,7 @@ class Element:
     :ivar recommended: the element should be present
     :ivar repeatable: the element may occur more than once
     :ivar values: the allowed values; empty for any
-    :ivar description: a description for people
+    :ivar description: a human-readable description
     """
 
     label: str
@@ -193,7 +193,7 @@ class Profile:
                 found.append(one)
         for kind, count in counts.items():
             if count > PROBLEMS_LIMIT:
-                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more problems of kind {kind}"))
+                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of kind {kind}"))
         return found
 
     def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
@@ -411,7 +411,7 @@ class _Reader:
     def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
         section = content.get(BAG_INFO, {})
         if not isinstance(section, dict):
-            self._refuse(f"{BAG_INFO} is not an object of labels and their parameters")
+            self._refuse(f"{BAG_INFO} is not an object that maps labels to parameters")
         folded: dict[str, str] = {}
         for label, given in section.items():
             if not label.strip():
@@ -421,7 +421,7 @@ class _Reader:
                     f"{BAG_INFO} contains the label {quoted(label)} twice, also as {quoted(folded[label.lower()])}"
                 )
             if not isinstance(given, dict):
-                self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object of parameters such as required")
+                self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object with parameters such as required")
             where = f"{BAG_INFO}: {quoted(label)}: "
             for name in given:
                 if name not in ("required", "recommended", "repeatable", "values", "description"):

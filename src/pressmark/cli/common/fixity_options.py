@@ -93,7 +93,7 @@ def interruption_message(ledger: fixity.Ledger | None) -> str:
 
 
 def output_files(output: str | None) -> Iterator[tuple[int, int]]:
-    """Yield device and inode of the output file, and of temporary files of interrupted runs beside it."""
+    """Yield device and inode of the output file, and of temporary files of interrupted runs next to it."""
     if output is None or output == "-":
         return
     target = os.path.realpath(output)

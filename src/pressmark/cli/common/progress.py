@@ -100,7 +100,7 @@ class View(NamedTuple):
     left: float | None = None
 
     def parts(self, seconds: float) -> tuple[str, float, float | None, str, str]:
-        """Return what the display of a run shows that has lasted ``seconds``."""
+        """Return the parts of the progress display of a run that has lasted ``seconds``."""
         times = format_duration(seconds)
         if self.left is not None:
             times += f", {format_duration(self.left)} left"
@@ -263,7 +263,7 @@ def seconds_left(done: float, total: float | None, seconds: float) -> float | No
 class LineProgress(Reporter):
     """The reporter of a run over the items of ``source``.
 
-    :param noun: what the items are, in the plural
+    :param noun: plural noun for the items
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 

@@ -73,7 +73,7 @@ class Objects:
             self._lines.add(b"\t".join(encoded) + self._end)
 
     def write_json(self, record: dict[str, Any]) -> None:
-        """Write a JSON object on a line of its own."""
+        """Write a JSON object on a separate line."""
         self._lines.add(json.dumps(record).encode() + b"\n")
 
     def flush(self) -> None:

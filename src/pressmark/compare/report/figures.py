@@ -60,7 +60,7 @@ class Series(NamedTuple):
 
     :ivar id: the anchor
     :ivar title: the heading
-    :ivar text: what the panels show and how to read them
+    :ivar text: the content of the panels, and how to read them
     :ivar key: the legend: pairs of a CSS variable and its meaning
     :ivar panels: the panels
     """

@@ -153,7 +153,7 @@ def make_plan(
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
 
-    :param work: the work folder; a plan in it whose run has not begun is replaced
+    :param work: the work folder; a plan in it whose run has not started is replaced
     :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
     :param chunk_bytes: bytes in a chunk

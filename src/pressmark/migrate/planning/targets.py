@@ -50,7 +50,7 @@ class Targets:
         except IdentifierError as error:
             return None, "unmapped", error.reason
         if name in ("", ".", ".."):
-            return None, "unmapped", "it has no name"
+            return None, "unmapped", "the cleaned identifier is not a valid directory name"
         return self._checked(identifier, name)
 
     def _checked(self, identifier: str, path: str | None) -> TargetPath:
@@ -124,7 +124,7 @@ class Targets:
     def files(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the paths of files below :meth:`own_path`.
 
-        :param names: of an object's files; of an object that is stored as it is, with their directories
+        :param names: of an object's files; of an object that is stored unchanged, with their directories
         :raises IdentifierError: a name cannot be stored
         """
         if self._kind == "vitro":

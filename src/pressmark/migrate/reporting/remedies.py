@@ -22,7 +22,7 @@ REMEDIES = {
 }
 # After a verification the destination is at fault.
 _VERIFIED = {
-    "digest_mismatch": "the object in the destination is damaged; check that disk, then migrate the object again with"
+    "digest_mismatch": "the object in the destination is damaged; check the disk, then migrate the object again with"
     " --ids and --replace while its source exists",
     "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
     " again with --ids",

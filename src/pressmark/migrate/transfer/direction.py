@@ -38,7 +38,7 @@ class Direction(ABC):
     """From one kind of store to another; a context manager that lasts for a chunk.
 
     :param options: options of the migration
-    :param source: the store that objects come from
+    :param source: the source of the objects
     :param destination: the store that they go to
     :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
     """
@@ -158,7 +158,7 @@ class Direction(ABC):
 
 
 class CopyRecorder:
-    """Records files as they are copied, and compares them with recorded digests.
+    """Records files while they are copied, and compares them with recorded digests.
 
     :param item: the object
     :param content: its content

@@ -74,7 +74,7 @@ class Transfer:
     """The transfer of the objects of a chunk.
 
     :param options: options of the migration
-    :param source: the store that they come from
+    :param source: the source of the objects
     :param destination: the store that they go to
     :param on_object: called for each object that is done, with its size in bytes
     """

@@ -112,7 +112,7 @@ def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
 def validated(
     bags: BagFolderReader, record: StoreObject, digests: bool, threads: int | None, report: Report
 ) -> Iterator[Problem]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is now, and yield its problems.
+    """Validate the bag of a record of :meth:`BagFolderReader.objects` in its current state, and yield its problems.
 
     :param report: the report to which the numbers of files and bytes are added
     """

@@ -60,7 +60,7 @@ class Head(NamedTuple):
 
     :ivar table: name of the table; empty without one
     :ivar directories: the directories that contain bags, with their stamps; :data:`None`: always read again
-    :ivar unfinished: bags and archives that other programs may still be writing, likewise
+    :ivar unfinished: the same for bags and archives that other programs may still be writing
     :ivar added: bags by path that are not in the table, or differ from it
     :ivar removed: paths in the table at or below which nothing is left
     """

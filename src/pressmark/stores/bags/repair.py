@@ -1,4 +1,4 @@
-"""Repairs around the bags of a folder; bags are not changed."""
+"""Repair of a folder of bags; bags are not changed."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"
 class ObjectResult(NamedTuple):
     """The result of checking one object.
 
-    :ivar id: its identifier; :data:`None` if its inventory has none
+    :ivar id: its identifier; :data:`None` if missing in its inventory
     :ivar path: its path, relative to the root
     :ivar problems: all problems
     :ivar advice: recommendations that the object does not follow

@@ -59,7 +59,7 @@ class Finding(NamedTuple):
 
     :ivar kind: a word of :mod:`pressmark.stores.problems`
     :ivar code: the validation code, such as ``E036``
-    :ivar message: one line for people
+    :ivar message: one human-readable line
     """
 
     kind: str
@@ -274,7 +274,8 @@ def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
         add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no creation date"))
     elif not is_date_time(created):
         what = (
-            f"created of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is required"
+            f"creation date of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is"
+            " required"
         )
         add(Finding("inventory-value", "E049", what))
     if "message" not in block:

@@ -153,7 +153,7 @@ def _clear_unfinished(root: bytes) -> None:
 
 
 def read_root(storage: Storage) -> RootFacts:
-    """Return what a storage root declares, and its problems.
+    """Return the declarations of a storage root, and its problems.
 
     :raises OSError: the root cannot be read
     """
@@ -175,7 +175,7 @@ def read_root(storage: Storage) -> RootFacts:
 
 
 def open_root(storage: Storage) -> RootFacts:
-    """Return what a storage root declares, like :func:`read_root`, but without all problems.
+    """Return the declarations of a storage root, like :func:`read_root`, but without collecting all problems.
 
     The root is not listed: it may have many directories.
 

@@ -56,7 +56,7 @@ class Storage(Protocol):
         """Return the path by which the operating system finds a file or directory."""
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
-        """Return what is in a directory, in the order of bytes."""
+        """Return the entries of a directory, in byte order."""
 
     def scan_objects(
         self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
@@ -79,7 +79,7 @@ class Storage(Protocol):
         """Return whether anything has this path."""
 
     def status(self, place: bytes) -> os.stat_result:
-        """Return the status of a file or directory; it tells two versions of a file apart."""
+        """Return the status of a file or directory; it distinguishes two versions of a file."""
 
     def why_unreadable(self, file: bytes) -> OSError | None:
         """Return the error of opening a file for reading; :data:`None` if it is readable."""
@@ -212,7 +212,7 @@ class LocalStorage:
 
 
 def status_or_none(storage: Storage, place: bytes) -> os.stat_result | None:
-    """Return the status of a file or directory, or :data:`None` if it has none or cannot be looked at."""
+    """Return the status of a file or directory, or :data:`None` if it cannot be determined."""
     try:
         return storage.status(place)
     except OSError:

@@ -5,7 +5,7 @@ holds everything: content, inventory and sidecar. So a run that was killed betwe
 and both can be finished without loss:
 
 - a complete version directory that the object's inventory does not list
-- the new inventory of the object beside the sidecar of the earlier one
+- the new inventory of the object with the sidecar of the earlier one
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ _Part = FoundObject[T] | PlainObjects | Problem | _Group
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a name matches one of the globs ``patterns``."""
+    """Return a function that checks whether a name matches one of the globs ``patterns``."""
     if not patterns:
         return lambda _name: False
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match

@@ -3,7 +3,7 @@
 The specification is draft-kunze-pairtree-01. Open points follow its sibling of December 2008 ("Pairtrees for Collection
 Storage"); in particular, a directory of one character ends every ppath.
 
-Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists beside
+Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists next to
 ``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
 ``pairtree_pressmark`` in its last directory; the next change of the object, or a repair, completes it.
 """
@@ -117,7 +117,7 @@ class PairtreeReader(Store):
         ``on_problem``. Memory grows only with the number of ppaths that are not canonical.
 
         :param threads: number of threads that read directories; :data:`None` or 0 for one per core
-        :param ignore: globs of names to ignore, besides those of the store
+        :param ignore: globs of names to ignore, in addition to those of the store
         """
         return self._objects(self._walk(ignore), threads, on_problem)
 

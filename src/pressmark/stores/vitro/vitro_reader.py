@@ -168,7 +168,7 @@ class VitroReader(Store):
         Files and directories outside of objects are passed to ``on_problem``.
 
         :param threads: no effect; directories are read one after another
-        :param ignore: globs of names to ignore, besides those of the store
+        :param ignore: globs of names to ignore, in addition to those of the store
         """
         return self._objects(ignore, on_problem)
 

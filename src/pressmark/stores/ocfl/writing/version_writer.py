@@ -1,9 +1,9 @@
 """New versions of existing OCFL objects (sections 3.3 to 3.7).
 
-Only what is new is written: the version's directory with content, inventory and sidecar, and the object's next
-inventory and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the
-object, the inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version
-whose publishing was interrupted, and :func:`finish_version` makes the remaining steps.
+Only new files are written: the version's directory with content, inventory and sidecar, and the object's next inventory
+and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the object, the
+inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version whose publishing
+was interrupted, and :func:`finish_version` makes the remaining steps.
 """
 
 from __future__ import annotations
