@@ -880,7 +880,7 @@ RULES = (
     Rule(
         "2.3",
         "RECOMMENDED",
-        "The last line of a tag file ends with a line break, too.",
+        "The last line of a tag file also ends with a line break.",
         (
             bag("bag-info.txt without a final line break", "line-unterminated", info=INFO.rstrip()),
             bag("a manifest without a final line break", "line-unterminated", manifests={MANIFEST: BOTH.rstrip()}),
@@ -1137,7 +1137,7 @@ RULES = (
     Rule(
         "5.1",
         "SHOULD",
-        "On Windows, drive letters and device namespaces are tested, too.",
+        "On Windows, drive letters and device namespaces are also tested.",
         (
             bag("a drive letter", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  C:/x\n"}),
             bag("a device namespace", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  \\\\?\\C:\\x\n"}),

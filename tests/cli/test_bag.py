@@ -102,11 +102,11 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
-        (["bag", "create", "files/b"], "files/b: not a directory; use -o DESTINATION to create a bag of files"),
+        (["bag", "create", "files/b"], "files/b: not a directory; use -o DESTINATION to create a bag from files"),
         (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; choose from .*"),
         (
             ["bag", "create", "files", "files/b"],
-            "files/b: not a directory; use -o DESTINATION to create a bag of files",
+            "files/b: not a directory; use -o DESTINATION to create a bag from files",
         ),
         (
             ["bag", "create", "files", "bag", "--ledger", "l"],

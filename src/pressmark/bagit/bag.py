@@ -1,6 +1,6 @@
 """Open, create and update bags.
 
-Each call imports what it needs: validating does not load what creating needs.
+Each call imports only the modules that it needs.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def create(
     :param links: ``refuse`` symbolic links, or ``follow`` them. In place, ``follow`` keeps links inside the directory;
         with a destination, it copies their targets
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
-    :param nested: create a bag of a directory that is already a bag
+    :param nested: create a bag from a directory that is already a bag
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place

@@ -1,8 +1,8 @@
 """The base directory of a bag: opens files inside it, and nothing outside.
 
 Each path is opened one name at a time, relative to a descriptor of the base directory and never through a symbolic
-link, so that a directory that is replaced by a link cannot lead outside. The targets of links are resolved by name
-until they are known to be inside; nothing outside is accessed.
+link, so a directory that is replaced by a link cannot lead outside. The targets of links are resolved by name until
+they are known to be inside; nothing outside is accessed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ A validation uses it like this::
             entry = listing.find_respelled(path)  # raw percent sign, other normalization; unmarked lines only
         for path, digests in listing.unmarked():  # listed but not found
             ...
-        for first, second in listing.collisions():  # names of which some file systems keep only one
+        for first, second in listing.collisions():  # names that collide on some file systems
             ...
 """
 
@@ -309,7 +309,7 @@ class Listing:
     def collisions(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs of names that differ only in case or Unicode normalization (6.1.1).
 
-        Each name is the second of at most one pair. Memory is that of an index of the names that are not lower-case
+        Each name is the second of at most one pair. Memory use is that of an index of the names that are not lower-case
         ASCII.
         """
         keys = path_index()

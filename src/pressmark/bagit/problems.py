@@ -3,8 +3,8 @@
 A kind has a stable word, a default severity, and the section of the specification.
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A bag is checked by the rules of its
-version. The rules that older versions do not have are listed below; all others are the same in all versions, or left
-open by older ones.
+version. The rules that older versions do not have are listed below; all other rules are the same in all versions, or
+not defined by older versions.
 
 >>> applies("tag-manifest-complete", (1, 0)), applies("tag-manifest-complete", (0, 97))
 (True, False)

@@ -1,4 +1,4 @@
-"""A ledger of finished files, with which an interrupted run can be resumed.
+"""A ledger of finished files, used to resume an interrupted run.
 
 A ledger is an append-only text file. Each line is a CRC-32 in eight hex digits, a space, and JSON: first a header that
 describes the run, then for each file ``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the order of

@@ -50,7 +50,8 @@ def exists(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if that is unknown.
+    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise an error if this
+    cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -83,7 +84,7 @@ def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError |
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """Walk a tree like :func:`os.walk`, but raise if a directory cannot be read.
+    """Walk a tree like :func:`os.walk`, but raise an error if a directory cannot be read.
 
     :raises OSError: a directory cannot be read
     """

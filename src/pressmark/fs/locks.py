@@ -1,4 +1,4 @@
-"""Lock files. A lock is released when its process ends, even if it is killed."""
+"""Lock files. A lock is released when its process ends, even if the process is killed."""
 
 from __future__ import annotations
 

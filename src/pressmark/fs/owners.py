@@ -1,7 +1,7 @@
 """Ownership checks: directories that other users could have created or changed are not trusted.
 
 A private directory belongs to the current user, and only that user may write to it. A shared directory is trusted if
-its parent directory is: users who may write there could change the store anyway.
+its parent directory is: users who can write there can also change the store.
 """
 
 from __future__ import annotations

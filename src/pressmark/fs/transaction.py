@@ -1,9 +1,9 @@
-"""Change a directory as a whole or not at all, even if the change is interrupted.
+"""Change a directory atomically, even if the change is interrupted.
 
 New files are written to a hidden directory inside the directory that is changed. A journal then lists the names to move
-out and in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
-After it, the next run (this one, or another after a crash) completes the moves, however many are already done. If a
-move fails, all moves are reversed.
+out and in. The rename that creates the journal commits the change. Before it, only the hidden directory exists. After
+it, the next run (this one, or another after a crash) completes the remaining moves. If a move fails, all moves are
+reversed.
 
 ::
 
@@ -12,8 +12,8 @@ move fails, all moves are reversed.
     ├── new/            files to move in
     ├── old/            files that were moved out; removed at the end
     ├── data/           files that were moved out and are moved in again as one directory
-    ├── journal         decided: make the moves
-    └── journal.undo    decided: reverse the moves
+    ├── journal         committed: make the moves
+    └── journal.undo    committed: reverse the moves
 
 No move overwrites anything: each target must be free. All moves out precede all moves in, so the state of an
 interrupted change follows from the hidden directory alone: a name that is listed under "in" and is missing from
@@ -49,9 +49,9 @@ RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled after each try
 
 
 class TransactionError(Exception):
-    """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
+    """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if any.
 
-    :ivar path: the file or directory concerned
+    :ivar path: the affected file or directory
     :ivar reason: the problem and what to do, on one line
     """
 
@@ -117,7 +117,7 @@ def journal_bytes(form: ChangeFormat, request: dict[str, Any], moves: Moves) -> 
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
-    """Return whether a change of ``base`` was decided and is unfinished.
+    """Return whether a change of ``base`` was committed and is unfinished.
 
     :param staging: name of the hidden directory
     :raises OSError: the journal's directory cannot be read
@@ -128,7 +128,7 @@ def is_decided(base: bytes, staging: bytes) -> bool:
 class Transaction:
     """A change of the directory ``base``; a context manager. Without :meth:`commit`, nothing changes.
 
-    It first finishes a change that an interrupted run had decided.
+    It first finishes a change that an interrupted run had committed.
 
     :param base: the directory to change
     :param staging: its hidden directory, entered and locked; the transaction leaves it

@@ -133,7 +133,7 @@ class ProcessPool(ExecutorPool):
             return self._executor.submit(_run_chunk, job, chunk, place)
 
     def interrupt(self) -> bool:
-        """End the worker processes, which have a moment to remove their temporary files."""
+        """End the worker processes after giving them a moment to remove their temporary files."""
         self.terminate()
         left = [process.sentinel for process in self._workers()]
         end = monotonic() + CLEANUP

@@ -10,9 +10,9 @@
     ├── receipts/         <chunk>.json for each completed chunk
     └── output/           <chunk>.<attempt>.<suffix>, named in the receipt; .<chunk>.tmp: progress of a running one
 
-Two workers may run the same chunk at the same time, if a cluster loses contact with one and gives the chunk to another.
-So each attempt writes files with unique names; the first receipt counts, and files not named in a receipt are removed
-at the end.
+Two workers may run the same chunk at the same time, if a cluster loses contact with one worker and assigns the chunk to
+another. So each attempt writes files with unique names; the first receipt counts, and files not named in a receipt are
+removed at the end.
 """
 
 from __future__ import annotations

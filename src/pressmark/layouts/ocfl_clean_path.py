@@ -160,7 +160,7 @@ def _from_gocfl(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
         absent = {key: value for key, value in _GOCFL_DEFAULTS.items() if key not in result}
         others = "".join(f"; {key} is absent, gocfl uses {json.dumps(value)}" for key, value in absent.items())
         warnings.warn(
-            f"{where}: written by gocfl (utfEncode); set rules=gocfl if gocfl wrote the paths, too{others}",
+            f"{where}: written by gocfl (utfEncode); set rules=gocfl if gocfl also wrote the paths{others}",
             LayoutConfigWarning,
             stacklevel=4,
         )

@@ -26,7 +26,7 @@ _VERIFIED = frozenset({"copy", "reread"})
 def remove_sources(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
     """Remove the sources of objects, and yield all rows: with an error where a source was kept.
 
-    Sources of failed objects stay; moved objects have no source any more.
+    Sources of failed objects are kept; moved objects no longer have a source.
 
     :raises StoreError: the source or the destination cannot be used
     """

@@ -43,7 +43,7 @@ _FACTS = re.compile(
 class RowCounts(NamedTuple):
     """The values of a :class:`Row` that totals need.
 
-    :ivar noted: the object is done, without parts that the destination cannot hold
+    :ivar noted: the object is done, except for parts that the destination does not support
     """
 
     status: str

@@ -1,7 +1,7 @@
-"""Many objects into a store: prepared, then published and flushed together.
+"""Storing many objects: they are prepared, then published and flushed together.
 
-The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object still
-appears completely or not at all, and is reported as stored only when it is on disk.
+The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object is
+still published atomically, and is reported as stored only when it is on disk.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class IngestError(StoreError):
 
 
 class IngestWriter(Protocol[Source_contra, Record_co]):
-    """What a kind of store does to store many objects: a context manager that discards unpublished objects on exit."""
+    """The interface with which a kind of store stores many objects: a context manager that discards unpublished objects
+    on exit."""
 
     def __enter__(self) -> object: ...
 
@@ -71,7 +72,7 @@ class IngestWriter(Protocol[Source_contra, Record_co]):
     ) -> Iterator[int | ObjectError | IdentifierError]:
         """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order.
 
-        An occupied path is refused before the source is read. Nothing is left of a refused object.
+        An occupied path is refused before the source is read. A refused object leaves no files.
         """
 
     def publish(self) -> Iterator[Record_co | ObjectError]:

@@ -87,7 +87,7 @@ KINDS = Kinds(
         "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and does not belong to any object"),
         "link-unmoved": Kind(WARNING, "", "a relative link in the object would have another target after the repair"),
         # --- Vitro
-        "bad-file-name": Kind(ERROR, "Filename encoding", "the object's file has a name that Vitro does not find"),
+        "bad-file-name": Kind(ERROR, "Filename encoding", "Vitro does not find the object's file by its stored name"),
         "file-in-root": Kind(
             ERROR, "Directory structure", "a file directly in file_storage_root, which has no identifier"
         ),

@@ -1,7 +1,7 @@
 """The format of a list by its name and first bytes; other files are refused.
 
-A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines made on Windows has a
-carriage return before each line feed, and possibly a byte-order mark. Both are probably not part of identifiers: the
+A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines created on Windows has
+a carriage return before each line feed, and possibly a byte-order mark. Both are probably not part of identifiers: the
 caller decides with ``crlf``.
 """
 

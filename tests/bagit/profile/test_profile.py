@@ -167,7 +167,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"Accept-Serialization": ["zip"]}, "expected media types such as application/zip"),
     ({"Bag-Info": []}, "Bag-Info is not an object"),
     ({"Bag-Info": {"": {}}}, "Bag-Info contains an empty label"),
-    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info contains the label 'a' twice, also as 'A'"),
+    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info contains the label 'a' more than once, also as 'A'"),
     ({"Bag-Info": {"A": True}}, "'A' is not an object"),
     ({"Bag-Info": {"A": {"required": "yes"}}}, "Bag-Info: 'A': required is 'yes'; expected true or false"),
     ({"Bag-Info": {"A": {"values": "x"}}}, "Bag-Info: 'A': values is 'x'; expected a list of strings"),

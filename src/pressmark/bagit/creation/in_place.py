@@ -1,4 +1,4 @@
-"""Create a bag of a directory in place, as a whole or not at all.
+"""Create a bag from a directory in place, atomically.
 
 All files are checked and hashed in place. Files are moved only after all tag files are written; ``bagit.txt`` is moved
 in last.

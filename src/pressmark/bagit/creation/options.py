@@ -52,7 +52,7 @@ class CreateOptions(NamedTuple):
         return cls(names, elements, links, files, threads, read, date or datetime.date.today())
 
     def request(self, **more: Any) -> dict[str, Any]:
-        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
+        """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}

@@ -279,7 +279,7 @@ def _refuse_around(into: bytes, link: bytes) -> None:
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:
-    """Refuse to create a bag of a bag, unless ``nested``.
+    """Refuse to create a bag from a bag, unless ``nested``.
 
     :raises BagError: ``path`` is a bag, or cannot be accessed
     """

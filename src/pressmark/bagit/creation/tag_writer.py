@@ -117,7 +117,7 @@ def write_tag_manifests(
 def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
     """Write all tag files except the payload manifests, which exist.
 
-    :param folder: contains nothing but tag files
+    :param folder: contains only tag files
     :param nbytes: size of the payload
     :param files: number of payload files
     :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end; and the content of

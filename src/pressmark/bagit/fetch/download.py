@@ -71,7 +71,7 @@ class DownloadPolicy:
     :ivar allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
-    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for none
+    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
     :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
     :ivar timeout: seconds without data after which a connection fails
     :ivar pause: seconds before the first retry, doubled each time
@@ -141,8 +141,8 @@ class _Watch:
 class Downloader:
     """The policy, connections and cancellation that the downloads of a run share; thread-safe.
 
-    A timeout for each read is no protection: headers, chunks and trailers can arrive one byte at a time, forever. So a
-    thread watches all connections, and ends those that are too slow.
+    A timeout for each read is not sufficient: headers, chunks and trailers can arrive one byte at a time, forever. So a
+    thread watches all connections, and ends connections that are too slow.
 
     :raises BagError: urllib3 is missing, or the certificates cannot be read
     """
@@ -200,7 +200,7 @@ class Downloader:
     ) -> Download:
         """Download ``url`` to the temporary file ``name``: complete, on disk, and with the expected digests.
 
-        An existing file is continued. After a failure that another run can overcome, the file is kept.
+        The download of an existing file is continued. If a later run can succeed after a failure, the file is kept.
 
         :param directory: directory of the file
         :param length: size in bytes; also a limit

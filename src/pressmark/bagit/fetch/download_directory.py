@@ -107,7 +107,7 @@ class DownloadDirectory:
     def finish(self, clean: bool) -> None:
         """Write all new names to disk, and remove partial files.
 
-        :param clean: remove all of them; else only empty ones
+        :param clean: remove all files; otherwise only empty files
         :raises OSError: a name could not be written
         """
         self._flush()

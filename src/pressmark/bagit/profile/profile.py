@@ -418,7 +418,8 @@ class _Reader:
                 self._refuse(f"{BAG_INFO} contains an empty label")
             if folded.setdefault(label.lower(), label) != label:
                 self._refuse(
-                    f"{BAG_INFO} contains the label {quoted(label)} twice, also as {quoted(folded[label.lower()])}"
+                    f"{BAG_INFO} contains the label {quoted(label)} more than once, also as"
+                    f" {quoted(folded[label.lower()])}"
                 )
             if not isinstance(given, dict):
                 self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object with parameters such as required")

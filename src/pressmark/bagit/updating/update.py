@@ -1,7 +1,7 @@
 """Update a bag: payload, algorithms, metadata and version. Old checksums are verified in the same read.
 
 A wrong checksum is never replaced unless the caller accepts the changed file. New files are written to a hidden
-directory and moved into place as a whole or not at all.
+directory and moved into place atomically.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``pressmark bag create``: create a bag of files."""
+"""``pressmark bag create``: create a bag from files."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ the only SOURCE was refused before anything was written, 130 interrupted.
 """
 
 
-@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
+@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag from files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",
@@ -138,7 +138,7 @@ def create_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Create a bag of files."""
+    """Create a bag from files."""
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     if destination is None:
@@ -149,7 +149,7 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
-    advice = "; use -o DESTINATION to create a bag of files"
+    advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""``pressmark bag update``: change a bag; damaged files are never given new checksums."""
+"""``pressmark bag update``: change a bag; damaged files never get new checksums."""
 
 from __future__ import annotations
 

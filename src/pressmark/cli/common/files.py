@@ -222,7 +222,7 @@ def unpacked(source: InputStream, gunzip: bool) -> BinaryIO:
 def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
     """Yield a stream that writes to ``sink``, compressed if ``gzip``.
 
-    Where the block fails no end mark is written, so that an incomplete file cannot pass for a complete one.
+    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
     """
     if not gzip:
         yield cast(BinaryIO, sink)

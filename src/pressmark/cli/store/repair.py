@@ -64,7 +64,7 @@ def repair_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Repair what can be repaired."""
+    """Repair the problems that can be repaired."""
     done = 0
     with command_errors():
         store = open_store(path, kind, layout, identifiers)

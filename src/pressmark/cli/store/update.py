@@ -1,4 +1,4 @@
-"""``pressmark store update``: make a new version of an OCFL object from a few changes."""
+"""``pressmark store update``: create a version of an OCFL object from a few changes."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ class PlanConflicts:
 
         :param members: its objects
         :param message: the meaning of the kind by default
-        :param count: the number of objects, if ``members`` are not all of them
-        :param severity: that of the kind by default
+        :param count: the total number of objects, if ``members`` is incomplete
+        :param severity: default: the severity of the kind
         """
         known = KINDS[kind]
         severity = severity or known.severity

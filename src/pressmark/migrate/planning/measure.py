@@ -35,7 +35,7 @@ class Measure(NamedTuple):
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
-    :ivar left_out: the parts that the destination cannot hold; :data:`None` if there are none
+    :ivar left_out: the parts that the destination does not support, or :data:`None`
     :ivar missing: why the object is not migrated: it does not have the version to migrate; :data:`None` if it has
     """
 

@@ -1,7 +1,7 @@
-"""Planning: one pass over the source, which writes down for each object where it goes.
+"""Planning: one pass over the source, which records the path of each object.
 
-Nothing is written to the destination; :mod:`pressmark.migrate.workdir` lists the files of a plan. Memory does not grow
-with the source, apart from what its walk needs.
+Nothing is written to the destination; :mod:`pressmark.migrate.workdir` lists the files of a plan. Memory use does not
+depend on the size of the source, except for the walk.
 """
 
 from __future__ import annotations

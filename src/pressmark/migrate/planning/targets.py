@@ -105,7 +105,7 @@ class Targets:
         return same_in_manifest(strange) if self._kind == "bags" else None
 
     def own_path(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
-        """Return the path that an object has for itself: no other may be equal to it, above it or below it.
+        """Return the exclusive path of an object: no other path may be equal to it, above it or below it.
 
         The ppaths of a Pairtree and the directories of a Vitro store may be inside one another; the encapsulating
         directories and the files at their ends may not.

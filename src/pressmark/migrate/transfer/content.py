@@ -1,4 +1,4 @@
-"""The content of a source object: its files, and the parts that a store of another kind cannot hold."""
+"""The content of a source object: its files, and the parts that other kinds of stores do not support."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Content(NamedTuple):
     unversioned: Sequence[str] = ()
 
     def left_out(self, to: str) -> str | None:
-        """Return in one line the parts that a store of another kind cannot hold; :data:`None` if there are none.
+        """Return in one line the parts that other kinds of stores do not support, or :data:`None`.
 
         :param to: the kind of the destination
         """

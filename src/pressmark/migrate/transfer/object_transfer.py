@@ -1,4 +1,4 @@
-"""The objects of a chunk, one after another from the source to the destination, and a row for each."""
+"""The transfer of the objects of a chunk, one by one, with a row for each."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Transfer:
 
     :param options: options of the migration
     :param source: the source of the objects
-    :param destination: the store that they go to
+    :param destination: the destination of the objects
     :param on_object: called for each object that is done, with its size in bytes
     """
 

@@ -1,8 +1,8 @@
-"""Objects of an OCFL storage root into another one with all their versions: moved or copied.
+"""The transfer of objects from one OCFL storage root to another with all versions, moved or copied.
 
 If an object in the destination has fewer versions than the source object, the missing versions are added one by one,
-unchanged. A moved object is in one of the two roots at every moment. Before the next object is moved, directories above
-the moved one that became empty are removed: an OCFL storage root must not contain any (E073).
+unchanged. At all times, a moved object is in one of the two roots. Before the next object is moved, directories above
+it that became empty are removed, because an OCFL storage root must not contain empty directories (E073).
 """
 
 from __future__ import annotations

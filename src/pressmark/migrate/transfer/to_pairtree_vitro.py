@@ -1,4 +1,4 @@
-"""Objects of any store into a Pairtree or a Vitro store."""
+"""The transfer of objects of any store to a Pairtree or a Vitro store."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class BagFolderReader(Store):
         return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORK_DIRECTORY))
 
     def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
-        """Return the items that the walk finds in the place of an item now; empty if it is gone."""
+        """Return the items that the walk finds in the place of an item now; empty if it no longer exists."""
         place = encode_fs(item.path)
         try:
             mode = os.lstat(os.path.join(self._base, place)).st_mode

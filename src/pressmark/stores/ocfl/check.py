@@ -1,7 +1,7 @@
 """The check of an OCFL storage root: the root itself, its hierarchy, each object strictly, and optionally all content.
 
 Everything is streamed: objects come from the walk, their files are read in one run of the fixity engine, and results
-keep the order of the walk. Memory holds only the objects whose files are being read.
+keep the order of the walk. Only the objects whose files are being read are in memory.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterat
 class Check:
     """One check of a storage root.
 
-    :ivar advice: so far, as for :func:`advice_problems`
+    :ivar advice: the advice so far, as for :func:`advice_problems`
     """
 
     def __init__(

@@ -68,12 +68,12 @@ _LARGEST = 1 << 20
 
 
 class RootFacts(NamedTuple):
-    """What the files of a storage root declare.
+    """The declarations in the files of a storage root.
 
     :ivar version: version of OCFL; :data:`None` if no supported one is declared
     :ivar layout: places the objects; :data:`None` if unknown
     :ivar why_no_layout: the reason on one line; empty if there is a layout
-    :ivar problems: with paths relative to the root
+    :ivar problems: problems with paths relative to the root
     """
 
     version: str | None

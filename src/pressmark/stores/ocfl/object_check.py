@@ -84,8 +84,8 @@ class Advice(NamedTuple):
 class Checked(NamedTuple):
     """The result of checking one object.
 
-    :ivar identifier: from its inventory; :data:`None` without one
-    :ivar algorithm: of the manifest; :data:`None` if it is not allowed
+    :ivar identifier: identifier in its inventory; :data:`None` without an inventory
+    :ivar algorithm: digest algorithm of the manifest; :data:`None` if it is not allowed
     :ivar problems: their paths are relative to the store's root
     :ivar advice: each code once
     :ivar files: the content files that can be verified

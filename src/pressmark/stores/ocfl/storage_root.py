@@ -76,13 +76,13 @@ class StorageRoot(Store):
     :param user: ``name`` and ``address`` (a URI) of the user who creates versions
     :param message: the default message of new versions
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
-    :param durable: flush each object before it appears; without, a power failure may leave empty files
+    :param durable: flush each object before it appears; otherwise a power failure may leave empty files
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
     :ivar version: version of OCFL; the newest supported one if none is declared
-    :ivar storage: where the root is kept
+    :ivar storage: location of the root
     :ivar copied: devices where sharing blocks was tried and files were copied
     :ivar signs: names of files that mark a directory as an object, each with a slash before it
-    :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
+    :ivar layout_is_given: whether the layout differs from ``ocfl_layout.json``
     :raises StoreError: not a storage root, or an argument is invalid
     """
 

@@ -1,7 +1,7 @@
 """Pairtree: a tree of directories of two characters, where each object is at the path of its identifier.
 
-The specification is draft-kunze-pairtree-01. Open points follow its sibling of December 2008 ("Pairtrees for Collection
-Storage"); in particular, a directory of one character ends every ppath.
+The specification is draft-kunze-pairtree-01. Open points follow the related specification of December 2008 ("Pairtrees
+for Collection Storage"); in particular, a directory of one character ends every ppath.
 
 Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists next to
 ``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
@@ -147,7 +147,8 @@ class PairtreeReader(Store):
         )
 
     def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
-        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object is gone."""
+        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object no longer
+        exists."""
         try:
             found = self._contents(record.path.removeprefix(ROOT).lstrip("/"))
         except OSError as error:

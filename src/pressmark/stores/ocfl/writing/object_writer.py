@@ -150,7 +150,7 @@ class Written:
 
     :ivar document: the inventory
     :ivar dropped: directories of the source without any file, which OCFL cannot store
-    :ivar outcomes: of each file by its logical path, with all computed digests
+    :ivar outcomes: outcome of each file by its logical path, with all computed digests
     """
 
     document: dict[str, Any]
