@@ -226,7 +226,7 @@ RULES = (
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: nonsense\n",
             ),
             bag(
-                "an encoding of Python that is not a character set",
+                "a Python codec that is not a character set",
                 "encoding-unknown",
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: rot13\n",
             ),
@@ -872,7 +872,7 @@ RULES = (
             bag("CR", info=INFO.replace(b"\n", b"\r"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r")}),
             bag("CR LF", info=INFO.replace(b"\n", b"\r\n"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r\n")}),
             bag(
-                "other line breaks of Python in a name",
+                "other line breaks that Python recognizes, in a name",
                 **moved(A, "data/\x0b\x0c\x1c\x85\u2028".encode()),
             ),
         ),

@@ -674,7 +674,11 @@ def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
     assert run("bag", "validate", "bag").returncode == 1
     (tmp_path / "noledger").write_text("nonsense")
     done = run("bag", "validate", "bag", "--ledger", "noledger")
-    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: noledger: not a ledger\n", 2)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"",
+        b"pressmark: noledger: not a ledger; choose another file (--ledger)\n",
+        2,
+    )
 
 
 def test_threads_and_order(run: Run, bag: Path) -> None:

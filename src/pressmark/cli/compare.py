@@ -77,9 +77,9 @@ inside another object, or contains one; "collide, no case" counts identifiers th
 ignores case or Unicode normalization; "not mapped" counts identifiers without a path. Identifiers that occur more than
 once share a path under every layout.
 
-Directories are all directories that the objects need below the root of the store. Inodes are counted for OCFL, Pairtree
-or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also predict
-how the number of directories grows.
+"directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
+Pairtree or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also
+predict how the number of directories grows.
 
 With --json, each layout is a JSON object on a separate line; the last line is {"summary": {...}} with the verdict.
 

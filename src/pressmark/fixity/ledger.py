@@ -60,7 +60,7 @@ class Ledger:
         try:
             # Not a terminal or a pipe.
             if os.path.exists(path) and not os.path.isfile(path):
-                raise LedgerError(self.name, "not a regular file")
+                raise LedgerError(self.name, "not a regular file; choose another file (--ledger)")
             self._descriptor = open_shared(os.fspath(path), flags)
         except (OSError, ValueError) as error:
             raise LedgerError(self.name, _reason(error)) from None
@@ -144,7 +144,7 @@ class Ledger:
         try:
             lock_descriptor(self._descriptor)
         except BlockingIOError:
-            raise LedgerError(self.name, "in use by another run") from None
+            raise LedgerError(self.name, "in use by another run; wait for it to finish") from None
 
     def _begin(self, header: bytes) -> None:
         """Check the header and index the records; write the header if the file is empty."""
@@ -153,13 +153,13 @@ class Ledger:
             first = file.readline(1 << 20)
             if not first.endswith(b"\n"):
                 if not header.startswith(first):
-                    raise LedgerError(self.name, "not a ledger")
+                    raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
                 # New, or interrupted in the first line.
                 os.ftruncate(self._descriptor, 0)
                 self._write(header)
                 return
             if not _is_whole(first) or b'"pressmark_ledger"' not in first:
-                raise LedgerError(self.name, "not a ledger")
+                raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
             self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
             begin = len(first)
             lines, end = _lines(file)
@@ -172,7 +172,7 @@ class Ledger:
 
     def _compare(self, found: dict[str, object], wanted: dict[str, object]) -> None:
         if found.get("pressmark_ledger") != VERSION:
-            raise LedgerError(self.name, "written by another version of Pressmark")
+            raise LedgerError(self.name, "written by another version of Pressmark; choose another file (--ledger)")
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])

@@ -102,7 +102,7 @@ def detect_algorithm(
     Digests of 64 hex digits can be sha256, blake3 or others. Small files at the start of the manifest are hashed with
     all algorithms of that length, until one matches the digest in the manifest.
 
-    :param entries: the entries of the manifest; their digests have one length
+    :param entries: the entries of the manifest; all digests have the same length
     :param root: directory that names are relative to, by default the current directory
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :return: the name of the algorithm; the algorithm of the entries if none of the files exists; :data:`None` if no

@@ -63,7 +63,8 @@ READ = click.option(
     type=click.Choice(["parallel", "sequential"]),
     default="parallel",
     show_default=True,
-    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output is the same.",
+    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output does not"
+    " depend on it.",
 )
 
 

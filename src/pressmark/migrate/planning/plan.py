@@ -116,7 +116,7 @@ class Plan:
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
             refused = os.path.join(folder, REFUSED)
-            what = f"the plan was refused, see {refused}" if os.path.exists(refused) else "no plan found"
+            what = f"the plan was refused ({refused} lists the reasons)" if os.path.exists(refused) else "no plan found"
             raise MigrationError("", folder, f"{what}; plan the migration first") from None
         except UntrustedError as error:
             raise MigrationError("", folder, error.reason) from None

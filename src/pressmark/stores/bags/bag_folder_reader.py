@@ -12,7 +12,7 @@
 =========== ==========================================================================================================
 identifiers source of a bag's identifier
 =========== ==========================================================================================================
-external    its one ``External-Identifier``; without one, the name of its directory. New bags are named after the
+external    its only ``External-Identifier``; if missing, the name of its directory. New bags are named after the
             cleaned identifier (Pairtree, section 3)
 name        the name of its directory, or its path if it is in a directory
 layout      the path of its directory, if the layout has an inverse; otherwise its ``External-Identifier``

@@ -68,7 +68,7 @@ class Edit(NamedTuple):
     :ivar add: files to add, or to store in place of files with these names
     :ivar remove: logical paths to remove
     :ivar rename: new logical paths by old ones
-    :ivar keep: whether all other files stay
+    :ivar keep: whether all other files are kept
     """
 
     add: ObjectSource
