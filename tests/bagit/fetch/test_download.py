@@ -868,4 +868,4 @@ def test_missing_urllib3_is_reported_in_one_line() -> None:
         "try: downloads.Downloader(downloads.DownloadPolicy())\n"
         "except BagError as error: print(error)"
     )
-    assert run.stdout == "'fetch.txt': downloads require urllib3: pip install pressmark[fetch]\n", run.stderr
+    assert run.stdout == "'fetch.txt': downloads require urllib3: pip install 'pressmark[fetch]'\n", run.stderr

@@ -153,7 +153,7 @@ class Downloader:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "urllib3":
                 raise
-            raise BagError("fetch.txt", "downloads require urllib3: pip install pressmark[fetch]") from None
+            raise BagError("fetch.txt", "downloads require urllib3: pip install 'pressmark[fetch]'") from None
         self._urllib3 = urllib3
         self._policy = policy
         self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in policy.allow_hosts)
