@@ -113,7 +113,7 @@ def test_without_urllib3_the_error_names_the_package(
     """A missing urllib3 is reported in one line with the remedy, and leaves no files."""
     bag = holey(tmp_path / "bag", server)
     monkeypatch.setitem(sys.modules, "urllib3", None)
-    with pytest.raises(BagError, match=r"pip install pressmark\[fetch\]"):
+    with pytest.raises(BagError, match=r"pip install .pressmark\[fetch\]"):
         finish(bag)
     assert_clean(bag)
 
