@@ -90,7 +90,7 @@ def test_good_verdict() -> None:
     found = judge(comparison(layout("a"), layout("b")))
     assert found.kind == "good"
     assert [statement.rule for statement in found.statements] == ["safe", "recommended", "limit"]
-    assert found.statements[0].text == "Both layouts give every identifier a path of its own."
+    assert found.statements[0].text == "Both layouts give every identifier a unique path."
     assert found.statements[2].text == "No directory has more entries than your limit of 1,000."
 
 
@@ -98,7 +98,7 @@ def test_one_layout_loses_objects() -> None:
     found = comparison(layout("a"), layout("b", collisions=SHARED))
     assert judge(found).kind == "attention"
     assert judge(found).word == "1 of 2 layouts has path collisions"
-    assert rules(found)["safe"] == "Only a gives every identifier a path of its own."
+    assert rules(found)["safe"] == "Only a gives every identifier a unique path."
     assert rules(found)["shared"] == (
         "b: 78 identifiers share 1 path, for example 'a.001' and 'b.001' ('f/001'). One object would overwrite another."
     )
@@ -130,8 +130,8 @@ def test_recommendation() -> None:
     found = judge(comparison(good, replace(cheap, collisions=folded)))
     assert found.recommended == "good"
     assert found.statements[1].text == (
-        "Recommended for these identifiers: good. Reasons: every identifier has a path of its own, also on file systems"
-        " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths; an object"
+        "Recommended for these identifiers: good. Reasons: every identifier has a unique path, also on file systems"
+        " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths; each object"
         " needs 9.0 inodes."
     )
     assert judge(comparison(good, cheap)).recommended == "cheap"

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all: written under a temporary name, then renamed."""
+"""Files that are published atomically: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Flushing files, directories and file systems to disk, and checks of files that raise if the system cannot tell."""
+"""Flushing files, directories and file systems to disk, and checks of files that raise an error if the result cannot be
+determined."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 def exists(path: bytes) -> bool:
-    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise if the system cannot tell.
+    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise an error if this cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -51,7 +52,8 @@ def exists(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if that is unknown.
+    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise an error if this
+    cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -84,7 +86,7 @@ def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError |
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """Walk a tree like :func:`os.walk`, but raise if a directory cannot be read.
+    """Walk a tree like :func:`os.walk`, but raise an error if a directory cannot be read.
 
     :raises OSError: a directory cannot be read
     """

@@ -79,7 +79,7 @@ def is_content(source: object) -> bool:
 
 
 class SourceCopier:
-    """Copies the sources of many objects: what one shows about a device is not tried again.
+    """Copies the sources of many objects: the result for a device is remembered.
 
     :param mode: as for :func:`copy_source`, like ``links``
     """
@@ -117,7 +117,7 @@ class SourceCopier:
         return self._mode
 
     def note(self, source: object, event: object) -> None:
-        """Record what an event of copying a source shows."""
+        """Record the result of an event of copying a source."""
         if isinstance(event, Copying) and event.mode == "copy":
             self._copied.add(_device_of(source))
 

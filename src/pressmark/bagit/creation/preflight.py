@@ -207,7 +207,10 @@ def _link_message(kind: str, in_place: bool) -> str:
     if kind == "link-dangling":
         return "symbolic link to a missing target; remove it"
     if kind == "link-outside" and in_place:
-        return "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow"
+        return (
+            "symbolic link to a target outside the directory; remove it, or create the bag in a new directory with"
+            " --links follow"
+        )
     return "symbolic link; remove it, or include its target with --links follow"
 
 
@@ -276,7 +279,7 @@ def _refuse_around(into: bytes, link: bytes) -> None:
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:
-    """Refuse to create a bag of a bag, unless ``nested``.
+    """Refuse to create a bag from a bag, unless ``nested``.
 
     :raises BagError: ``path`` is a bag, or cannot be accessed
     """

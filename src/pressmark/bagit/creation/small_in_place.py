@@ -1,6 +1,6 @@
 """Create bags in place of directories of few small files: read, hashed and changed many at a time.
 
-Whatever is unusual or fails is left to :mod:`.in_place`, which also has the messages.
+Directories that need special handling or fail are left to :mod:`.in_place`, which also creates the messages.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
 def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
     """Create bags in place of many directories; yield each bag in order, once it is on disk.
 
-    :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, too, and for one that was changed
-        meanwhile
+    :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, or that was changed in the
+        meantime
     """
     workers = min(resolve_threads(options.threads), LOCKS // LEAST)
     bases = _real_paths(paths)

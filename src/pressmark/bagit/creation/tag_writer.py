@@ -117,7 +117,7 @@ def write_tag_manifests(
 def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
     """Write all tag files except the payload manifests, which exist.
 
-    :param folder: contains nothing but tag files
+    :param folder: contains only tag files
     :param nbytes: size of the payload
     :param files: number of payload files
     :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end; and the content of
@@ -183,7 +183,7 @@ def _new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
 
 
 def bag_size(nbytes: int) -> str:
-    """Return a size for people (Bag-Size, 2.2.2), in powers of 1000.
+    """Return a human-readable size (Bag-Size, 2.2.2), in powers of 1000.
 
     >>> bag_size(42_600_000_000)
     '42.6 GB'

@@ -1,4 +1,4 @@
-"""Objects of any store into a folder of bags.
+"""The transfer of objects of any store to a folder of bags.
 
 An object that is a valid bag is stored as that bag, byte for byte, if the folder finds it by its identifier. Any other
 object becomes the payload of a new bag, recorded in :data:`~pressmark.migrate.transfer.bag_content.WRAPPED`.

@@ -1,4 +1,4 @@
-"""Many bags into a folder of bags: see :mod:`pressmark.stores.staging_writer`."""
+"""Storing many bags in a folder of bags: see :mod:`pressmark.stores.staging_writer`."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class BagWriter(StagingWriter[_Staged]):
     ) -> int:
         """Write a bag to the private directory, and return the size of its payload.
 
-        :param links: instead of that of the writer; the others as for :meth:`BagFolder.put`
-        :raises ObjectError: the bag cannot be stored; nothing of it is left
+        :param links: replaces the option of the writer; the others as for :meth:`BagFolder.put`
+        :raises ObjectError: the bag cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the folder
         """
         store = self._store
