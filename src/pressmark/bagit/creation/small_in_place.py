@@ -19,7 +19,7 @@ from pressmark.bagit.changes import RUN_AGAIN, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import FORMAT
 from pressmark.bagit.changes.small_changes import SmallChange, SmallChanges
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, is_writable
+from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, empty_directories, is_writable
 from pressmark.bagit.creation.tag_writer import small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
@@ -73,11 +73,8 @@ class _Folder:
         self.bytes = sum(facts[0] for _path, facts in self.files)
         self.problems: list[Problem] = []
         if len(self.files) < len(entries):
-            following = [path for path, _facts in entries[1:]] + [b""]
             self.problems = [
-                problem("directory-empty", path)._replace(severity="warning")
-                for (path, facts), after in zip(entries, following, strict=True)
-                if facts is None and not after.startswith(path + b"/")
+                problem("directory-empty", path)._replace(severity="warning") for path in empty_directories(entries)
             ]
         self.info = BagInfo()
 
