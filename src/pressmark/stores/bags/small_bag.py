@@ -122,7 +122,7 @@ def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _F
         keep_status(data + b"/" + above, os.stat(source + b"/" + above))
     size = sum(file[2] for file in files)
     digests = [(name, found) for name, found, _size in files]
-    tags, _info = small_tag_files(options, digests, size)
+    tags = small_tag_files(options, digests, size)
     written = _kernels.active.write_small([new + b"/" + name for name in tags], list(tags.values()))
     if written is not True:
         if written is False:
