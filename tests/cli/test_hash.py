@@ -84,7 +84,7 @@ def test_json(run: Run, files: Path) -> None:
     [
         (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
         (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
-        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger"),
+        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger; choose another file (--ledger)"),
         (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory; create its directory first"),
         (["verify", "nowhere"], "nowhere: No such file or directory"),
         (["verify", "files/b"], "files/b:1: expected digest, two spaces and name"),
@@ -241,7 +241,8 @@ def test_verify_detects_the_algorithm(run: Run, files: Path, name: str) -> None:
     done = run("verify", "SUMS")
     assert (done.stdout, done.returncode) == (b"", 0)
     message = (
-        f"pressmark: SUMS: digests are {name}, as the content of the first files shows; -a {name} skips this check\n"
+        f"pressmark: SUMS: digests are {name}, according to the content of the first files; -a {name} skips this"
+        " check\n"
     )
     assert done.stderr.decode() == ("" if name == "sha256" else message)
     (files / "a").write_bytes(b"changed")
@@ -261,7 +262,7 @@ def test_verify_asks_for_the_algorithm(run: Run, files: Path) -> None:
         done = run("verify", "SUMS")
         assert (done.stdout.decode(), done.returncode) == (f"changed: files/{name}\n", 1)
         assert done.stderr.decode().splitlines() == [
-            "pressmark: SUMS: no file among the first matches; digests are read as sha256;"
+            "pressmark: SUMS: none of the first files matches; digests are interpreted as sha256;"
             " for sha512/256 or sha3-256 or blake2b-256 or blake2s or blake3 use -a",
             "pressmark: 1 changed, 0 ok",
         ]
@@ -298,7 +299,7 @@ def test_verify_names_the_root_that_fits(run: Run, files: Path, tmp_path: Path) 
 def test_verify_of_a_directory(run: Run, files: Path) -> None:
     """A bag and another directory are refused, with the command or option to use."""
     done = run("verify", "files")
-    message = b"pressmark: files: a directory, not a manifest; name the manifest, and the directory with --root\n"
+    message = b"pressmark: files: a directory, not a manifest; specify the manifest, and the directory with --root\n"
     assert (done.stderr, done.returncode) == (message, 2)
     run("bag", "create", "files", "-o", "bag")
     done = run("verify", "bag")

@@ -219,14 +219,17 @@ def test_refusals_name_all_sides() -> None:
             ["books", "root", *OCFL, "--report", "books/a.csv"],
             "the path is inside the store books",
         ),
-        (["books", "root", *OCFL, "--report", "root/a.csv"], "the path is inside the store root; name a file outside"),
+        (
+            ["books", "root", *OCFL, "--report", "root/a.csv"],
+            "the path is inside the store root; choose a file outside it",
+        ),
         (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "file already used by --ids"),
         (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "file already used by --map"),
         (["books", "root", "--resume"], "no run to resume; omit --resume to start one"),
         (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
         (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
         (["none", "root", *OCFL], "'none': not found"),
-        (["books", "books/inside", *OCFL], "the destination is inside the source; name another destination"),
+        (["books", "books/inside", *OCFL], "the destination is inside the source; choose another destination"),
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
@@ -253,7 +256,7 @@ def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -
     for arguments in (OCFL, ["--resume"], ["--verify-again"]):
         result = call("migrate", "books", "root", *arguments, "--report", f"root.migration/{name}")
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "the path belongs to the run; name another file" in result.stderr
+        assert "the path belongs to the run; choose another file" in result.stderr
     result = call("migrate", "books", "other", *OCFL, "--work", ".", "--report", "plan.jsonl")
     assert "the path belongs to the run" in result.stderr
     assert {path: path.read_bytes() for path in work.rglob("*.jsonl")} == before
@@ -473,7 +476,7 @@ def test_going_on(call: Call, books: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
         f"pressmark: the run in {work} is not finished; run the same command with --resume to continue,"
-        " or name another --work to start a new run\n"
+        " or choose another --work to start a new run\n"
     )
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2
     result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
@@ -659,7 +662,7 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
     assert result.exit_code == 2
     assert result.stderr == (
         "pressmark: 'report.html': needs jinja2: pip install 'pressmark[report]',"
-        " or name a file that ends in .csv or .jsonl\n"
+        " or use a file name that ends in .csv or .jsonl\n"
     )
     assert not (books.parent / "root").exists()
 

@@ -101,7 +101,7 @@ class BagTags:
             bag, _ = read_tag_files(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
-                raise BagError(bag.path, "bagit.txt not found; name the base directory of a bag")
+                raise BagError(bag.path, "bagit.txt not found; specify the base directory of a bag")
             if found.kind == "file-unreadable":
                 raise BagError(os.path.join(bag.path, found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)

@@ -3,8 +3,8 @@
 A kind has a stable word, a default severity, and the section of the specification.
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A bag is checked by the rules of its
-own version. The rules that older versions do not have are listed below; all others are the same in all versions, or
-left open by older ones.
+version. The rules that older versions do not have are listed below; all other rules are the same in all versions, or
+not defined by older versions.
 
 >>> applies("tag-manifest-complete", (1, 0)), applies("tag-manifest-complete", (0, 97))
 (True, False)
@@ -76,7 +76,7 @@ KINDS = Kinds(
         "file-changing": Kind(ERROR, "3", "file changed while it was read"),
         "checksum-mismatch": Kind(ERROR, "3", "checksum mismatch"),
         "link-inside": Kind(WARNING, "5.1", "symbolic link to a file or directory of the bag"),
-        "link-outside": Kind(ERROR, "5.1", "symbolic link out of the bag; not followed"),
+        "link-outside": Kind(ERROR, "5.1", "symbolic link to a target outside the bag; not followed"),
         "link-dangling": Kind(ERROR, "5.1", "symbolic link to a missing target"),
         "link-loop": Kind(ERROR, "5.1", "symbolic link to a directory that contains it; not entered"),
         "links-too-many": Kind(
@@ -152,7 +152,7 @@ KINDS = Kinds(
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(WARNING, "", "bytes before or after an archive belong to none of its members"),
+        "archive-extra": Kind(WARNING, "", "bytes before or after an archive do not belong to any member"),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
     }
@@ -283,9 +283,9 @@ _UNTRACKED = frozenset(("file-unlisted",))
 
 @dataclass(repr=False)
 class BagReport(Report):
-    """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
+    """The problems that a validation found. Beyond :attr:`keep` problems, it only counts them by kind.
 
-    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can call a bag valid
+    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can find a bag valid
     :ivar keep: maximum number of problems to keep
     :ivar tally: number of problems by kind and severity
     """
@@ -301,7 +301,7 @@ class BagReport(Report):
 
     @property
     def missing(self) -> list[bytes]:
-        """Files that a manifest lists and that do not exist."""
+        """Files that are listed in a manifest but do not exist."""
         return list(self._paths(_MISSING))
 
     @property
@@ -311,7 +311,7 @@ class BagReport(Report):
 
     @property
     def untracked(self) -> list[bytes]:
-        """Payload files that no manifest lists."""
+        """Payload files that are not listed in any manifest."""
         return list(self._paths(_UNTRACKED))
 
     def add(self, problems: Iterable[Problem]) -> None:

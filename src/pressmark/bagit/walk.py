@@ -165,7 +165,7 @@ class _Walk:
 
     def _trusted_link(self, path: bytes) -> BagEntry:
         full = os.path.join(self._base.path, path)
-        message = "symbolic link out of the bag; followed because links are trusted"
+        message = "symbolic link to a target outside the bag; followed because links are trusted"
         note = problem("link-outside", path, message, severity="warning")
         try:
             status = os.stat(full)

@@ -37,12 +37,13 @@ Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
   (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
-A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
+Each problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
 characters are escaped; --json prints names exactly. Without problems, nothing is printed.
 
-The algorithm of a coreutils manifest is given by -a, or detected: by the length of the digests, and by the content of
-the first files if several algorithms have digests of that length (sha256 and blake3, for example). For other formats,
--a selects the digests to verify. "-" reads MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
+For a coreutils manifest, -a specifies the algorithm. Without -a, the command detects it from the length of the digests,
+and from the content of the first files if several algorithms have digests of that length (for example sha256 and
+blake3). For other formats, -a selects the digests to verify. If MANIFEST is "-", the command reads standard input. An
+empty MANIFEST is an error, except with --root.
 """
 
 EPILOG = """\
@@ -50,8 +51,8 @@ EPILOG = """\
 More examples:
   cd files && sha512sum * | pressmark verify - --json
 
-MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
-coreutils, BSD tags, or the JSON of "pressmark hash --format json".
+MANIFEST is parsed before any file is read; a malformed line stops the command. Its format is detected by the first
+line: coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
 Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
 read, 2 usage error or malformed MANIFEST, 130 interrupted.
@@ -65,8 +66,8 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     metavar="DIR",
     type=click.Path(path_type=bytes),
     help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
-    ' that "pressmark hash PATH" writes begin with PATH; for them DIR is the directory in which it ran. Default: the'
-    " current directory, without a search for new files.",
+    ' that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.'
+    " Default: the current directory, without a search for new files.",
 )
 @run_options
 @click.option(
@@ -168,7 +169,7 @@ def _refuse_directory(manifest: str) -> None:
     if os.path.isfile(os.path.join(manifest, "bagit.txt")):
         raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
     if os.path.isdir(manifest):
-        raise CallError(f"{manifest}: a directory, not a manifest; name the manifest, and the directory with --root")
+        raise CallError(f"{manifest}: a directory, not a manifest; specify the manifest, and the directory with --root")
 
 
 def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:
@@ -198,10 +199,13 @@ def _detected(
     found = detect_algorithm(read_manifest(file, name, used, "coreutils"), root, links=links)
     if found is None:
         others = [one for one in algorithms_of_size(ALGORITHMS[used[0]].size) if one != used[0]]
-        say(f"{name}: no file among the first matches; digests are read as {used[0]}; for {' or '.join(others)} use -a")
+        say(
+            f"{name}: none of the first files matches; digests are interpreted as {used[0]}; for"
+            f" {' or '.join(others)} use -a"
+        )
         return used
     if found != used[0]:
-        say(f"{name}: digests are {found}, as the content of the first files shows; -a {found} skips this check")
+        say(f"{name}: digests are {found}, according to the content of the first files; -a {found} skips this check")
     return (found,)
 
 

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all: written under a temporary name, then renamed."""
+"""Files that are published atomically: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, AnyStr, BinaryIO
 
-from pressmark.fs.durable import flush_directory
+from pressmark.fs.durable import flush_directory, flush_file
 
 __all__ = ["OutputFile", "Replacement", "is_temporary", "new_file", "replace_file", "temporary", "write_new"]
 
@@ -102,7 +102,7 @@ class Replacement:
         try:
             self._file.flush()
             if self._durable:
-                os.fsync(self._file.fileno())
+                flush_file(self._file.fileno())
             if mode is not None:
                 # By descriptor: another file may have its name by now.
                 os.chmod(self._file.fileno() if os.chmod in os.supports_fd else self._part, stat.S_IMODE(mode))
@@ -147,7 +147,7 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
         with open(new, "xb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            flush_file(file.fileno())
         try:
             # A link, not a rename: of two concurrent calls, one fails.
             os.link(new, path)

@@ -40,12 +40,12 @@ def run_local(
     must call this below ``if __name__ == "__main__":``.
 
     :param workers: number of workers; :data:`None` or 0 for one per core
-    :param threads: use threads of this process: as fast for jobs that wait for disks or compute in native code, and
-        without the 0.2 seconds that processes take to start
+    :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
+        the 0.2 seconds that processes take to start
     :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`
     :raises JobError: the run cannot start or continue, or another scheduler is running it
-    :raises KeyboardInterrupt: at once, and the next run repeats the chunks in flight; with several chunks in threads,
-        once those in flight have ended, or at the second interrupt
+    :raises KeyboardInterrupt: immediately, and the next run repeats the running chunks; with several threads, after the
+        running chunks have ended, or at the second interrupt
     """
     count = resolve_threads(workers)
     busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
@@ -133,7 +133,7 @@ class ProcessPool(ExecutorPool):
             return self._executor.submit(_run_chunk, job, chunk, place)
 
     def interrupt(self) -> bool:
-        """End the worker processes, which have a moment to remove their temporary files."""
+        """End the worker processes after giving them a moment to remove their temporary files."""
         self.terminate()
         left = [process.sentinel for process in self._workers()]
         end = monotonic() + CLEANUP

@@ -235,7 +235,7 @@ def test_unusable_payload(tmp_path: Path) -> None:
     assert kinds(refused("named pipe", bag, accept=["added"])) == [("file-special", b"data/pipe")]
     os.unlink(bag / "data" / "pipe")
     (bag / "data" / "out").symlink_to(tmp_path)
-    assert kinds(refused("link out of the bag", bag, accept=["added"])) == [("link-outside", b"data/out")]
+    assert kinds(refused("link to a target outside the bag", bag, accept=["added"])) == [("link-outside", b"data/out")]
 
 
 def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
@@ -446,7 +446,7 @@ def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
         info=b"Payload-Oxum: 6.3\n",
     )
     refused(
-        "cannot compute sha256 of all files: 1 files of fetch.txt are missing; complete the bag first",
+        "cannot compute sha256 of all files: 1 files listed in fetch.txt are missing; complete the bag first",
         bag,
         add="sha256",
     )

@@ -1,7 +1,7 @@
 """Update a bag: payload, algorithms, metadata and version. Old checksums are verified in the same read.
 
 A wrong checksum is never replaced unless the caller accepts the changed file. New files are written to a hidden
-directory and moved into place as a whole or not at all.
+directory and moved into place atomically.
 """
 
 from __future__ import annotations
@@ -274,11 +274,11 @@ class _Update:
             else:
                 self._judge(problem("file-missing", listed.path), "removed")
                 self._changed = True
-        advice = f"{len(holes)} files of fetch.txt are missing; complete the bag first"
+        advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
         if holes and self._options.accept:
-            raise BagError(self._bag.path, f"cannot accept the present payload: {advice}")
+            raise BagError(self._bag.path, f"cannot accept the current payload: {advice}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
         """Yield the entries of fetch.txt."""

@@ -4,7 +4,7 @@ The walk finds the files, and each is matched with the manifests: no path from a
 unless the walk found it. Problems of one stage do not stop the next: a bag without bagit.txt is treated as version 1.0
 in UTF-8, and its files are still compared with its manifests.
 
-Memory grows by about 24 bytes for each line of a manifest, and does not grow with the number of files. The number of
+Memory use is about 24 bytes for each line of a manifest, and does not depend on the number of files. The number of
 problems that are kept is bounded.
 """
 
@@ -68,7 +68,7 @@ def validate(
 
     :param path: the base directory
     :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
-        of the payload with Payload-Oxum. Only a full validation can call a bag valid (section 3)
+        of the payload with Payload-Oxum. Only a full validation can find a bag valid (section 3)
     :param lenient: report blank lines in manifests and in fetch.txt as warnings
     :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links
     :param threads: number of threads; :data:`None` or 0 for one per core

@@ -55,7 +55,7 @@ def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice:
 
 
 def refuse_inside(ledger: str | None, directory: bytes) -> None:
-    """Refuse a ledger inside the directory that is processed, where it would be one more file."""
+    """Refuse a ledger inside the directory that is processed, where it would be an additional file."""
     if ledger is not None and is_inside(ledger, directory):
         raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose a file outside of it")
 

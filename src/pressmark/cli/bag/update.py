@@ -1,4 +1,4 @@
-"""``pressmark bag update``: change a bag; damaged files are never given new checksums."""
+"""``pressmark bag update``: change a bag; damaged files never get new checksums."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ Examples:
   pressmark bag update bag
   pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
 
-Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
-the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
-the update fixes, that --accept allows, or that are not affected.
+Manifests that do not need to change are kept. Each problem is a line on standard output: "error" or "warning", the
+kind, the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
+the update fixes, that --accept allows, or that it does not affect.
 """
 
 EPILOG = """\
@@ -51,9 +51,9 @@ More examples:
   pressmark bag update bag --info "Contact-Name=A. Archivist" --metadata-only
 
 All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
-the update: they are listed, and nothing is changed, unless --accept allows the change. The update is made as a whole or
-not at all: if the command is interrupted, the bag is unchanged, or running the same command again finishes the change.
-Unchanged elements of bag-info.txt keep their bytes, and all elements keep their order.
+the update: they are listed, and nothing is changed, unless --accept allows the change. An update is atomic: after an
+interruption, either the bag is unchanged, or running the same command again completes the update. Unchanged elements of
+bag-info.txt keep their bytes, and all elements keep their order.
 
 Exit status: 0 success, 1 the bag does not match its manifests, or reading or writing failed, 2 usage error (nothing was
 done), 130 interrupted.
@@ -80,8 +80,8 @@ done), 130 interrupted.
     shell_complete=complete_algorithms,
     help="Remove the manifests of these algorithms.",
 )
-@info_options("Replace all elements LABEL with one that has this VALUE; repeatable, also with the same")
-@click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all elements LABEL; repeatable.")
+@info_options("Replace all LABEL elements with one that has the value VALUE; repeatable, also with the same")
+@click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all LABEL elements; repeatable.")
 @click.option(
     "--accept",
     metavar="WORD[,WORD]...",
@@ -97,8 +97,8 @@ done), 130 interrupted.
 @click.option(
     "--metadata-only",
     is_flag=True,
-    help="Leave the payload unread and the version unchanged; fast also for large bags. Supported with --info,"
-    " --info-file, --remove-info and --drop-algorithm only.",
+    help="Do not read the payload, and do not change the version; fast even for large bags. Only supported with"
+    " --info, --info-file, --remove-info and --drop-algorithm.",
 )
 @JSON
 @LEDGER

@@ -58,8 +58,7 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
 of the specification. The verdict, with counts, is printed to standard error.
 
-With --ledger, an interrupted validation can be resumed: running the same command again does not read verified
-files.
+With --ledger, an interrupted validation can be resumed: running the same command again skips verified files.
 """
 
 EPILOG = """\
@@ -68,8 +67,9 @@ More examples:
   pressmark bag validate bag --level complete
   pressmark bag validate bag --profile profile.json
 
-All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
-valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
+One run lists all problems. The documentation explains the kinds of problems (bagit-problems). A bag with warnings is
+valid. The command does not change any file, and does not read files outside BAG, regardless of manifests and symbolic
+links.
 
 Exit status: 0 every bag is valid at the requested level (warnings allowed), 1 a bag is invalid or reading failed, 2
 usage error (nothing was done), 130 interrupted.

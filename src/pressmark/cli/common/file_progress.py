@@ -64,7 +64,7 @@ class FileProgress(Reporter):
         self._stage_begin = self._begin
 
     def hide(self) -> None:
-        """Write the lines that wait, and end the display."""
+        """Write the waiting lines, and end the display."""
         super().hide()
         if self._sizing is not None:
             self._sizing.stop()

@@ -34,8 +34,8 @@ WRITE_SIZE = 1 << 16  # 64 KiB
 CRLF_OPTION = click.option(
     "--crlf",
     type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as parts of"
-    " identifiers. Default: refuse such a list.",
+    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as part of"
+    " the identifiers. Default: refuse such a list.",
 )
 
 
@@ -222,7 +222,7 @@ def unpacked(source: InputStream, gunzip: bool) -> BinaryIO:
 def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
     """Yield a stream that writes to ``sink``, compressed if ``gzip``.
 
-    Where the block fails no end mark is written, so that an incomplete file cannot pass for a complete one.
+    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
     """
     if not gzip:
         yield cast(BinaryIO, sink)

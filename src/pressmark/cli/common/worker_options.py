@@ -39,8 +39,8 @@ _RUN = (
         metavar="DIR",
         type=click.Path(file_okay=False),
         help="With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers"
-        " must see DIR under this path. Default: with -o OUTPUT, OUTPUT.work; otherwise a temporary directory, which"
-        " no later run can resume.",
+        " must see DIR under this path. Default: with -o OUTPUT, OUTPUT.work; otherwise a temporary directory, and"
+        " the run cannot be resumed.",
     ),
     click.option(
         "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."

@@ -83,14 +83,14 @@ class MigrateCall:
 
         for store in (self._source, self._destination):
             if is_inside(path, store):
-                raise CallError(f"--report {path}: the path is inside the store {store}; name a file outside")
+                raise CallError(f"--report {path}: the path is inside the store {store}; choose a file outside it")
         for name, option in (("ids", "--ids"), ("new_ids", "--map")):
             # A missing file is not the same.
             with suppress(OSError):
                 if self._call[name] is not None and os.path.samefile(path, self._call[name]):
-                    raise CallError(f"--report {path}: file already used by {option}; name another file")
+                    raise CallError(f"--report {path}: file already used by {option}; choose another file")
         if is_of_run(path, migrate.work_folder(self._destination, self._call["work"])):
-            raise CallError(f"--report {path}: the path belongs to the run; name another file")
+            raise CallError(f"--report {path}: the path belongs to the run; choose another file")
         check_report(path)
 
     def execute(self, lines: OutputLines, reporter: ProgressReporter) -> int:
@@ -135,7 +135,7 @@ class MigrateCall:
         """
         folder = migrate.work_folder(self._destination, self._call["work"])
         if migrate.state(folder) == "begun":
-            what = "run the same command with --resume to continue, or name another --work to start a new run"
+            what = "run the same command with --resume to continue, or choose another --work to start a new run"
             raise CallError(f"the run in {folder} is not finished; {what}")
         return folder
 

@@ -47,13 +47,13 @@ More examples:
   pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
   pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
 
-An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
-output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are
-stored in batches, and listed when their batch is on disk; the objects of all lines that were read are stored before
-the command waits for more. A failed object is reported
-on standard error, and the command continues with the next. Content that STORE cannot hold, such as empty directories
-in an OCFL storage root, is reported as a warning. With --replace, an OCFL object keeps its versions, and the number of
-files that were added, removed, renamed and changed is reported; an object that stays the same gets no version.
+Storing an object is atomic, even if the command is killed. Each stored object is a line on standard output: identifier,
+TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are stored in batches, and
+listed when their batch is on disk. Before the command waits for more lines, it stores all objects that it has read. A
+failed object is reported on standard error, and the command continues with the next. Content that STORE does not
+support, such as empty directories in an OCFL storage root, is reported as a warning. With --replace, an OCFL object
+keeps its versions, and the command reports the number of files that were added, removed, renamed and changed; if
+nothing changes, no version is created.
 
 Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
@@ -213,7 +213,7 @@ def _change_line(record: StoreObject) -> str:
     counts = record.changes or {}
     if _is_new(record):
         return f"{quoted(record.id or '')}: version {record.version}: {changes_text(counts)}"
-    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} stays the newest version"
+    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} remains the newest version"
 
 
 def _refuse_missing(sources: tuple[bytes, ...]) -> None:
@@ -231,6 +231,6 @@ def _source(sources: tuple[bytes, ...]) -> ObjectSource:
     for source in sources:
         name = os.fsdecode(os.path.basename(os.path.abspath(source)))
         if name in named:
-            raise CallError(f"two SOURCE have the name {name}; rename one of them")
+            raise CallError(f"two SOURCEs have the name {name}; rename one of them")
         named[name] = os.fsdecode(source)
     return named

@@ -1,11 +1,11 @@
 """The paths of the bags in a folder by identifier: bags of other programs may be anywhere, with any name.
 
-A bag that is found is verified by its own tag files. That there is no bag is only concluded while the folder, and each
-directory of bags in it, is as it was when it was read; otherwise what has changed is read again:
+A bag that is found is verified by its own tag files. A bag is reported as missing only if the folder, and each
+directory of bags in it, is unchanged since it was read; otherwise changed directories are read again:
 
 * A :class:`~pressmark.fs.directory_watch.DirectoryWatch` reports changes of the folder itself, where the system can.
   Otherwise, and for the time between two processes, times of content and status are compared.
-* A time counts only if it was old when the directory was read: two changes may have the same time.
+* A time is used only if it was old when the directory was read, because two changes may have the same time.
 * A bag that another program may still be writing is read again for a while.
 
 An identifier that is edited in a bag that has one is found by the walk of :meth:`BagFolderReader.objects`.
@@ -156,7 +156,7 @@ class BagIndex:
         return os.path.lexists(os.path.join(self._work, NAME))
 
     def discard(self) -> None:
-        """Forget everything, and remove the index on disk.
+        """Clear the index, and remove it from disk.
 
         :raises OSError: it cannot be removed
         """
@@ -403,9 +403,9 @@ class BagIndex:
     def save(self, *, soon: bool = True) -> None:
         """Write the index to disk if it has changed and saves later runs the time of reading the folder.
 
-        Nothing depends on it: errors are ignored.
+        The index is optional, so errors are ignored.
 
-        :param soon: not again soon after the last time
+        :param soon: not if it was written recently
         """
         begin = monotonic()
         if not self._is_kept or self._version == self._saved or (soon and begin < self._next_save):

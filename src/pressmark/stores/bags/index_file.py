@@ -6,7 +6,7 @@
     ├── index           checksum, then JSON: watched paths, and the bags that were added or removed since the table
     └── index-<random>  the table: bags in pages by the digest of the identifier, each page with a checksum
 
-Both are written under other names and renamed. One lookup reads one page of the table.
+Both are written under temporary names and then renamed. One lookup reads one page of the table.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class Head(NamedTuple):
 
     :ivar table: name of the table; empty without one
     :ivar directories: the directories that contain bags, with their stamps; :data:`None`: always read again
-    :ivar unfinished: bags and archives that other programs may still be writing, likewise
+    :ivar unfinished: the same for bags and archives that other programs may still be writing
     :ivar added: bags by path that are not in the table, or differ from it
-    :ivar removed: paths in the table at or below which nothing is left
+    :ivar removed: paths in the table that, including everything below them, no longer exist
     """
 
     table: bytes
