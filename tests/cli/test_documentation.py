@@ -157,14 +157,33 @@ def test_manual_pages_are_correct(program: list[str]) -> None:
         assert done.stdout == b""
 
 
-def test_manual_pages_are_installed() -> None:
-    """The wheel has the manual pages, where man finds them."""
+def installed_files() -> list[importlib.metadata.PackagePath]:
+    """Return the files of the installed wheel."""
     try:
         files = importlib.metadata.files("pressmark") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
     if not any(file.as_posix() == "pressmark/__init__.py" for file in files):
         pytest.skip("the package is not installed from a wheel")
+    return files
+
+
+def test_links_of_the_package_page_are_absolute() -> None:
+    """The page of the package is README.md, and its links lead to the repository."""
+    installed_files()
+    metadata = importlib.metadata.metadata("pressmark")
+    [repository] = [one.split(", ")[1] for one in metadata.get_all("Project-URL") or []]
+    page = metadata.get_payload()
+    assert isinstance(page, str)
+    targets = re.findall(r"\]\(([^)\s]+)\)", page)
+    assert f"{repository}/raw/v{pressmark.__version__}/docs/terminal.svg" in targets
+    assert f"{repository}/blob/v{pressmark.__version__}/docs/tutorial.md" in targets
+    assert [target for target in targets if not target.startswith("https://")] == []
+
+
+def test_manual_pages_are_installed() -> None:
+    """The wheel has the manual pages, where man finds them."""
+    files = installed_files()
     installed = {file.name for file in files if file.parent.as_posix().endswith("share/man/man1")}
     assert installed == {f"{path.replace(' ', '-')}.1" for path in COMMANDS}
 
