@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from pressmark.bagit.bag_tags import ManifestFile
+from pressmark.bagit.bag_tags import ManifestFile, missing_problem
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
@@ -113,17 +113,15 @@ class FileMatcher:
         """Report files that are listed but were not found, after the walk."""
         bag, fetched = self._tag_files.bag, self._tag_files.fetched
         for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
-            names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
             missing = False
             for listed in listing.unmarked():
                 missing = True
-                where = ", ".join(names[algorithm] for algorithm in listed.digests)
                 # Bounds memory; no file has a longer path.
                 path = listed.path[:PATH_LIMIT]
                 if listing is self._payload and fetched is not None and listed.path in fetched:
                     self._report_problems([problem("file-not-fetched", path)])
                 else:
-                    self._report_problems([problem("file-missing", path, f"listed in {where}, but not found")])
+                    self._report_problems([missing_problem(path, manifests, listed.digests)])
             if missing:
                 self._explain_missing(listing)
 
