@@ -22,6 +22,7 @@ from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
 from support.implementations import Implementation
+from support.users import OTHER, as_user, needs_users
 
 from ..bags import PAYLOAD, Sketch, digest, tree
 from ..naive import flaws
@@ -438,6 +439,35 @@ def test_names_of_manifests(tmp_path: Path) -> None:
 
 
 # --- fetch.txt --------------------------------------------------------------------------------------------------------
+
+
+@needs_users
+@pytest.mark.parametrize("accept", [[], ["removed", "tag-files"]])
+def test_unreadable_directories(implementation: Implementation, open_folder: Path, accept: list[str]) -> None:
+    """Files in a directory that cannot be listed are not missing: the update is refused even if removal is accepted."""
+    payload = {b"data/a/x": b"x", b"data/a/y/z": b"z", b"data/b/c": b"y", b"data/gone": b""}
+    bag = sketched(open_folder / "b", payload=payload, tag_files={b"more/x": b"x"})
+    (bag / "data" / "gone").unlink()
+    (bag / "data" / "a").chmod(0)
+    (bag / "data" / "b").chmod(0o400)
+    (bag / "more").chmod(0)
+    for path in (open_folder, bag, *bag.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+
+    def act() -> None:
+        before = sorted(os.listdir("b"))
+        with pytest.raises(BagInvalidError, match="Permission denied; 2 listed files in it were not checked") as caught:
+            update("b", accept=accept)
+        assert sorted(os.listdir("b")) == before
+        error = caught.value
+        assert kinds(error) == [
+            ("file-unreadable", b"data/a"),
+            ("file-unreadable", b"data/b/c"),
+            ("file-unreadable", b"more"),
+            *([] if accept else [("file-missing", b"data/gone")]),
+        ]
+
+    as_user(OTHER, open_folder, act)
 
 
 def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:

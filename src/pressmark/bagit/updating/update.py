@@ -29,7 +29,7 @@ from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.bagit.problems import KINDS, BagReport, mismatch_problem, problem
 from pressmark.bagit.updating.options import UpdateOptions
-from pressmark.bagit.walk import BagEntry, walk
+from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
@@ -225,8 +225,11 @@ class _Update:
         aside: dict[bytes, tuple[bytes, bytes]] = {}
         unlisted: list[BagEntry] = []
         strays: list[bytes] = []
+        unreadable = UnreadableDirectories()
         for found in walk(self._base):
-            if found.fault is not None and found.fault.kind != "change-unfinished":
+            if found.fault is not None and found.fault.kind == "file-unreadable":
+                unreadable.add(found.fault)
+            elif found.fault is not None and found.fault.kind != "change-unfinished":
                 self._note(found.fault, found.fault.severity == "error")
             if found.kind != "file":
                 continue
@@ -261,9 +264,14 @@ class _Update:
             else:
                 self._judge_unlisted(path)
         missing = {listed.path for listed in self._payload.unmarked()}
-        holes = {entry.path for entry in self._fetched() if entry.path in missing}
-        self._note_missing(holes)
-        for listed in self._tags.unmarked():
+        hidden = {path for path in missing if unreadable.hides(path)}
+        missing_tag_files = [listed for listed in self._tags.unmarked() if not unreadable.hides(listed.path)]
+        for fault in unreadable.problems():
+            self._note(fault, True)
+        known = missing - hidden
+        holes = {entry.path for entry in self._fetched() if entry.path in known}
+        self._note_missing(holes, hidden)
+        for listed in missing_tag_files:
             self._judge(missing_problem(listed.path, self._bag.tag_manifests, listed.digests), "tag-files")
         return tag_files, self._jobs(aside, added, missing, holes)
 
@@ -292,13 +300,13 @@ class _Update:
             message += "; to add it, use --accept tag-files"
         self._note(problem("tag-file-unlisted", path, message), False)
 
-    def _note_missing(self, holes: Collection[bytes]) -> None:
+    def _note_missing(self, holes: Collection[bytes], hidden: Collection[bytes]) -> None:
         self._holes = len(holes)
         lacking: set[str] = set()
         for listed in self._payload.unmarked():
             if listed.path in holes:
                 lacking |= set(self._target) - listed.digests.keys()
-            else:
+            elif listed.path not in hidden:
                 self._judge(missing_problem(listed.path, self._bag.manifests, listed.digests), "removed")
                 self._changed = True
         advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"

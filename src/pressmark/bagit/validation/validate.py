@@ -147,8 +147,10 @@ def check_files(
         except BagError as error:
             # A manifest changed during the validation.
             report_problems([problem("file-changing", os.fsencode(error.path), error.reason)])
+        matcher.report_unreadable()
         report.counts.update(matcher.counts())
-        tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
+        if matcher.is_counted:
+            tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
     return tag_files
 
 
