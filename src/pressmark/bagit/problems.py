@@ -17,9 +17,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pressmark.errors import short_digest
 from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
 
-__all__ = ["KEEP", "KINDS", "RULES", "VERSIONS", "BagReport", "VersionRule", "applies", "judge_violation", "problem"]
+__all__ = [
+    "KEEP",
+    "KINDS",
+    "RULES",
+    "VERSIONS",
+    "BagReport",
+    "VersionRule",
+    "applies",
+    "judge_violation",
+    "mismatch_problem",
+    "problem",
+]
 
 #: The kinds of problems that a validation can find.
 KINDS = Kinds(
@@ -160,6 +172,12 @@ KINDS = Kinds(
 
 #: Creates a problem of one of these kinds; paths are relative to the base directory of the bag.
 problem = KINDS.problem
+
+
+def mismatch_problem(path: bytes, algorithm: str, expected: str, found: str) -> Problem:
+    """Return the problem of a file with another digest than the one that a manifest lists."""
+    message = f"{algorithm} is {short_digest(found)}; expected {short_digest(expected)}"
+    return problem("checksum-mismatch", path, message, algorithm=algorithm, expected=expected, found=found)
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
