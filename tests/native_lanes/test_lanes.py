@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
-# The build for machines other than x86.
-BUILDS = {"vectors": (), "plain words": ("-DPM_HAVE_X86_LEVELS=0",)}
+# The build for machines without vector levels.
+BUILDS = {"vectors": (), "plain words": ("-DPM_HAVE_X86_LEVELS=0", "-DPM_HAVE_NEON_LEVELS=0")}
 CASES = [*(("vectors", level) for level in LEVELS), ("plain words", "portable")]
 SEED = 20261120
 
