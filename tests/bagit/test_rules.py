@@ -28,6 +28,7 @@ def test_rule(implementation: Implementation, tmp_path: Path, name: str) -> None
         assert "\n" not in found.message
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("name", CASES)
 def test_levels(tmp_path: Path, name: str) -> None:
     """Less thorough levels find a part of those problems."""

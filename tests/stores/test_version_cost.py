@@ -22,7 +22,7 @@ from support.effort import LONG
 
 from .ocfl.samples import CREATED, USER, create, kinds, save
 
-VERSIONS, FILES = 50, 10_000 if LONG else 1000
+VERSIONS, FILES = (50, 10_000) if LONG else (20, 1000)
 
 UPDATE = """
 import os, sys

@@ -321,7 +321,7 @@ def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
         except BaseException as error:
             failed.append(error)
 
-    updates = 199 if LONG else 60
+    updates = 199 if LONG else 20
     root.update(IDENTIFIERS[0], add=dict.fromkeys(("one", "two"), folder / "0"))
     threads = [threading.Thread(target=repeat, args=(name,)) for name in work]
     for thread in threads:
