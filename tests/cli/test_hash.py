@@ -147,7 +147,8 @@ def test_output_and_ledger_are_left_out(quick: Run, files: Path) -> None:
     call = ("hash", "files", "-o", "files/SUMS", "--ledger", "files/ledger")
     for _ in range(3):
         done = quick(*call)
-        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+        line = b"pressmark: files/SUMS: 3 files; sha512\n"
+        assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
         assert (files / "SUMS").read_text() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
 
 
@@ -197,9 +198,14 @@ def test_threads_and_order(quick: Run, files: Path) -> None:
 
 @pytest.mark.parametrize("format_name", ["coreutils", "bsd", "json"])
 def test_verify_what_was_written(quick: Run, files: Path, format_name: str) -> None:
-    """An unchanged tree verifies silently."""
-    quick("hash", "files", "-o", "SUMS", "--format", format_name)
+    """An unchanged tree verifies; a summary of both commands is the only line on stderr, and --quiet omits it."""
+    done = quick("hash", "files", "-o", "SUMS", "--format", format_name)
+    assert (done.stdout, done.stderr) == (b"", b"pressmark: SUMS: 3 files, 6 B; sha512\n")
+    assert quick("hash", "files", "-o", "SUMS", "--format", format_name, "--quiet").stderr == b""
+    assert quick("hash", "files", "-o", "-").stderr == b""
     done = quick("verify", "SUMS")
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: SUMS: 3 files, 6 B: all ok\n", 0)
+    done = quick("verify", "SUMS", "--quiet")
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
 
 
@@ -244,7 +250,8 @@ def test_verify_detects_the_algorithm(quick: Run, files: Path, name: str) -> Non
         f"pressmark: SUMS: digests are {name}, according to the content of the first files; -a {name} skips this"
         " check\n"
     )
-    assert done.stderr.decode() == ("" if name == "sha256" else message)
+    summary = "pressmark: SUMS: 3 files, 6 B: all ok\n"
+    assert done.stderr.decode() == ("" if name == "sha256" else message) + summary
     (files / "a").write_bytes(b"changed")
     done = quick("verify", "SUMS", "--json", "--root", ".")
     problem, *_, last = map(json.loads, done.stdout.splitlines())
@@ -274,9 +281,16 @@ def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path
     """If no file is found, the message says what names are relative to, and which root fits."""
     quick("hash", "files", "-o", "SUMS")
     done = quick("verify", "SUMS", "--root", "files")
-    assert done.stderr.decode().splitlines()[0] == (
-        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root"
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (
+        b"",
+        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root\n",
+        1,
     )
+    done = quick("verify", "SUMS", "--root", "files", "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["summary"] == {
+        **{"ok": 0, "changed": 0, "missing": 3, "unreadable": 0},
+        "new": 3,
+    }
     (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
     done = quick("verify", "files/SUMS")
     assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
@@ -287,8 +301,11 @@ def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path
         done.stderr.decode().splitlines()[0].endswith("'files/a' are relative to --root above/files; use --root above")
     )
     assert quick("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
-    done = quick("verify", "SUMS", "--root", "nowhere")
-    assert b"use --root DIR" in done.stderr
+    (tmp_path / "empty").mkdir()
+    assert b"use --root DIR" in quick("verify", "SUMS", "--root", "empty").stderr
+    for root, reason in (("nowhere", "No such file or directory"), ("SUMS", "not a directory")):
+        done = quick("verify", "SUMS", "--root", root)
+        assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {root}: {reason}\n", 2)
     # One file is enough to know that the root is right.
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a").touch()
@@ -312,7 +329,8 @@ def test_verify_reads_a_pipe(quick: Run, files: Path) -> None:
     for algorithm in ("sha512", "blake3"):
         manifest = quick("hash", "files", "-a", algorithm).stdout
         done = quick("verify", "-", "-a", algorithm, stdin=manifest)
-        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+        line = b"pressmark: <stdin>: 3 files, 6 B: all ok\n"
+        assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
 
 
 def test_verify_checks_the_manifest_first(quick: Run, files: Path) -> None:

@@ -15,11 +15,11 @@ from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.updating.options import ACCEPTED
 from pressmark.bagit.updating.update import ADDED, algorithms_to_read
 from pressmark.cli.bag.change_progress import Listener, interruption_message
-from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import (
     LEDGER,
     READ,
