@@ -29,6 +29,10 @@ def main() -> None:
         sys.exit(130)
     finally:
         sys.unraisablehook = ordinary
+        # The exit status is decided.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # CPython would end by the signal if an exec was interrupted, as in dataclasses; the next exec clears that.
+        exec("")
 
 
 def _repeat_interrupt(unraisable: Any) -> None:

@@ -288,17 +288,23 @@ def test_a_discarded_interrupt_ends_the_command(way: str, name: str) -> None:
 
 
 @posix
-def test_an_interrupt_before_the_command() -> None:
-    """An interrupt while the command is imported gives one line."""
-    script = "import sys; from pressmark.__main__ import main; sys.modules['pressmark.cli'] = Interrupting(); main()"
-    interrupting = """
+@pytest.mark.parametrize("how", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
+def test_an_interrupt_before_the_command(how: str, tmp_path: Path) -> None:
+    """An interrupt while the command is imported gives one line and its exit status."""
+    script = f"""
+import sys
+from pressmark.__main__ import main
+
 class Interrupting:
     def __getattr__(self, name):
-        raise KeyboardInterrupt
+        {how}
+
+sys.modules["pressmark.cli"] = Interrupting()
+main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", interrupting + script], capture_output=True, env=environment(), timeout=60, check=False
-    )
+    (tmp_path / "interrupting.py").write_text(script)
+    call = [sys.executable, "-m", "interrupting"]
+    done = subprocess.run(call, capture_output=True, cwd=tmp_path, env=environment(), timeout=60, check=False)
     assert (done.returncode, done.stderr) == (130, b"pressmark: interrupted\n")
 
 
