@@ -11,6 +11,8 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,3 +166,15 @@ def pair() -> tuple[Implementation, Implementation]:
     from support.implementations import NATIVE, PURE
 
     return NATIVE, PURE
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can read; pytest's own are private."""
+    folder = Path(tempfile.mkdtemp(prefix="pressmark-"))
+    folder.chmod(0o755)
+    if any(not above.stat().st_mode & 0o001 for above in folder.parents):
+        shutil.rmtree(folder)
+        pytest.skip("the directory of temporary files is closed to other users")
+    yield folder
+    shutil.rmtree(folder)

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -26,7 +27,7 @@ from pressmark.bagit.bag import create
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER
 
-from .conftest import COMMAND, PROFILE, environment
+from .conftest import COMMAND, PROFILE, Run, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
@@ -241,7 +242,7 @@ def furnish_stores(folder: Path, example: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the examples are for a POSIX shell")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_examples_work(tmp_path: Path, command: str) -> None:
+def test_examples_work(quick: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     """Every example of a help text succeeds on files with its names; other tests cover bags and stores."""
     script = tmp_path / "bin" / "pressmark"
     script.parent.mkdir()
@@ -254,9 +255,12 @@ def test_examples_work(tmp_path: Path, command: str) -> None:
             continue
         folder = tmp_path / str(number)
         furnish(folder, example)
-        done = subprocess.run(
-            ["sh", "-ec", example], capture_output=True, cwd=folder, env=variables, timeout=60, check=False
-        )
+        monkeypatch.chdir(folder)
+        done: subprocess.CompletedProcess[bytes]
+        if set(example) & set("|&;<>*("):
+            done = subprocess.run(["sh", "-ec", example], capture_output=True, env=variables, timeout=60, check=False)
+        else:
+            done = quick(*shlex.split(example, comments=True)[1:])
         assert (example, done.returncode) == (example, 0), done.stderr
         if any(f" {word} " in example for word in ("bag", "store", "migrate")):
             assert all(line.startswith(b"pressmark: ") for line in done.stderr.splitlines())

@@ -54,6 +54,7 @@ class BagWriter(StagingWriter[_Staged]):
         self._copier = SourceCopier(mode, links)
         self._is_case_insensitive = is_case_insensitive(self._base)
         self._above: frozenset[tuple[int, int]] = frozenset()
+        self._stored = 0
 
     def __enter__(self) -> Self:
         self._store._index.open()
@@ -64,7 +65,7 @@ class BagWriter(StagingWriter[_Staged]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store._index.save(soon=False)
+        self._store._index.save(soon=False, stored=self._stored)
         super().__exit__(kind, error, trace)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
@@ -157,6 +158,7 @@ class BagWriter(StagingWriter[_Staged]):
         self._check_free(staged.identifier, name, staged.place)
         make_above(self._base, staged.place, known)
         rename_new(staged.path, os.path.join(self._base, staged.place))
+        self._stored += 1
         if self._store.layout is None:
             self._store._index.note(name, staged.place)
 
