@@ -293,7 +293,7 @@ def lane_level():
 
 
 def sha_extensions():
-    """Return which instructions this processor has, as OpenSSL uses them: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
+    """Return which instructions OpenSSL finds in this processor: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
     return pm_sha_extensions()
 
 
