@@ -293,7 +293,7 @@ def lane_level():
 
 
 def sha_extensions():
-    """Return which instructions this processor has, as OpenSSL uses them: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
+    """Return which instructions OpenSSL finds in this processor: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
     return pm_sha_extensions()
 
 
@@ -457,9 +457,10 @@ cdef class Engine:
     def collect(self, double seconds):
         """Return the finished files; wait for the first at most ``seconds``.
 
-        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
-        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
-        failed. A block is ``(ticket, block)``, and any other file ``(ticket, result)``.
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size,
+        mtime_ns, inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or
+        ``(ticket, errno, None)`` if its copy failed. A block is ``(ticket, block)``, and any other file
+        ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following
