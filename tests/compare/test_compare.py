@@ -459,3 +459,8 @@ def test_costs_of_versions() -> None:
     assert (costs.object_files, costs.object_directories + 1) == (5, 3)
     costs = one(["a.b"], files_per_object=2, versions=3).costs
     assert (costs.object_files, costs.object_directories) == (3 + 6 + 2, 3 + 2)
+
+
+def test_a_result_is_shown_in_one_line() -> None:
+    result = one(["x.a", "y.a", "z.b"])
+    assert repr(result) == f"<LayoutResult {result.name}: not safe, 3 mapped, 0 not mapped, 2 collide>"

@@ -507,6 +507,12 @@ class LayoutResult(_Recorded):
     growth: Growth = Growth()
     probe: Probe | None = None
 
+    def __repr__(self) -> str:
+        # All numbers would be pages of text.
+        counts = {"mapped": self.mapped, "not mapped": self.unmapped.count, "collide": self.collisions.equal}
+        shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        return f"<LayoutResult {self.name}: {'safe' if self.ok else 'not safe'}, {shown}>"
+
     @property
     def ok(self) -> bool:
         """Whether every identifier has a unique path on a POSIX system, without disallowed nesting."""
