@@ -38,6 +38,8 @@ class MigrateCall:
     """
 
     def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
+        if call["destination"] is None:
+            raise CallError("DESTINATION missing; name both stores: pressmark migrate SOURCE DESTINATION")
         self._call = call
         self._source: str = call["source"]
         self._destination: str = call["destination"]
