@@ -830,6 +830,26 @@ def test_update_accepts_changes(run: Run, bag: Path) -> None:
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_update_reports_what_it_accepted(run: Run, bag: Path) -> None:
+    """The summary counts accepted files, and an unlisted tag file is not added without a word."""
+    (bag / "note.txt").write_bytes(b"note")
+    done = run("bag", "update", "bag")
+    line = b"warning: tag-file-unlisted: note.txt: tag file is not listed in any tag manifest; "
+    assert (done.stdout, done.returncode) == (line + b"to add it, use --accept tag-files\n", 0)
+    assert done.stderr == b"pressmark: bag: no change needed; 3 files verified, 6 B; sha512\n"
+    (bag / "data" / "new").write_bytes(b"n")
+    done = run("bag", "update", "bag", "--accept", "added,tag-files")
+    assert line + b"added to the tag manifests\n" in done.stdout
+    assert done.stderr == (
+        b"pressmark: bag: bag updated: 1 file accepted (added), 1 tag file added to the tag manifests; "
+        b"4 files verified, 7 B; sha512\n"
+    )
+    assert run("bag", "validate", "bag").stdout == b""
+    damage(bag)
+    done = run("bag", "update", "bag", "--accept", "added,removed,changed", "--add-algorithm", "md5")
+    assert b": bag updated: 3 files accepted (1 removed, 2 changed); " in done.stderr
+
+
 def test_update_converts_an_old_bag(run: Run, tmp_path: Path) -> None:
     """An old bag made with md5sum becomes a bag of version 1.0."""
     made = make_bag(tmp_path / "bag", FILES, algorithm="md5")

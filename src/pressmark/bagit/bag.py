@@ -173,7 +173,8 @@ def update(
     :param info: elements of bag-info.txt; each replaces all elements of its label. The value :data:`None` removes them
     :param payload: :data:`False` keeps payload and version, and reads tag files only
     :param accept: changes to accept instead of refusing them: ``added``, ``removed`` and ``changed`` payload files, and
-        changed ``tag-files``
+        ``tag-files`` that were changed or removed. A tag file that no tag manifest lists is only added to them if
+        ``tag-files`` are accepted, or if the bag has no tag manifest yet
     :param rewrite: rewrite all manifests
     :param date: the new Bagging-Date
     :param threads: number of threads; :data:`None` or 0 for one per core

@@ -23,7 +23,7 @@ from pressmark.bench import (
     sample_files,
 )
 from pressmark.bench.digests import LARGE_BYTES, SMALL_BYTES, SMALL_FILES
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause
+from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say_not_compiled
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.fixity_options import THREADS, complete_algorithms, parse_algorithms
 from pressmark.cli.common.options import complete_layouts, layout_option
@@ -127,6 +127,7 @@ def bench_command(
     names = parse_algorithms(algorithms)
     begin = time.perf_counter()
     output = _Output(as_json)
+    say_not_compiled()
     part = seconds / len(chosen)
     try:
         if "layouts" in chosen:

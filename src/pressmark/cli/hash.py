@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
 from pressmark.cli.common.files import BufferedLines, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
@@ -169,6 +169,10 @@ def hash_command(
         noun = "file" if reporter.files == 1 else "files"
         say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
+    if progress is not False and output not in (None, "-"):
+        # Files in a ledger were not read.
+        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
+        say(f"{output}: {format_count(reporter.files, 'file')}{size}; {', '.join(names)}")
     return 0
 
 

@@ -14,8 +14,8 @@ from typing import BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import InputStream, open_sink, open_source
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
+from pressmark.cli.common.files import InputStream, open_sink, open_source, refuse_missing
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
@@ -38,7 +38,8 @@ Examples:
   (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
 Each problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
-characters are escaped; --json prints names exactly. Without problems, nothing is printed.
+characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout. The last line on
+stderr counts the files; --quiet omits it if all are ok.
 
 For a coreutils manifest, -a specifies the algorithm. Without -a, the command detects it from the length of the digests,
 and from the content of the first files if several algorithms have digests of that length (for example sha256 and
@@ -98,6 +99,8 @@ def verify_command(
 ) -> int:
     """Check files against a manifest."""
     _refuse_directory(manifest)
+    if root is not None:
+        refuse_missing([root], directories=True)
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     first_missing = b""
@@ -115,6 +118,11 @@ def verify_command(
         if wanted is None and used:
             wanted = _detected(file, source.name, format_name, used[0], root, links)
             used = used if wanted is None else [wanted]
+        if root is not None and not as_json and used:
+            file.seek(0)
+            missing = _first_if_none_exists(entries(), root)
+            if missing:
+                raise Failure(_wrong_root(missing, manifest, root))
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms.
@@ -161,6 +169,9 @@ def verify_command(
         found = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
         say(f"{found}, {counts['ok']:,} ok")
         return Failure.exit_code
+    if progress is not False:
+        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
+        say(f"{source.name}: {format_count(counts['ok'], 'file')}{size}: all ok")
     return 0
 
 
@@ -170,6 +181,21 @@ def _refuse_directory(manifest: str) -> None:
         raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
     if os.path.isdir(manifest):
         raise CallError(f"{manifest}: a directory, not a manifest; specify the manifest, and the directory with --root")
+
+
+def _first_if_none_exists(entries: Iterator[ManifestEntry], root: bytes) -> bytes:
+    """Return the first name if no file of the manifest exists in ``root``; otherwise an empty name."""
+    first = b""
+    for entry in entries:
+        first = first or entry.path
+        try:
+            os.lstat(os.path.join(root, entry.path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError):
+            pass  # it may exist, and verifying reports the error
+        return b""
+    return first
 
 
 def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:

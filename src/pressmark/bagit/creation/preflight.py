@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
@@ -23,6 +23,7 @@ __all__ = [
     "ChangeDetector",
     "Listener",
     "Preflight",
+    "empty_directories",
     "is_writable",
     "payload_files",
     "real_path",
@@ -192,6 +193,19 @@ def why_unlistable(path: bytes) -> str | None:
         return "name is not UTF-8; rename it"
     reason = why_unsafe(b"%b/%b" % (PAYLOAD, path))
     return f"manifests cannot list this name: {reason}; rename it" if reason else None
+
+
+def empty_directories(entries: Sequence[tuple[bytes, object]]) -> list[bytes]:
+    """Return the paths of directories without content, which bags cannot record.
+
+    :param entries: paths in the order of a walk, and :data:`None` for a directory
+    """
+    following = [path for path, _facts in entries[1:]] + [b""]
+    return [
+        path
+        for (path, facts), after in zip(entries, following, strict=True)
+        if facts is None and not after.startswith(path + b"/")
+    ]
 
 
 def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:

@@ -10,11 +10,11 @@ import click
 
 from pressmark.bagit import complete
 from pressmark.cli.bag.change_progress import Listener
-from pressmark.cli.bag.options import BAG, JSON, bag_errors, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.reports import Report

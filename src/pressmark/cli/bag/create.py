@@ -22,11 +22,10 @@ from pressmark.cli.bag.options import (
     parse_elements,
     problem_text,
     refuse_inside,
-    refuse_missing,
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode

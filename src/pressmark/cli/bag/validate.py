@@ -16,11 +16,11 @@ from pressmark.bagit import validate
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
-from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
@@ -26,6 +26,7 @@ __all__ = [
     "open_sink",
     "open_source",
     "packed",
+    "refuse_missing",
     "unpacked",
 ]
 
@@ -194,6 +195,19 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
     _refuse_same(status, source, path)
     with opened_output(path, status) as opened:
         yield OutputStream(opened, path)
+
+
+def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice: str = "") -> None:
+    """Refuse missing files, or files that are not ``directories``, before anything is done.
+
+    :param advice: appended to the message about a file that is no directory
+    """
+    for path in paths:
+        try:
+            if not stat.S_ISDIR(os.stat(path).st_mode) and directories:
+                raise CallError(f"{os.fsdecode(path)}: not a directory{advice}")
+        except OSError as error:
+            raise CallError(f"{os.fsdecode(path)}: {cause(error)}") from None
 
 
 def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import CRLF_OPTION, open_sink
+from pressmark.cli.common.files import CRLF_OPTION, open_sink, refuse_missing
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
@@ -112,7 +112,7 @@ def put_command(
     if identifier is not None:
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")
-        _refuse_missing(sources)
+        refuse_missing(sources)
     with command_errors():
         provenance = Provenance(message, user, user_address)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
@@ -214,14 +214,6 @@ def _change_line(record: StoreObject) -> str:
     if _is_new(record):
         return f"{quoted(record.id or '')}: version {record.version}: {changes_text(counts)}"
     return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} remains the newest version"
-
-
-def _refuse_missing(sources: tuple[bytes, ...]) -> None:
-    for source in sources:
-        try:
-            os.stat(source)
-        except OSError as error:
-            raise CallError(f"{os.fsdecode(source)}: {cause(error)}") from None
 
 
 def _source(sources: tuple[bytes, ...]) -> ObjectSource:
