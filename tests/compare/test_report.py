@@ -500,4 +500,6 @@ def test_few_identifiers(ids: list[str]) -> None:
     from pressmark.compare.report import page_text
 
     found = compare(ids, [pressmark.layout("0004"), pressmark.layout("0002")])
-    assert Page(page_text(found)).texts["h1"][0].startswith("2 layouts compared on")
+    page = page_text(found)
+    assert Page(page).texts["h1"][0].startswith("2 layouts compared on")
+    assert ("<p>Next: <code>pressmark store init ocfl STORE --layout 000" in page) == bool(ids)
