@@ -34,8 +34,8 @@ _WORKERS = (
     ),
 )
 _WORK = (
-    "With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers must see DIR"
-    " under this path. Default: {}a temporary directory, and the run cannot be resumed."
+    "With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers must see"
+    " DIR under this path. Default: {}a temporary directory, and the run cannot be resumed."
 )
 _RESUME = click.option(
     "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."
