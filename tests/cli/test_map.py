@@ -58,7 +58,7 @@ def test_on_error(call: Call, on_error: str, expected: bytes, messages: list[str
     """Each failing item is one line; later items are mapped unless the run stops."""
     result = call("map", "0003", "--on-error", on_error, stdin=b"a\n\xff\nc\n\n")
     lines = [
-        "pressmark: <stdin>:2: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
+        "pressmark: <stdin>:2: '\\xff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
         "pressmark: <stdin>:4: '': identifier is empty",
     ]
     written = [line.rpartition(b"/")[2] for line in result.stdout_bytes.split(b"\n")]
@@ -182,7 +182,7 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
         (["map", "0002", "--set", "tupleSize=1"], "tupleSize: unknown parameter; this layout has no parameters"),
         (
             ["map", "pairtree", "--set", "prefix=\udcff"],
-            "prefix: '\\udcff' contains an unpaired surrogate",
+            "prefix: '\\xff' contains an unpaired surrogate",
         ),
         (
             ["map", "0003", "--set", "tupleSize=" + "[" * 100_000],
