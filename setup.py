@@ -6,8 +6,11 @@ compiler.
 """
 
 import os
+import re
+import runpy
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -105,7 +108,19 @@ def modules_to_build():
     return []
 
 
+def package_page():
+    """Return README.md with the links to files of the repository made absolute."""
+    repository = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+    version = runpy.run_path("src/pressmark/version.py")["__version__"]
+    text = Path("README.md").read_text(encoding="utf-8")
+    for link, view in ((r"(!\[[^]]*\]\()", "raw"), (r"((?<!!)\[[^]]*\]\()", "blob")):
+        text = re.sub(rf"{link}(?!https:)", rf"\1{repository}/{view}/v{version}/", text)
+    return text
+
+
 setup(
+    long_description=package_page(),
+    long_description_content_type="text/markdown",
     ext_modules=modules_to_build(),
     options={"build_ext": {"parallel": os.cpu_count()}},
 )

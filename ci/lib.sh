@@ -1,5 +1,7 @@
 # Shared by the scripts in this folder, which source it.
 set -euo pipefail
+# Compiled tests are kept: stages copy them.
+unset PYTHONDONTWRITEBYTECODE
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -38,7 +40,6 @@ END
     if ! cmp -s "build/$1.wanted" "$folder/requirements.txt"; then
         rm -rf "$folder"
         "$base" -m venv "$folder" || fail "$base cannot create virtual environments (Debian: install python3-venv)"
-        "$python" -m pip install --quiet --upgrade pip
         "$python" -m pip install --quiet -r "build/$1.wanted"
         cp "build/$1.wanted" "$folder/requirements.txt"
     fi
@@ -67,11 +68,11 @@ install() {
 }
 
 # stage NAME: creates a folder build/NAME with everything that tests need except the source tree, so that they import the
-# installed package.
+# installed package. Times are kept, so that compiled tests stay valid.
 stage() {
     rm -rf "build/$1"
     mkdir -p "build/$1"
-    cp -R tests ci docs examples mkdocs.yml pyproject.toml README.md "build/$1"
+    cp -Rp tests ci docs examples mkdocs.yml pyproject.toml README.md "build/$1"
     cd "build/$1"
 }
 

@@ -8,8 +8,11 @@ error.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +43,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-peers", action="store_true", help="fail if a library to compare with is missing")
     parser.addoption("--require-all-peers", action="store_true", help="make the OCFL peers, and fail if one is missing")
-    parser.addoption("--unpaired", action="store_true", help="only tests that do not run under each implementation")
+    parser.addoption("--unpaired", action="store_true", help="one case of each test that is not run per implementation")
     parser.addoption("--require-native", action="store_true", help=f"fail if {MISSING}")
     parser.addoption("--long", action="store_true", help="run the long form of the proofs that have one")
     parser.addoption("--repeat", type=int, metavar="N", help="repeat the trials of kill and fuzz proofs N times")
@@ -96,10 +99,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return False
         return SOURCE.is_dir() or item.get_closest_marker("repository") is None
 
-    left_out = [item for item in items if not can_run(item)]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if can_run(item)]
+    kept = [item for item in items if can_run(item)]
+    if config.getoption("--unpaired"):
+        kept = list(_one_case_of_each(kept))
+    if len(kept) < len(items):
+        left = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in left])
+        items[:] = kept
+
+
+def _one_case_of_each(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield the first set of parameters of each test, and all sets of a table of verdicts."""
+    seen = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test not in seen or item.get_closest_marker("verdicts"):
+            seen.add(test)
+            yield item
+
+
+def pytest_collection_finish() -> None:
+    """Exclude all modules and tests from garbage collections; they would take a third of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -144,3 +166,15 @@ def pair() -> tuple[Implementation, Implementation]:
     from support.implementations import NATIVE, PURE
 
     return NATIVE, PURE
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can read; pytest's own are private."""
+    folder = Path(tempfile.mkdtemp(prefix="pressmark-"))
+    folder.chmod(0o755)
+    if any(not above.stat().st_mode & 0o001 for above in folder.parents):
+        shutil.rmtree(folder)
+        pytest.skip("the directory of temporary files is closed to other users")
+    yield folder
+    shutil.rmtree(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 
 import pressmark
 from pressmark import _kernels
+from pressmark.cli.common.program import LONG_RUN
 from support.implementations import NATIVE, PURE, Implementation, implementations_to_test, native_is_missing, use
 from support.processes import PACKAGE, run_python
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs a terminal of POSIX")
 
 SAY = "import pressmark; print(pressmark.implementation)"
 
@@ -105,6 +109,68 @@ def test_native_raises_where_the_extension_is_missing(bare: Path) -> None:
     run = run_python(SAY, implementation="native", folder=bare)
     assert run.returncode == 1
     assert "ModuleNotFoundError: No module named 'pressmark._kernels.native." in run.stderr.splitlines()[-1]
+
+
+# Runs the command after all runs have become long ones.
+LONG_CALL = """
+from pressmark.cli import main
+from pressmark.cli.common import program
+program.LONG_RUN = -1.0
+main({!r})
+"""
+HINT = "install a C compiler and Python's headers, then reinstall Pressmark with PRESSMARK_BUILD=native"
+
+
+def stderr_of(call: list[str], folder: Path, value: str = "auto", *, terminal: bool = True) -> str:
+    """Return what a long run of the command writes to stderr, in an empty folder."""
+    theirs, ours = os.openpty() if terminal else os.pipe()
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PRESSMARK_IMPLEMENTATION": value}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", LONG_CALL.format(call)],
+            env=environment,
+            cwd=folder,
+            input=b"a\n",
+            stdout=subprocess.DEVNULL,
+            stderr=ours,
+            timeout=120,
+            check=True,
+        )
+        # Something is there to read.
+        os.write(ours, b".")
+        assert done.returncode == 0
+        return os.read(theirs, 1 << 16).decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+@posix
+@pytest.mark.parametrize(
+    "call",
+    [["--version"], ["map", "0002"], ["bench", "--only", "layouts", "--layout", "0002", "--seconds", "0.01"]],
+    ids=["--version", "map", "bench"],
+)
+def test_the_command_reports_a_missing_extension(bare: Path, call: list[str]) -> None:
+    """On a terminal, the version, benchmarks and long runs tell once how to get the native implementation."""
+    assert stderr_of(call, bare).count(HINT) == 1
+    assert HINT not in stderr_of(call, bare, terminal=False)
+    # Someone has chosen it.
+    assert HINT not in stderr_of(call, bare, "pure")
+
+
+@posix
+def test_a_missing_extension_is_not_reported_to_a_quiet_or_short_run(bare: Path) -> None:
+    """--quiet leaves the hint out, and so does a run of less than ten seconds."""
+    assert HINT not in stderr_of(["map", "0002", "--quiet"], bare)
+    assert LONG_RUN == 10
+    assert HINT in stderr_of(["map", "0002"], bare)
+
+
+@posix
+def test_the_native_implementation_reports_nothing(pair: tuple[Implementation, Implementation]) -> None:
+    """Where the extension is installed there is no hint."""
+    assert stderr_of(["--version"], PACKAGE.parent) == "."
 
 
 @pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_ocfl", "_paths"])

@@ -6,11 +6,15 @@ import sys
 
 import pytest
 
+from support.effort import LONG
 from support.implementations import Implementation
 from support.processes import run_python
 from support.samples import CONFIGURATIONS
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the standard library measures no memory there")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="the standard library measures no memory there"),
+    pytest.mark.long,
+]
 
 SCRIPT = """
 import io, resource, pickle, sys
@@ -52,9 +56,9 @@ print(used() - before)
 """
 
 
-@pytest.mark.parametrize("rounds", [100])
+@pytest.mark.parametrize("rounds", [100 if LONG else 40])
 def test_memory_does_not_grow(pair: tuple[Implementation, Implementation], rounds: int) -> None:
-    """A hundred rounds of every native kernel do not exceed the peak memory of the hundred rounds before.
+    """Rounds of every native kernel do not exceed the peak memory of as many rounds before.
 
     One leaked column per call would be tens of megabytes; 4 MiB leaves room for allocators.
     """

@@ -1,8 +1,9 @@
-"""Arrow columns in and out through the PyCapsule protocol.
+"""Import and export of Arrow columns through the PyCapsule protocol.
 
-Columns come from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas, DuckDB,
-nanoarrow, arro3 …) and leave as :class:`StringColumn` or :class:`StringTable`, which all of these read. The native
-implementation imports no other package; the pure one needs pyarrow or nanoarrow and imports it for the first column.
+Columns are imported from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas,
+DuckDB, nanoarrow, arro3 …), and exported as :class:`StringColumn` or :class:`StringTable`, which all of these can read.
+The native implementation imports no other package; the pure-Python implementation requires pyarrow or nanoarrow, and
+imports it for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -186,9 +187,9 @@ def _strings(what: str, form: str, dictionary: str | None) -> tuple[int, int]:
 # --- errors -----------------------------------------------------------------------------------------------------
 
 _OF_SCHEMA = {
-    "schema_released": "schema was released already",
+    "schema_released": "schema has already been released",
     "schema_broken": "broken schema; a format or a child is missing",
-    "stream_released": "stream was released already; a stream can be read once",
+    "stream_released": "stream has already been released; a stream can only be read once",
 }
 _OF_ARRAY = {
     "released": "released already",
@@ -319,7 +320,7 @@ def map_column(
     """Return the results of ``kernel`` for every item of ``column``: see ``Layout.map_arrow``.
 
     :param error_of: returns an exception, from an item, its index in the column, the error code and the position
-    :param keep: return the items, too
+    :param keep: also return the items
     :return: the chunks of the results, and of the items
     """
     if on_error not in ("raise", "none"):
@@ -584,7 +585,7 @@ class PackedColumn:
         return item
 
     def packed(self, kernels: ModuleType, items: int, nbytes: int) -> Iterator[tuple[Any, list[int]]]:
-        """Yield the whole block, whatever its size: see :meth:`StringColumn.packed`."""
+        """Yield the whole block, regardless of its size: see :meth:`StringColumn.packed`."""
         if len(self):
             piece = self.batch if kernels is self.kernels else kernels.ByteColumn.from_buffers(*self.batch.buffers())
             yield piece, self.nulls

@@ -10,7 +10,7 @@
     ├── ColumnError(reason)                         + ValueError   an Arrow column is invalid or not text
     ├── FixityError
     │   ├── AlgorithmError(name, reason)            + ValueError   an algorithm is unknown or not available
-    │   ├── FileError(path, kind, reason)                          a file cannot be read, or changed meanwhile
+    │   ├── FileError(path, kind, reason)                          a file cannot be read, or has changed
     │   ├── ManifestError(source, line, reason)     + ValueError   a manifest is malformed
     │   └── LedgerError(path, reason)                              a ledger cannot be used
     ├── BagError(path, reason)                                     a bag cannot be opened, created or changed
@@ -24,8 +24,8 @@
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
-The arguments are attributes of the same names. ``str(error)`` is one line that names the item.
-Both implementations raise the same errors with the same text.
+The arguments are attributes of the same names. ``str(error)`` is one line that identifies the item. Both
+implementations raise the same errors with the same text.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
 
 
 def short_digest(digest: str) -> str:
-    """Return the beginning of a digest, which is enough to recognise it in a message."""
+    """Return a short form of a digest for messages."""
     return f"{digest[:DIGEST_DIGITS]}…" if len(digest) > DIGEST_DIGITS else digest
 
 
@@ -131,7 +131,7 @@ class LayoutConfigError(PressmarkError, ValueError):
     """The configuration of a layout is invalid.
 
     :ivar key: the parameter, in the camelCase of the specification, or ``layout``, or a file name
-    :ivar reason: one line that states the problem and the allowed values
+    :ivar reason: the problem and the allowed values, on one line
     """
 
     def __init__(self, key: str, reason: str) -> None:
@@ -169,7 +169,7 @@ class IdentifierError(_ItemError):
 
     :ivar identifier: the identifier, unchanged
     :ivar index: index in the batch, from 0; :data:`None` outside of a batch
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     what = "identifier"
@@ -185,7 +185,7 @@ class PathError(_ItemError):
 
     :ivar path: the path, unchanged
     :ivar index: index in the batch, from 0; :data:`None` outside of a batch
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     what = "path"
@@ -216,7 +216,7 @@ class NotReversibleError(PressmarkError, ValueError):
 class ColumnError(PressmarkError, ValueError):
     """An Arrow column that cannot be read: invalid, not text, or without the requested field.
 
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, reason: str) -> None:
@@ -232,7 +232,7 @@ class AlgorithmError(FixityError, ValueError):
     """A digest algorithm that is unknown, or not available in this installation.
 
     :ivar name: the name of the algorithm, unchanged
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -248,8 +248,8 @@ class FileError(FixityError):
     """A file without digest, raised by functions for one file; batches report an outcome instead.
 
     :ivar path: the path, unchanged
-    :ivar kind: a word of the table in :mod:`pressmark.fs.file_errors`
-    :ivar reason: one line that says why
+    :ivar kind: a kind from the table in :mod:`pressmark.fs.file_errors`
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, path: str | bytes, kind: str, reason: str) -> None:
@@ -267,7 +267,7 @@ class ManifestError(FixityError, ValueError):
 
     :ivar source: name of the manifest
     :ivar line: number of the malformed line, from 1
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, source: str, line: int, reason: str) -> None:
@@ -284,7 +284,7 @@ class LedgerError(FixityError):
     """A ledger that this run cannot use.
 
     :ivar path: name of the ledger
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -312,7 +312,7 @@ class BagError(_PlaceError):
     """A bag that cannot be opened, created or changed; it is unchanged.
 
     :ivar path: the bag, or the file that causes the error
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
 
@@ -329,7 +329,7 @@ class ArchiveError(BagError):
 
 
 class BagInvalidError(BagError):
-    """A bag that is invalid, so that it cannot be changed: new manifests would hide the problems.
+    """A bag that cannot be changed because it is invalid: new manifests would hide the problems.
 
     :ivar report: the problems, a :class:`pressmark.reports.Report`
     """
@@ -344,7 +344,7 @@ class ProfileError(PressmarkError, ValueError):
     """A BagIt Profile that cannot be used.
 
     :ivar source: file of the profile
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     def __init__(self, source: str, reason: str) -> None:
@@ -361,7 +361,7 @@ class MigrationError(PressmarkError):
 
     :ivar source: directory of the source
     :ivar destination: directory of the destination
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     :ivar refused: the file that lists the conflicts between objects, if there are any
     """
 
@@ -381,7 +381,7 @@ class SpillError(_PlaceError):
     """A temporary file that cannot be created, written or read.
 
     :ivar path: the folder of the file
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
 
@@ -389,7 +389,7 @@ class StoreError(_PlaceError):
     """A store that cannot be opened, created or changed; it is unchanged.
 
     :ivar path: the store, or the file that causes the error
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
 
@@ -399,7 +399,7 @@ class ObjectError(StoreError):
     :ivar path: path of the store
     :ivar identifier: identifier of the object
     :ivar kind: a stable word: ``missing``, ``exists``, ``collision``, ``improper``, ``bad-name``, …
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
     def __init__(self, path: str | bytes, identifier: str | bytes, kind: str, reason: str) -> None:
@@ -416,13 +416,13 @@ class JobError(_PlaceError):
     """A run that cannot start or continue; completed chunks stay completed.
 
     :ivar path: the work folder, a directory that a worker needs, or the address of a cluster
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
 
 class ReportError(_PlaceError):
     """A report that cannot be written.
 
-    :ivar path: the report, or a file that it is made from
-    :ivar reason: one line that states the problem and what to do
+    :ivar path: the report, or a file that it is created from
+    :ivar reason: the problem and what to do, on one line
     """

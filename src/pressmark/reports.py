@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     :ivar algorithm: official name of the algorithm, for problems with digests
     :ivar expected: the expected value
     :ivar found: the value found
-    :ivar message: one line for people, without the path
+    :ivar message: one human-readable line, without the path
     :ivar code: validation code of the specification, for example ``E023`` of OCFL, or :data:`None`
     """
 
@@ -128,7 +128,7 @@ class Report:
     """The result of a check.
 
     :ivar problems: the problems, in the order in which they were found
-    :ivar counts: what was checked: number of files, bytes, and so on, by name
+    :ivar counts: the numbers of checked files, bytes, and so on, by name
     """
 
     problems: list[Problem] = field(default_factory=list)

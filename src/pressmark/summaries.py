@@ -14,7 +14,7 @@ _WIDTH = 80
 
 
 def shorten(text: str) -> str:
-    """Return a text of at most 80 characters, with an ellipsis if it was longer."""
+    """Return a text of at most 80 characters, with an ellipsis if it was truncated."""
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 

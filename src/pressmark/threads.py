@@ -33,7 +33,7 @@ def resolve_threads(threads: int | None) -> int:
 class GeneratorPool:
     """A pool of threads for the work of a generator; use it in a ``with`` statement.
 
-    Leaving the statement cancels the calls that have not begun and waits for those that have. When the generator is
+    Leaving the statement cancels the calls that have not started and waits for the others. When the generator is
     closed, the threads are not joined: the garbage collector may close it on a thread that holds a lock of
     :mod:`threading`, and there, before CPython 3.13, joining another thread never returns.
 
@@ -59,7 +59,7 @@ class GeneratorPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
-        """Cancel the calls that have not begun, and wait for the others."""
+        """Cancel the calls that have not started, and wait for the others."""
         from concurrent.futures import wait
 
         self._executor.shutdown(wait=kind is not GeneratorExit, cancel_futures=True)

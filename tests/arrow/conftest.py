@@ -21,15 +21,6 @@ def outstanding_exports() -> int:
     return count
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _freeze() -> Iterator[None]:
-    """Exclude all imported modules from the garbage collections after each test."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(autouse=True)
 def _everything_is_released() -> Iterator[None]:
     """After the test no export is outstanding, and each foreign structure was released once."""

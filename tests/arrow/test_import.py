@@ -533,7 +533,7 @@ def test_malformed_arrays(data: Data, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (changed(GOOD, schema_released=True), "schema was released already"),
+        (changed(GOOD, schema_released=True), "schema has already been released"),
         (changed(GOOD, format=None), "broken schema; a format or a child is missing"),
         (changed(GOOD, n_schema_children=-1), "broken schema; a format or a child is missing"),
         (changed(GOOD, n_schema_children=2), "broken schema; a format or a child is missing"),
@@ -587,7 +587,9 @@ def test_released_streams() -> None:
     stream = Stream(GOOD, released=True)
     with pytest.raises(ColumnError) as caught:
         Pairtree().map_arrow(stream)
-    assert str(caught.value) == ("malformed Arrow column: stream was released already; a stream can be read once")
+    assert str(caught.value) == (
+        "malformed Arrow column: stream has already been released; a stream can only be read once"
+    )
 
 
 @pytest.mark.parametrize(

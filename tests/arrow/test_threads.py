@@ -31,8 +31,14 @@ def items(count: int, seed: int = 1) -> list[bytes | None]:
     ]
 
 
-@pytest.mark.parametrize("layout", [Pairtree(), HashAndIdNTuple()], ids=lambda layout: layout.name)
-@pytest.mark.parametrize("threads", [1, 2, 3, 8, 0, None])
+@pytest.mark.parametrize(
+    ("layout", "threads"),
+    [
+        *((Pairtree(), threads) for threads in (1, 2, 3, 8, 0, None)),
+        *((HashAndIdNTuple(), threads) for threads in (1, 8)),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
 def test_same_result(layout: Layout, threads: int | None) -> None:
     """Long chunks are split, short ones merged; order is kept."""
     for sizes in ((1000,), (0, 3, 4, 5, 300, 1, 0, 40), (1,) * 50):

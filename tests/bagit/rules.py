@@ -226,7 +226,7 @@ RULES = (
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: nonsense\n",
             ),
             bag(
-                "an encoding of Python that is not a character set",
+                "a Python codec that is not a character set",
                 "encoding-unknown",
                 declaration=b"BagIt-Version: 1.0\nTag-File-Character-Encoding: rot13\n",
             ),
@@ -310,7 +310,7 @@ RULES = (
         (
             bag("a file in no manifest", "file-unlisted", unlisted={C}),
             bag(
-                "a hidden file of an operating system",
+                "a hidden operating-system file",
                 "file-unlisted",
                 "oxum-mismatch",
                 after=write(b"data/.DS_Store", b"x"),
@@ -451,7 +451,7 @@ RULES = (
                 manifests={MANIFEST: HEX + b"  data/100%\n"},
             ),
             bag(
-                "a name that looks percent-encoded, not encoded",
+                "an unencoded name that looks percent-encoded",
                 "percent-raw",
                 payload={b"data/a%25": ALPHA},
                 info=None,
@@ -545,7 +545,7 @@ RULES = (
         "Each tag manifest lists all other tag files.",
         (
             bag("bag-info.txt in no tag manifest", "tag-file-unlisted", unlisted={b"bag-info.txt"}),
-            bag("a file of an operating system", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
+            bag("an operating-system file", "tag-file-unlisted", after=write(b"Thumbs.db", b"x")),
         ),
     ),
     Rule(
@@ -702,7 +702,7 @@ RULES = (
         "2.2.2",
         "SHOULD",
         "Bag-Group-Identifier is unique among the sender's content.",
-        how="only the sender can know; not checked",
+        how="not checked; only the sender has this information",
     ),
     Rule(
         "2.2.2",
@@ -872,7 +872,7 @@ RULES = (
             bag("CR", info=INFO.replace(b"\n", b"\r"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r")}),
             bag("CR LF", info=INFO.replace(b"\n", b"\r\n"), manifests={MANIFEST: BOTH.replace(b"\n", b"\r\n")}),
             bag(
-                "other line breaks of Python in a name",
+                "other line breaks that Python recognizes, in a name",
                 **moved(A, "data/\x0b\x0c\x1c\x85\u2028".encode()),
             ),
         ),
@@ -880,7 +880,7 @@ RULES = (
     Rule(
         "2.3",
         "RECOMMENDED",
-        "The last line of a tag file ends with a line break, too.",
+        "The last line of a tag file also ends with a line break.",
         (
             bag("bag-info.txt without a final line break", "line-unterminated", info=INFO.rstrip()),
             bag("a manifest without a final line break", "line-unterminated", manifests={MANIFEST: BOTH.rstrip()}),
@@ -1085,7 +1085,7 @@ RULES = (
                 **two_algorithms(sha256=manifest(C, algorithm="sha256") + b"0" * 64 + b"  data/a.txt\n"),
             ),
             bag(
-                "a manifest with an unknown algorithm beside a known one",
+                "a manifest with an unknown algorithm and one with a known algorithm",
                 "algorithm-unknown",
                 "algorithm-unregistered",
                 "tag-manifest-algorithms",
@@ -1137,7 +1137,7 @@ RULES = (
     Rule(
         "5.1",
         "SHOULD",
-        "On Windows, drive letters and device namespaces are tested, too.",
+        "On Windows, drive letters and device namespaces are also tested.",
         (
             bag("a drive letter", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  C:/x\n"}),
             bag("a device namespace", "path-unsafe", manifests={MANIFEST: BOTH + HEX + b"  \\\\?\\C:\\x\n"}),

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from support.effort import stride
+from support.effort import faults, stride
 from support.preloading import run_preloaded
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested steps.
 STRIDE = str(stride(7))
+CASES = ("in-place", "small", "many", "elsewhere", "update", "complete")
 
 
-@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}", f"-{errno.EACCES}"])
-@pytest.mark.parametrize("case", ["in-place", "small", "many", "elsewhere", "update", "complete"])
+@pytest.mark.parametrize(("case", "how"), faults(CASES, errno.ENOSPC, errno.EROFS, errno.EACCES))
 def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
     """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
     if case == "complete":

@@ -123,7 +123,7 @@ def test_a_decided_bag_is_finished(tmp_path: Path, left: dict[str, str]) -> None
 def test_a_decided_bag_with_other_options(tmp_path: Path) -> None:
     """Another call finishes the bag, and reports that its own options were not used."""
     source = write(tmp_path / "s", MOVING_IN)
-    with pytest.raises(BagError, match="with other options"):
+    with pytest.raises(BagError, match="with different options"):
         create(source)
     assert tree(source) == contents(BAG)
 

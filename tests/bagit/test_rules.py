@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit import KINDS, validate
+from pressmark.bagit.problems import REMEDIES
 from support.implementations import Implementation
 
 from .rules import RULES, Case
@@ -27,6 +28,7 @@ def test_rule(implementation: Implementation, tmp_path: Path, name: str) -> None
         assert "\n" not in found.message
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize("name", CASES)
 def test_levels(tmp_path: Path, name: str) -> None:
     """Less thorough levels find a part of those problems."""
@@ -55,3 +57,9 @@ def test_every_kind_is_tested() -> None:
     tests = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py")]
     untested = [kind for kind in KINDS if kind not in found and not any(f'{kind}"' in text for text in tests)]
     assert untested == []
+
+
+def test_every_kind_has_a_remedy() -> None:
+    """The documentation states what to do about each kind of problem, in the order of the kinds."""
+    assert list(REMEDIES) == list(KINDS)
+    assert all(clause and "|" not in clause and not clause.endswith(".") for clause in REMEDIES.values())

@@ -139,7 +139,7 @@ def test_a_foreign_hidden_directory(tmp_path: Path, source: Path) -> None:
     for name in ("bag", "tags", "other"):
         (tmp_path / HIDDEN / name).mkdir(parents=True)
         (tmp_path / HIDDEN / name / "mine").write_bytes(b"1")
-        with pytest.raises(BagError, match="not the directory of an interrupted run"):
+        with pytest.raises(BagError, match="not created by an interrupted run"):
             create(source, tmp_path / "t")
         assert (tmp_path / HIDDEN / name / "mine").read_bytes() == b"1"
 

@@ -84,6 +84,17 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     return call
 
 
+@pytest.fixture
+def quick(call: Call) -> Run:
+    """Run the command like ``run``, but in this process: for all that is neither of the process nor of its streams."""
+
+    def quick(*args: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        done = call(*map(os.fsdecode, args), stdin=stdin)
+        return subprocess.CompletedProcess(args, done.exit_code, done.stdout_bytes, done.stderr_bytes)
+
+    return quick
+
+
 def used_memory(process: int) -> int:
     """Return a process's peak memory in bytes; 0 where it is unknown or meaningless."""
     status = Path(f"/proc/{process}/status")

@@ -102,18 +102,18 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
-        (["bag", "create", "files/b"], "files/b: not a directory; use -o DESTINATION to create a bag of files"),
+        (["bag", "create", "files/b"], "files/b: not a directory; use -o DESTINATION to create a bag from files"),
         (["bag", "create", "files", "-a", "md6"], "algorithm 'md6': unknown; choose from .*"),
         (
             ["bag", "create", "files", "files/b"],
-            "files/b: not a directory; use -o DESTINATION to create a bag of files",
+            "files/b: not a directory; use -o DESTINATION to create a bag from files",
         ),
         (
             ["bag", "create", "files", "bag", "--ledger", "l"],
             "--ledger: not supported with several bags; create each bag with its own ledger",
         ),
         (["bag", "create", "files", "bag", "--tag-file", "bag/bagit.txt"], "'bagit.txt': name not allowed .*"),
-        (["bag", "create", "files", "--mode", "copy"], "--mode requires -o: without it nothing is copied"),
+        (["bag", "create", "files", "--mode", "copy"], "--mode requires -o; without -o, nothing is copied"),
         (
             ["bag", "create", "files", "--ledger", "files/l"],
             "--ledger files/l: file is inside files; choose a file outside of it",
@@ -143,13 +143,13 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
             "--ledger bag/l: file is inside bag; choose a file outside of it",
         ),
         (["bag", "validate", "bag", "--profile", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "info", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
+        (["bag", "info", "files"], "'files': bagit.txt not found; specify the base directory of a bag"),
         (["bag", "info", "nowhere"], "'nowhere': No such file or directory"),
         (
             ["bag", "update", "bag", "--metadata-only", "--rewrite"],
             "--metadata-only: supported with --info, --remove-info and --drop-algorithm only",
         ),
-        (["bag", "update", "files", "--rewrite"], "'files': bagit.txt not found; name the base directory of a bag"),
+        (["bag", "update", "files", "--rewrite"], "'files': bagit.txt not found; specify the base directory of a bag"),
         (
             ["bag", "update", "bag", "--accept", "all"],
             "--accept 'all': expected added, removed, changed, tag-files",
@@ -158,7 +158,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
             ["bag", "update", "bag", "--drop-algorithm", "sha512"],
             "'bag': no payload manifest would remain; .*",
         ),
-        (["bag", "complete", "files"], "'files': bagit.txt not found; name the base directory of a bag"),
+        (["bag", "complete", "files"], "'files': bagit.txt not found; specify the base directory of a bag"),
     ],
     ids=lambda value: " ".join(value[1:]) if isinstance(value, list) else "",
 )
@@ -336,7 +336,8 @@ def test_create_warns(run: Run, files: Path) -> None:
         (
             "/etc/passwd",
             True,
-            "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow",
+            "symbolic link to a target outside the directory; remove it, or create the bag in a new directory with"
+            " --links follow",
         ),
         ("nowhere", False, "symbolic link to a missing target; remove it"),
     ],
@@ -673,7 +674,11 @@ def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
     assert run("bag", "validate", "bag").returncode == 1
     (tmp_path / "noledger").write_text("nonsense")
     done = run("bag", "validate", "bag", "--ledger", "noledger")
-    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: noledger: not a ledger\n", 2)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        b"",
+        b"pressmark: noledger: not a ledger; choose another file (--ledger)\n",
+        2,
+    )
 
 
 def test_threads_and_order(run: Run, bag: Path) -> None:
@@ -825,6 +830,26 @@ def test_update_accepts_changes(run: Run, bag: Path) -> None:
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_update_reports_what_it_accepted(run: Run, bag: Path) -> None:
+    """The summary counts accepted files, and an unlisted tag file is not added without a word."""
+    (bag / "note.txt").write_bytes(b"note")
+    done = run("bag", "update", "bag")
+    line = b"warning: tag-file-unlisted: note.txt: tag file is not listed in any tag manifest; "
+    assert (done.stdout, done.returncode) == (line + b"to add it, use --accept tag-files\n", 0)
+    assert done.stderr == b"pressmark: bag: no change needed; 3 files verified, 6 B; sha512\n"
+    (bag / "data" / "new").write_bytes(b"n")
+    done = run("bag", "update", "bag", "--accept", "added,tag-files")
+    assert line + b"added to the tag manifests\n" in done.stdout
+    assert done.stderr == (
+        b"pressmark: bag: bag updated: 1 file accepted (added), 1 tag file added to the tag manifests; "
+        b"4 files verified, 7 B; sha512\n"
+    )
+    assert run("bag", "validate", "bag").stdout == b""
+    damage(bag)
+    done = run("bag", "update", "bag", "--accept", "added,removed,changed", "--add-algorithm", "md5")
+    assert b": bag updated: 3 files accepted (1 removed, 2 changed); " in done.stderr
+
+
 def test_update_converts_an_old_bag(run: Run, tmp_path: Path) -> None:
     """An old bag made with md5sum becomes a bag of version 1.0."""
     made = make_bag(tmp_path / "bag", FILES, algorithm="md5")
@@ -911,7 +936,7 @@ def test_complete(run: Run, holey: Path) -> None:
     done = run("bag", "complete", "bag", "--allow-file", "--json")
     found, summary = problems(done.stdout)
     assert (found, summary["ok"], summary["files"], summary["present"]) == ([], True, 0, 2)
-    assert done.stderr == b"pressmark: bag: no file is missing: 2 files of fetch.txt present before\n"
+    assert done.stderr == b"pressmark: bag: no file is missing: 2 files listed in fetch.txt already present\n"
 
 
 def test_complete_refuses_insecure_urls(run: Run, holey: Path) -> None:

@@ -98,7 +98,7 @@ def test_default_layouts(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch)
     best = summary["verdict"]["recommended"]
     assert best in DEFAULT_LAYOUTS
     text = call("compare", "ids.txt").stdout
-    assert f"- Recommended for these identifiers: {best}. Reasons: every identifier has a path of its own" in text
+    assert f"- Recommended for these identifiers: {best}. Reasons: every identifier has a unique path" in text
     monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 20)))
     monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda self: True)
     monkeypatch.setenv("TERM", "dumb")

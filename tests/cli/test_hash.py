@@ -56,22 +56,22 @@ def test_a_path_that_cannot_be_read(run: Run, files: Path) -> None:
     assert done.returncode == 1
 
 
-def test_several_algorithms(run: Run, files: Path) -> None:
+def test_several_algorithms(quick: Run, files: Path) -> None:
     """Several algorithms give BSD lines by default, and are refused for coreutils lines."""
-    done = run("hash", "files/b", "-a", "SHA-256,md5")
+    done = quick("hash", "files/b", "-a", "SHA-256,md5")
     assert done.stdout.decode() == (
         f"SHA256 (files/b) = {hashlib.sha256(b'bee').hexdigest()}\nMD5 (files/b) = {hashlib.md5(b'bee').hexdigest()}\n"
     )
-    done = run("hash", "files/b", "-a", "sha256", "-a", "md5", "--format", "coreutils")
+    done = quick("hash", "files/b", "-a", "sha256", "-a", "md5", "--format", "coreutils")
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.decode().strip() == (
         "pressmark: --format coreutils supports one algorithm; use bsd or json for several"
     )
 
 
-def test_json(run: Run, files: Path) -> None:
+def test_json(quick: Run, files: Path) -> None:
     """JSON lines have size and time, and every algorithm."""
-    done = run("hash", "files", "--format", "json", "-a", "md5,xxh64")
+    done = quick("hash", "files", "--format", "json", "-a", "md5,xxh64")
     records = [json.loads(line) for line in done.stdout.splitlines()]
     assert [record["path"] for record in records] == [name for name, _ in WHOLE]
     assert [record["size"] for record in records] == [0, 3, 3]
@@ -80,32 +80,32 @@ def test_json(run: Run, files: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "line"),
+    ("words", "line"),
     [
         (["hash"], "missing argument 'PATH...' (see 'pressmark hash --help')"),
         (["hash", "x", "-a", "md6"], "algorithm 'md6': unknown; choose from md5, .*"),
-        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger"),
+        (["hash", "x", "--ledger", "files/a"], "files/a: not a ledger; choose another file (--ledger)"),
         (["hash", "x", "-o", "nowhere/x"], "nowhere/x: No such file or directory; create its directory first"),
         (["verify", "nowhere"], "nowhere: No such file or directory"),
         (["verify", "files/b"], "files/b:1: expected digest, two spaces and name"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_usage_errors(run: Run, files: Path, call: list[str], line: str) -> None:
+def test_usage_errors(quick: Run, files: Path, words: list[str], line: str) -> None:
     """A usage error is one line and exit status 2, and nothing is written."""
     (files / "a").write_bytes(b"not a ledger")
-    done = run(*call)
+    done = quick(*words)
     assert (done.stdout, done.returncode) == (b"", 2)
     assert re.fullmatch(f"pressmark: {re.escape(line) if '.*' not in line else line}\\s*", done.stderr.decode())
 
 
 @posix
-def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> None:
+def test_failures_are_listed_and_the_rest_is_hashed(quick: Run, files: Path) -> None:
     """Each failing file is a line on stderr, and the exit status is 1."""
     os.mkfifo(files / "c")
     (files / "e").symlink_to("nowhere")
     (files / "up").symlink_to(".")
-    done = run("hash", "files", "gone", "/dev/zero")
+    done = quick("hash", "files", "gone", "/dev/zero")
     assert done.stdout.decode() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
     assert done.stderr.decode() == (
         "pressmark: files/c: named pipe not opened\n"
@@ -119,35 +119,36 @@ def test_failures_are_listed_and_the_rest_is_hashed(run: Run, files: Path) -> No
 
 
 @posix
-def test_links(run: Run, files: Path) -> None:
+def test_links(quick: Run, files: Path) -> None:
     """Links are followed, skipped or refused."""
     (files / "z").symlink_to("b")
-    assert run("hash", "files").stdout.count(b"\n") == 4
-    assert run("hash", "files", "--links", "skip").stdout.count(b"\n") == 3
-    done = run("hash", "files", "--links", "refuse")
+    assert quick("hash", "files").stdout.count(b"\n") == 4
+    assert quick("hash", "files", "--links", "skip").stdout.count(b"\n") == 3
+    done = quick("hash", "files", "--links", "refuse")
     assert (done.stdout.count(b"\n"), done.returncode) == (3, 1)
     assert done.stderr.startswith(b"pressmark: files/z: symbolic link not followed\n")
 
 
 @posix
 @pytest.mark.parametrize("output", ["files/b", "./files/../files/b", "link"])
-def test_output_that_is_an_input(run: Run, files: Path, output: str) -> None:
+def test_output_that_is_an_input(quick: Run, files: Path, output: str) -> None:
     """A file to be hashed is not overwritten by the output."""
     (files.parent / "link").symlink_to("files/b")
-    done = run("hash", "files/a", "files/b", "-o", output)
+    done = quick("hash", "files/a", "files/b", "-o", output)
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.decode() == f"pressmark: {output}: input and output are the same file; choose another output\n"
     assert (files / "b").read_bytes() == b"bee"
     assert (files.parent / "link").is_symlink()
 
 
-def test_output_and_ledger_are_left_out(run: Run, files: Path) -> None:
+def test_output_and_ledger_are_left_out(quick: Run, files: Path) -> None:
     """Below PATH, the output, the ledger and leftovers are not hashed."""
     (files / ".pressmark-0123456789abcdef.tmp").write_bytes(b"left over")
     call = ("hash", "files", "-o", "files/SUMS", "--ledger", "files/ledger")
     for _ in range(3):
-        done = run(*call)
-        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+        done = quick(*call)
+        line = b"pressmark: files/SUMS: 3 files; sha512\n"
+        assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
         assert (files / "SUMS").read_text() == "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
 
 
@@ -185,26 +186,31 @@ def test_names_are_bytes(run: Run, tmp_path: Path) -> None:
     assert run("hash", b"\xfe").stderr.startswith(b"pressmark: \\udcfe: No such file")
 
 
-def test_threads_and_order(run: Run, files: Path) -> None:
+def test_threads_and_order(quick: Run, files: Path) -> None:
     """The output does not depend on threads or on the way of reading."""
-    wanted = run("hash", "files").stdout
+    wanted = quick("hash", "files").stdout
     for options in (["--threads", "1"], ["--threads", "7"], ["--read", "sequential"]):
-        assert run("hash", "files", *options).stdout == wanted
+        assert quick("hash", "files", *options).stdout == wanted
 
 
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("format_name", ["coreutils", "bsd", "json"])
-def test_verify_what_was_written(run: Run, files: Path, format_name: str) -> None:
-    """An unchanged tree verifies silently."""
-    run("hash", "files", "-o", "SUMS", "--format", format_name)
-    done = run("verify", "SUMS")
+def test_verify_what_was_written(quick: Run, files: Path, format_name: str) -> None:
+    """An unchanged tree verifies; a summary of both commands is the only line on stderr, and --quiet omits it."""
+    done = quick("hash", "files", "-o", "SUMS", "--format", format_name)
+    assert (done.stdout, done.stderr) == (b"", b"pressmark: SUMS: 3 files, 6 B; sha512\n")
+    assert quick("hash", "files", "-o", "SUMS", "--format", format_name, "--quiet").stderr == b""
+    assert quick("hash", "files", "-o", "-").stderr == b""
+    done = quick("verify", "SUMS")
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: SUMS: 3 files, 6 B: all ok\n", 0)
+    done = quick("verify", "SUMS", "--quiet")
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
 
 
 @posix
-def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> None:
+def test_verify_lists_every_problem(quick: Run, files: Path, tmp_path: Path) -> None:
     """Changed, missing, new and unreadable files are lines on stdout, and counted on stderr."""
     (files / "e").write_bytes(b"e")
     manifest = "".join(f"{sha512(data)}  ./{name}\n" for name, data in (("a", b""), ("b", b"bee"), ("d/c", b"sea")))
@@ -214,13 +220,13 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
     (files / "e").unlink()
     os.mkfifo(files / "e")
     (files / "new\nline").write_bytes(b"")
-    done = run("verify", "SUMS", "--root", "files")
+    done = quick("verify", "SUMS", "--root", "files")
     assert (done.stdout.decode(), done.stderr.decode(), done.returncode) == (
         "changed: ./a\nmissing: ./b\nunreadable: ./e: named pipe not opened\nnew: new\\nline\n",
         "pressmark: 1 changed, 1 missing, 1 unreadable, 1 new, 1 ok\n",
         1,
     )
-    done = run("verify", "SUMS", "--root", "files", "--json")
+    done = quick("verify", "SUMS", "--root", "files", "--json")
     *problems, last = map(json.loads, done.stdout.splitlines())
     assert last == {"summary": {"ok": 1, "changed": 1, "missing": 1, "unreadable": 1, "new": 1}}
     assert [(problem["kind"], problem["path"]) for problem in problems] == [
@@ -235,113 +241,126 @@ def test_verify_lists_every_problem(run: Run, files: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["sha256", "blake3", "sha512/256", "sha3-512", "xxh128", "blake2b-160", "xxh3-64"])
-def test_verify_detects_the_algorithm(run: Run, files: Path, name: str) -> None:
+def test_verify_detects_the_algorithm(quick: Run, files: Path, name: str) -> None:
     """The content of the first files shows the algorithm of a list; a changed file is still a changed file."""
-    run("hash", "files", "-a", name, "-o", "SUMS")
-    done = run("verify", "SUMS")
+    quick("hash", "files", "-a", name, "-o", "SUMS")
+    done = quick("verify", "SUMS")
     assert (done.stdout, done.returncode) == (b"", 0)
     message = (
-        f"pressmark: SUMS: digests are {name}, as the content of the first files shows; -a {name} skips this check\n"
+        f"pressmark: SUMS: digests are {name}, according to the content of the first files; -a {name} skips this"
+        " check\n"
     )
-    assert done.stderr.decode() == ("" if name == "sha256" else message)
+    summary = "pressmark: SUMS: 3 files, 6 B: all ok\n"
+    assert done.stderr.decode() == ("" if name == "sha256" else message) + summary
     (files / "a").write_bytes(b"changed")
-    done = run("verify", "SUMS", "--json", "--root", ".")
+    done = quick("verify", "SUMS", "--json", "--root", ".")
     problem, *_, last = map(json.loads, done.stdout.splitlines())
     assert (problem["kind"], problem["path"], problem["algorithm"]) == ("changed", "files/a", name)
     assert last["summary"]["ok"] == 2
-    assert run("verify", "SUMS", "--ledger", "l").returncode == 1
-    assert run("verify", "SUMS", "--ledger", "l", "-a", name).returncode == 1
+    assert quick("verify", "SUMS", "--ledger", "l").returncode == 1
+    assert quick("verify", "SUMS", "--ledger", "l", "-a", name).returncode == 1
 
 
-def test_verify_asks_for_the_algorithm(run: Run, files: Path) -> None:
+def test_verify_asks_for_the_algorithm(quick: Run, files: Path) -> None:
     """If no file decides, the files are changed, and a message names the other algorithms and the option."""
     for name in ("a", "b", "d/c"):
-        run("hash", f"files/{name}", "-a", "blake3", "-o", "SUMS")
+        quick("hash", f"files/{name}", "-a", "blake3", "-o", "SUMS")
         (files / name).write_bytes(b"?")
-        done = run("verify", "SUMS")
+        done = quick("verify", "SUMS")
         assert (done.stdout.decode(), done.returncode) == (f"changed: files/{name}\n", 1)
         assert done.stderr.decode().splitlines() == [
-            "pressmark: SUMS: no file among the first matches; digests are read as sha256;"
+            "pressmark: SUMS: none of the first files matches; digests are interpreted as sha256;"
             " for sha512/256 or sha3-256 or blake2b-256 or blake2s or blake3 use -a",
             "pressmark: 1 changed, 0 ok",
         ]
-    done = run("verify", "SUMS", "-a", "blake3")
+    done = quick("verify", "SUMS", "-a", "blake3")
     assert done.stderr == b"pressmark: 1 changed, 0 ok\n"
 
 
-def test_verify_names_the_root_that_fits(run: Run, files: Path, tmp_path: Path) -> None:
+def test_verify_names_the_root_that_fits(quick: Run, files: Path, tmp_path: Path) -> None:
     """If no file is found, the message says what names are relative to, and which root fits."""
-    run("hash", "files", "-o", "SUMS")
-    done = run("verify", "SUMS", "--root", "files")
-    assert done.stderr.decode().splitlines()[0] == (
-        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root"
+    quick("hash", "files", "-o", "SUMS")
+    done = quick("verify", "SUMS", "--root", "files")
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (
+        b"",
+        "pressmark: SUMS: no file found; names such as 'files/a' are relative to --root files; omit --root\n",
+        1,
     )
+    done = quick("verify", "SUMS", "--root", "files", "--json")
+    assert json.loads(done.stdout.splitlines()[-1])["summary"] == {
+        **{"ok": 0, "changed": 0, "missing": 3, "unreadable": 0},
+        "new": 3,
+    }
     (files / "SUMS").write_text(f"{sha512(b'bee')}  b\n")
-    done = run("verify", "files/SUMS")
+    done = quick("verify", "files/SUMS")
     assert done.stderr.decode().splitlines()[0].endswith("are relative to the current directory; use --root files")
     (tmp_path / "above").mkdir()
     files.rename(tmp_path / "above" / "files")
-    done = run("verify", "SUMS", "--root", "above/files")
+    done = quick("verify", "SUMS", "--root", "above/files")
     assert (
         done.stderr.decode().splitlines()[0].endswith("'files/a' are relative to --root above/files; use --root above")
     )
-    assert run("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
-    done = run("verify", "SUMS", "--root", "nowhere")
-    assert b"use --root DIR" in done.stderr
+    assert quick("verify", "SUMS", "--root", "above").returncode == 1  # SUMS in files is new
+    (tmp_path / "empty").mkdir()
+    assert b"use --root DIR" in quick("verify", "SUMS", "--root", "empty").stderr
+    for root, reason in (("nowhere", "No such file or directory"), ("SUMS", "not a directory")):
+        done = quick("verify", "SUMS", "--root", root)
+        assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {root}: {reason}\n", 2)
     # One file is enough to know that the root is right.
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "a").touch()
-    done = run("verify", "SUMS")
+    done = quick("verify", "SUMS")
     assert (done.stderr, done.returncode) == (b"pressmark: 2 missing, 1 ok\n", 1)
 
 
-def test_verify_of_a_directory(run: Run, files: Path) -> None:
+def test_verify_of_a_directory(quick: Run, files: Path) -> None:
     """A bag and another directory are refused, with the command or option to use."""
-    done = run("verify", "files")
-    message = b"pressmark: files: a directory, not a manifest; name the manifest, and the directory with --root\n"
+    done = quick("verify", "files")
+    message = b"pressmark: files: a directory, not a manifest; specify the manifest, and the directory with --root\n"
     assert (done.stderr, done.returncode) == (message, 2)
-    run("bag", "create", "files", "-o", "bag")
-    done = run("verify", "bag")
+    quick("bag", "create", "files", "-o", "bag")
+    done = quick("verify", "bag")
     message = b"pressmark: bag: a bag, not a manifest; run pressmark bag validate bag\n"
     assert (done.stderr, done.returncode) == (message, 2)
 
 
-def test_verify_reads_a_pipe(run: Run, files: Path) -> None:
+def test_verify_reads_a_pipe(quick: Run, files: Path) -> None:
     """A manifest may be read from standard input; -a names its algorithm."""
     for algorithm in ("sha512", "blake3"):
-        manifest = run("hash", "files", "-a", algorithm).stdout
-        done = run("verify", "-", "-a", algorithm, stdin=manifest)
-        assert (done.stdout, done.stderr, done.returncode) == (b"", b"", 0)
+        manifest = quick("hash", "files", "-a", algorithm).stdout
+        done = quick("verify", "-", "-a", algorithm, stdin=manifest)
+        line = b"pressmark: <stdin>: 3 files, 6 B: all ok\n"
+        assert (done.stdout, done.stderr, done.returncode) == (b"", line, 0)
 
 
-def test_verify_checks_the_manifest_first(run: Run, files: Path) -> None:
+def test_verify_checks_the_manifest_first(quick: Run, files: Path) -> None:
     """A bad line is reported before any file is read."""
-    manifest = run("hash", "files").stdout
+    manifest = quick("hash", "files").stdout
     (files / "a").write_bytes(b"changed")
-    done = run("verify", "-", stdin=manifest + b"nonsense\n")
+    done = quick("verify", "-", stdin=manifest + b"nonsense\n")
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.startswith(b"pressmark: <stdin>:4: expected digest, two spaces and name")
 
 
-def test_verify_of_an_empty_manifest(run: Run, files: Path, tmp_path: Path) -> None:
+def test_verify_of_an_empty_manifest(quick: Run, files: Path, tmp_path: Path) -> None:
     """An empty manifest fails, except for an empty folder."""
     (tmp_path / "empty").mkdir()
     for manifest in (b"", b"# a comment\n"):
         (tmp_path / "SUMS").write_bytes(manifest)
-        done = run("verify", "SUMS")
+        done = quick("verify", "SUMS")
         assert (done.stdout, done.returncode) == (b"", 1)
         assert done.stderr == b"pressmark: SUMS: manifest is empty; nothing was verified\n"
-        assert run("verify", "SUMS", "--root", "files").returncode == 1
-        assert run("verify", "SUMS", "--root", "empty").returncode == 0
+        assert quick("verify", "SUMS", "--root", "files").returncode == 1
+        assert quick("verify", "SUMS", "--root", "empty").returncode == 0
 
 
-def test_verify_resumes_with_a_ledger(run: Run, files: Path) -> None:
+def test_verify_resumes_with_a_ledger(quick: Run, files: Path) -> None:
     """Verified files in the ledger are not read again; changed ones are."""
-    run("hash", "files", "-o", "SUMS")
-    assert run("verify", "SUMS", "--ledger", "l").returncode == 0
+    quick("hash", "files", "-o", "SUMS")
+    assert quick("verify", "SUMS", "--ledger", "l").returncode == 0
     (files / "b").write_bytes(b"longer")
-    assert run("verify", "SUMS", "--ledger", "l").stdout == b"changed: files/b\n"
-    assert run("verify", "SUMS", "--root", ".", "--ledger", "l").returncode == 2
+    assert quick("verify", "SUMS", "--ledger", "l").stdout == b"changed: files/b\n"
+    assert quick("verify", "SUMS", "--root", ".", "--ledger", "l").returncode == 2
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -219,14 +220,17 @@ def test_refusals_name_all_sides() -> None:
             ["books", "root", *OCFL, "--report", "books/a.csv"],
             "the path is inside the store books",
         ),
-        (["books", "root", *OCFL, "--report", "root/a.csv"], "the path is inside the store root; name a file outside"),
+        (
+            ["books", "root", *OCFL, "--report", "root/a.csv"],
+            "the path is inside the store root; choose a file outside it",
+        ),
         (["books", "root", *OCFL, "--ids", "a.csv", "--report", "./a.csv"], "file already used by --ids"),
         (["books", "root", *OCFL, "--map", "a.csv", "--report", "a.csv"], "file already used by --map"),
         (["books", "root", "--resume"], "no run to resume; omit --resume to start one"),
         (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
         (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
         (["none", "root", *OCFL], "'none': not found"),
-        (["books", "books/inside", *OCFL], "the destination is inside the source; name another destination"),
+        (["books", "books/inside", *OCFL], "the destination is inside the source; choose another destination"),
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
@@ -253,7 +257,7 @@ def test_a_report_replaces_nothing_of_a_run(call: Call, root: Path, name: str) -
     for arguments in (OCFL, ["--resume"], ["--verify-again"]):
         result = call("migrate", "books", "root", *arguments, "--report", f"root.migration/{name}")
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "the path belongs to the run; name another file" in result.stderr
+        assert "the path belongs to the run; choose another file" in result.stderr
     result = call("migrate", "books", "other", *OCFL, "--work", ".", "--report", "plan.jsonl")
     assert "the path belongs to the run" in result.stderr
     assert {path: path.read_bytes() for path in work.rglob("*.jsonl")} == before
@@ -473,7 +477,7 @@ def test_going_on(call: Call, books: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
         f"pressmark: the run in {work} is not finished; run the same command with --resume to continue,"
-        " or name another --work to start a new run\n"
+        " or choose another --work to start a new run\n"
     )
     assert call("migrate", "books", "root", "--catch-up").exit_code == 2
     result = call("migrate", "books", "root", *OCFL, "--resume", "--verify", "reread")
@@ -561,7 +565,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     result = call("migrate", "books", "root", *OCFL)
     assert (result.exit_code, result.stdout) == (130, "")
     ending = "run the same command with --resume to continue\n"
-    assert result.stderr == f"pressmark: interrupted; 2 of 3 objects done; {ending}"
+    assert result.stderr == f"pressmark: interrupted; 0 of 3 objects are in root; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
         how["on_event"](MigrationProgress("run", 2, 4, 3, 6, {"ok": 2}))
@@ -581,6 +585,32 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 1
     why = "the run is not finished: too many objects failed"
     assert f"{why}; run the same command with --resume to continue" in result.stderr
+
+
+def test_an_interrupted_run_counts_what_is_in_place(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line counts objects in the destination, not objects copied; the resumed run counts them, too."""
+    real = migrate.run
+
+    def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
+        done = real(plan, **how)
+        Path(plan.work, "finished.json").unlink()
+        for receipt in Path(plan.work, "receipts").iterdir():
+            receipt.unlink()
+        shutil.rmtree(Path(plan.options.destination, next(done.rows()).target))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(migrate, "run", interrupted)
+    result = call("migrate", "books", "root", *OCFL)
+    ending = "run the same command with --resume to continue\n"
+    assert result.stderr == f"pressmark: interrupted; 2 of 3 objects are in root; {ending}"
+    assert len(call("store", "ls", "root").stdout.splitlines()) == 2
+    # Receipts count as well.
+    result = call("migrate", "books", "root", *OCFL, "--resume")
+    assert result.exit_code == 0
+    assert "3 objects: 1 ok, 2 exists_same; 2 were in place before this call; " in result.stderr
+    (books.parent / "root.migration" / "finished.json").unlink()
+    result = call("migrate", "books", "root", *OCFL, "--resume")
+    assert "3 objects: 1 ok, 2 exists_same; 3 were in place before this call; " in result.stderr
 
 
 def test_interrupted_while_planning(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -659,7 +689,7 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
     assert result.exit_code == 2
     assert result.stderr == (
         "pressmark: 'report.html': needs jinja2: pip install 'pressmark[report]',"
-        " or name a file that ends in .csv or .jsonl\n"
+        " or use a file name that ends in .csv or .jsonl\n"
     )
     assert not (books.parent / "root").exists()
 

@@ -111,7 +111,7 @@ def test_declare(call: Call, given: Path, tmp_path: Path) -> None:
     assert "b~" not in place
     result = call("store", "declare", "store", "http://a/", "http://b/")
     assert (result.exit_code, result.stdout) == (0, "a\thttp://a/\nb\thttp://b/\n")
-    assert result.stderr.startswith("pressmark: store: 2 namespaces declared; if objects")
+    assert result.stderr.startswith("pressmark: store: 2 namespaces declared; if they already have objects")
     result = call("store", "declare", "store", "http://b/", "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     assert lines(result.stdout) == [
@@ -264,7 +264,7 @@ def test_several_sources(call: Call, given: Path, tmp_path: Path) -> None:
         "given", os.path.join("given", "one.txt"), "two.txt"
     ]  # fmt: skip
     assert (
-        "two SOURCE have the name one.txt"
+        "two SOURCEs have the name one.txt"
         in call("store", "put", "store", "b", "given/one.txt", "./given/one.txt").stderr
     )
 
@@ -304,14 +304,14 @@ def test_check_and_repair(call: Call, given: Path, tmp_path: Path) -> None:
         ["error", "bare-file", "pairtree_root/ab"],
         ["warning", "empty", "pairtree_root/zz"],
     ]
-    assert result.stderr == "pressmark: store: 2 objects, 1 not proper, 1 error, 1 warning\n"
+    assert result.stderr == "pressmark: store: 2 objects, 1 improper, 1 error, 1 warning\n"
     result = call("store", "check", "store", "--json")
     assert [line.get("kind") for line in lines(result.stdout)] == ["bare-file", "empty", None]
     assert lines(result.stdout)[-1]["summary"]["kinds"] == {"bare-file": 1, "empty": 1}
     result = call("store", "ls", "store")
     assert (result.exit_code, result.stdout) == (0, "ab\tpairtree_root/ab\nabc\tpairtree_root/ab/c\n")
     assert result.stderr == (
-        "pressmark: store: 2 objects, 1 not proper, 1 problem outside of objects; "
+        "pressmark: store: 2 objects, 1 improper, 1 problem outside of objects; "
         'run "pressmark store check" for details\n'
     )
     assert call("store", "check", "store", "--ignore", "no*").exit_code == 0

@@ -173,26 +173,26 @@ def test_what_is_not_found(call: Call, root: stores.OcflRoot, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_of_every_kind(run: Run, tmp_path: Path, kind: str) -> None:
+def test_files_of_every_kind(run: Run, call: Call, tmp_path: Path, kind: str) -> None:
     """``ls`` lists the files of an object that ``cat`` writes; versions are of OCFL objects alone."""
-    run("store", "init", kind, "store", *KINDS[kind])
+    call("store", "init", kind, "store", *KINDS[kind])
     (tmp_path / "one.bin").write_bytes(BINARY)
     (tmp_path / "sub" / "er").mkdir(parents=True)
     (tmp_path / "sub" / "er" / "two").write_bytes(b"2")
     sources = ["one.bin"] if kind == "vitro" else ["one.bin", "sub"]
-    assert run("store", "put", "store", "x:1", *sources).returncode == 0
-    done = run("store", "ls", "store", "x:1")
-    names = [line.partition("\t")[0] for line in done.stdout.decode().splitlines()]
+    assert call("store", "put", "store", "x:1", *sources).exit_code == 0
+    done = call("store", "ls", "store", "x:1")
+    names = [line.partition("\t")[0] for line in done.stdout_bytes.decode().splitlines()]
     assert names == ["one.bin", *(["sub/er/two"] if kind != "vitro" else [])]
     assert run("store", "cat", "store", "x:1", "one.bin").stdout == BINARY
     if kind != "vitro":
-        assert run("store", "cat", "store", "x:1", "sub/er/two").stdout == b"2"
+        assert call("store", "cat", "store", "x:1", "sub/er/two").stdout_bytes == b"2"
     for name in ("sub", "sub/er", "none", "../store", "/etc/passwd", "one.bin/"):
-        done = run("store", "cat", "store", "x:1", name)
-        assert (name, done.returncode, done.stdout) == (name, 1, b"")
+        done = call("store", "cat", "store", "x:1", name)
+        assert (name, done.exit_code, done.stdout_bytes) == (name, 1, b"")
     if kind == "ocfl":
         return
-    *records, summary = lines(run("store", "ls", "store", "x:1", "--json").stdout.decode())
+    *records, summary = lines(call("store", "ls", "store", "x:1", "--json").stdout_bytes.decode())
     assert records == [{"name": name, "algorithm": None, "digest": None} for name in names]
     assert summary == {"summary": {"ok": True, "version": None, "files": len(names)}}
     for arguments, instead in (
@@ -205,12 +205,12 @@ def test_files_of_every_kind(run: Run, tmp_path: Path, kind: str) -> None:
         (["put", "store", "x:2", "one.bin", "--user", "A"], b"omit the option"),
         (["put", "store", "x:2", "one.bin", "--user-address", "a:b"], b"omit the option"),
     ):
-        done = run("store", *arguments)
-        assert (arguments, done.returncode, done.stdout) == (arguments, 2, b"")
-        assert len(done.stderr.splitlines()) == 1
-        assert f"a store of kind {kind}".encode() in done.stderr
-        assert instead in done.stderr
-    assert run("store", "ls", "store").stdout.count(b"\n") == 1
+        done = call("store", *arguments)
+        assert (arguments, done.exit_code, done.stdout_bytes) == (arguments, 2, b"")
+        assert len(done.stderr_bytes.splitlines()) == 1
+        assert f"a store of kind {kind}".encode() in done.stderr_bytes
+        assert instead in done.stderr_bytes
+    assert call("store", "ls", "store").stdout_bytes.count(b"\n") == 1
 
 
 def test_names_with_separators(run: Run, tmp_path: Path) -> None:

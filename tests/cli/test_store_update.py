@@ -125,7 +125,7 @@ def test_no_change_is_no_version(call: Call, root: stores.OcflRoot, arguments: l
     result = call("store", *arguments)
     assert (result.exit_code, result.stderr) == (
         0,
-        "pressmark: 'x:1': no changes, 3 unchanged; v1 stays the newest version\n",
+        "pressmark: 'x:1': no changes, 3 unchanged; v1 remains the newest version\n",
     )
     assert [one.version for one in root.versions("x:1")] == ["v1"]
     [record, _summary] = lines(call("store", *arguments, "--json").stdout)

@@ -17,7 +17,9 @@ import pressmark
 from jobs.test_kinds import broken
 from pressmark import bagit, jobs, stores
 from pressmark.bagit.job import ValidateBags
+from pressmark.cli.common import workers
 from pressmark.fixity.job import HashFiles
+from pressmark.jobs import local
 from pressmark.layouts.job import MapIds
 from pressmark.stores.job import CheckStore
 from support.implementations import Implementation
@@ -61,6 +63,27 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
 def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **options: Any) -> Any:
     assert len(list(work.chunks())) > 1, "this would not be shared"
     return jobs.local.run_local(job, work, workers, True, **options)
+
+
+@pytest.mark.parametrize(("seconds", "are_started"), [(100.0, False), (0.0, True)])
+def test_small_work_starts_no_process(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, are_started: bool
+) -> None:
+    """Small parts begin in threads; processes start for what is left after a moment."""
+    started: list[int] = []
+
+    class Counted(local.ProcessPool):
+        def __init__(self, workers: int, *rest: Any) -> None:
+            started.append(workers)
+            super().__init__(workers, *rest)
+
+    monkeypatch.setattr(local, "ProcessPool", Counted)
+    monkeypatch.setattr(workers, "START", seconds)
+    monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
+    (tmp_path / "ids.txt").write_text("".join(f"id{number}\n" for number in range(30)))
+    done = call("map", "0002", "ids.txt", "--workers", "2")
+    assert (done.exit_code, done.stdout) == (0, "".join(f"id{number}\n" for number in range(30)))
+    assert started == ([2] if are_started else [])
 
 
 @pytest.mark.parametrize("on_error", ["stop", "skip", "empty"])

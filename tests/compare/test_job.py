@@ -59,7 +59,7 @@ def test_records_come_back() -> None:
 def test_resume(tmp_path: Path, source: Path) -> None:
     """A resumed run skips chunks with a receipt; an incomplete run is an error."""
     layouts, work = list(LAYOUTS.values()), tmp_path / "work"
-    with pytest.raises(JobError, match=r"of 4 layouts are not compared yet"):
+    with pytest.raises(JobError, match=r"of 4 layouts have not been compared yet"):
         compare_in_chunks(
             source,
             layouts,
@@ -69,7 +69,7 @@ def test_resume(tmp_path: Path, source: Path) -> None:
         )
     receipts = list(WorkFolder.open(work).receipts())
     assert 1 <= len(receipts) < 4
-    with pytest.raises(JobError, match="is not compared yet; resume the run"):
+    with pytest.raises(JobError, match="has not been compared yet; resume the run"):
         collect(WorkFolder.open(work))
     found = compare_in_chunks(source, layouts, work, crlf="keep", run=in_threads)
     assert len(found.layouts) == 4

@@ -31,9 +31,9 @@ BLOCK = 1 << 16  # of a copy in lanes
 
 # Name of a file -> its size and error; None for a copy.
 FILES: dict[str, tuple[int, str | None]] = {
-    "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while read"),
-    "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while read"),
-    "append-empty": (0, "size changed from 0 to 4 bytes while read"),
+    "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while it was read"),
+    "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while it was read"),
+    "append-empty": (0, "size changed from 0 to 4 bytes while it was read"),
     "chmod-long": (LONG, None),
     "delete-long": (LONG, None),
     "eio-long": (LONG, os.strerror(5)),
@@ -43,10 +43,10 @@ FILES: dict[str, tuple[int, str | None]] = {
     "plain-empty": (0, None),
     "plain-long": (LONG, None),
     "plain-small": (SMALL, None),
-    "rewrite-long": (LONG, "modified while read"),
-    "rewrite-small": (SMALL, "modified while read"),
-    "truncate-long": (LONG, f"size changed from {LONG} to 10 bytes while read"),
-    "truncate-small": (SMALL, f"size changed from {SMALL} to 10 bytes while read"),
+    "rewrite-long": (LONG, "modified while it was read"),
+    "rewrite-small": (SMALL, "modified while it was read"),
+    "truncate-long": (LONG, f"size changed from {LONG} to 10 bytes while it was read"),
+    "truncate-small": (SMALL, f"size changed from {SMALL} to 10 bytes while it was read"),
 }
 
 # Copies a folder, and prints digests or error of each file, or the error that ends the run.

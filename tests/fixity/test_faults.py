@@ -20,22 +20,22 @@ SMALL, LONG = 5000, 3 * READ_SIZE + 17
 
 # Name of a file -> its size and error; None for a digest of its content.
 FILES: dict[str, tuple[int, str | None]] = {
-    "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while read"),
-    "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while read"),
-    "append-empty": (0, "size changed from 0 to 4 bytes while read"),
+    "append-long": (LONG, f"size changed from {LONG} to {LONG + 4} bytes while it was read"),
+    "append-small": (SMALL, f"size changed from {SMALL} to {SMALL + 4} bytes while it was read"),
+    "append-empty": (0, "size changed from 0 to 4 bytes while it was read"),
     "chmod-long": (LONG, None),
     "chmod-small": (SMALL, None),
-    "delete-long": (LONG, "deleted while read"),
+    "delete-long": (LONG, "deleted while it was read"),
     "eio-long": (LONG, os.strerror(5)),
     "eio-small": (SMALL, os.strerror(5)),
     "late-long": (LONG, os.strerror(5)),
     "plain-long": (LONG, None),
     "plain-small": (SMALL, None),
-    "replace-long": (LONG, "replaced while read"),
-    "rewrite-long": (LONG, "modified while read"),
-    "rewrite-small": (SMALL, "modified while read"),
-    "truncate-long": (LONG, f"size changed from {LONG} to 10 bytes while read"),
-    "truncate-small": (SMALL, f"size changed from {SMALL} to 10 bytes while read"),
+    "replace-long": (LONG, "replaced while it was read"),
+    "rewrite-long": (LONG, "modified while it was read"),
+    "rewrite-small": (SMALL, "modified while it was read"),
+    "truncate-long": (LONG, f"size changed from {LONG} to 10 bytes while it was read"),
+    "truncate-small": (SMALL, f"size changed from {SMALL} to 10 bytes while it was read"),
 }
 
 

@@ -233,7 +233,7 @@ def test_a_source_that_changes(tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("aa\nbb\n")
     summary = jobs.run_local(job, work, 1, threads=True)
     assert (summary.done, len(summary.failed)) == (0, 2)
-    assert "file changed since the plan" in summary.failed[0].reason
+    assert "file changed since the run was planned" in summary.failed[0].reason
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         jobs.run_local(Numbers(), work, 1, threads=True)
     assert [(one.levelname, one.message.removeprefix(f"{work.path}: ")) for one in caplog.records] == [
         ("INFO", "started, workers: 1"),
-        ("WARNING", "chunk 000: [Errno 5] the disk fails; it is tried again"),
+        ("WARNING", "chunk 000: [Errno 5] the disk fails; retrying"),
         ("ERROR", "chunk 001 failed: 001: of no use"),
         ("INFO", "2 of 3 chunks done, 0 errors"),
     ]

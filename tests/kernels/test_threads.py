@@ -13,7 +13,7 @@ import threading
 from pressmark import _kernels
 
 kernels = _kernels.active
-THREADS, ROUNDS = 8, 60
+THREADS, ROUNDS = 8, 20
 
 def together(work):
     start = threading.Barrier(THREADS)

@@ -120,7 +120,7 @@ def test_a_batch_is_any_iterable(implementation: Implementation) -> None:
 def test_one_string_is_not_a_batch(implementation: Implementation, lone: str | bytes) -> None:
     """A lone ``str`` or ``bytes`` is refused: it would be mapped letter by letter."""
     for call in (Pairtree().map_ids, Pairtree().unmap_paths):
-        with pytest.raises(TypeError, match=f"an iterable of str or bytes, not one {type(lone).__name__}"):
+        with pytest.raises(TypeError, match=f"an iterable of str or bytes, not a single {type(lone).__name__}"):
             call(lone)
 
 

@@ -279,7 +279,7 @@ def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, cap
     call = ["migrate", str(pairtree), str(tmp_path / "root"), "--to", "ocfl", "--layout", "0003"]
     assert main(call, standalone_mode=False) == 2
     assert "--resume to continue" in capfd.readouterr().err
-    with pytest.raises(MigrationError, match="has begun; use --resume"):
+    with pytest.raises(MigrationError, match="has started; use --resume"):
         migrate.plan(pairtree, tmp_path / "root", to="ocfl", layout="0003", work=folder.path)
     assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
 
@@ -310,6 +310,6 @@ def test_a_plan_whose_run_has_not_begun_is_replaced(pairtree: Path, tmp_path: Pa
     assert migrate.plan(pairtree, tmp_path / "root", to="bags", work=folder.path).objects == 3
     shutil.rmtree(folder.path / "output")
     (folder.path / "letter.txt").touch()
-    with pytest.raises(MigrationError, match=r"'letter\.txt', which belongs to no plan"):
+    with pytest.raises(MigrationError, match=r"'letter\.txt', which does not belong to a plan"):
         migrate.plan(pairtree, tmp_path / "root", to="bags", work=folder.path)
     assert os.path.exists(folder.path / "entries.jsonl")

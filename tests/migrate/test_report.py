@@ -275,7 +275,7 @@ def test_a_package_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(ReportError) as early:
         check_report(tmp_path / name)
     extra = {"jinja2": "report", "pyarrow": "arrow"}[package]
-    text = f"needs {package}: pip install 'pressmark[{extra}]', or name a file that ends in .csv or .jsonl"
+    text = f"needs {package}: pip install 'pressmark[{extra}]', or use a file name that ends in .csv or .jsonl"
     assert caught.value.reason == early.value.reason == text
     assert not (tmp_path / name).exists()
 

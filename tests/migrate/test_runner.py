@@ -160,7 +160,7 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
     assert migrate.state(plan.work) == "begun"
     with pytest.raises(MigrationError, match="not finished; resume it"):
         migrate.run(plan, threads=True)
-    with pytest.raises(MigrationError, match="has begun; use --resume"):
+    with pytest.raises(MigrationError, match="has started; use --resume"):
         to_ocfl(pairtree, tmp_path / "root")
     with pytest.raises(MigrationError, match="not finished"):
         migrate.verify(plan, threads=True)
@@ -340,7 +340,7 @@ def test_a_destination_that_was_being_made(source: Path, tmp_path: Path, kind: s
 def test_a_destination_that_became_another(pairtree: Path, tmp_path: Path) -> None:
     plan = to_ocfl(pairtree, tmp_path / "root")
     stores.create("ocfl", tmp_path / "root", layout_or_none("0004"))
-    with pytest.raises(MigrationError, match="name another destination"):
+    with pytest.raises(MigrationError, match="choose another destination"):
         migrate.run(plan, threads=True)
     shutil.rmtree(tmp_path / "root")
     (tmp_path / "root").mkdir()

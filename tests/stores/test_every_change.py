@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark import stores
-from support.effort import stride
+from support.effort import faults, stride
 from support.preloading import run_preloaded
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
@@ -17,15 +17,13 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 STRIDES = {"vitro": str(stride(7)), "ocfl": str(stride(13)), "bags": str(stride(21))}
 
 
-@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
-@pytest.mark.parametrize("kind", STRIDES)
+@pytest.mark.parametrize(("kind", "how"), faults(STRIDES, errno.ENOSPC, errno.EROFS))
 def test_every_change(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
     """A change is complete or absent, nothing is lost or left over, and the error is one line."""
     assert steps(disk_faults, "every_change.py", kind, str(tmp_path / "at"), how, STRIDES[kind]) > 5
 
 
-@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
-@pytest.mark.parametrize("kind", stores.KINDS)
+@pytest.mark.parametrize(("kind", "how"), faults(stores.KINDS, errno.EROFS, errno.ENOSPC))
 def test_every_change_of_many_objects(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
     """Each object of a batch is complete or absent, and reported as it is; nothing is lost or left over."""
     assert steps(disk_faults, "every_ingest.py", kind, str(tmp_path / "at"), how, str(stride(11))) > 3

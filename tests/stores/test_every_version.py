@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pressmark import stores
-from support.effort import stride
+from support.effort import LONG, stride
 from support.preloading import run_preloaded
 
 from .ocfl.peers import NAMES, Missing, open_peer
@@ -21,9 +21,11 @@ from .test_ocfl_peers import validate
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 STRIDE = str(stride(11))
+# Other stores try the other errors, which all end an operation in the same way.
+HOWS = ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", *([f"-{errno.EIO}", f"-{errno.EROFS}"] if LONG else [])]
 
 
-@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.EIO}", f"-{errno.ENOSPC}", f"-{errno.EROFS}"])
+@pytest.mark.parametrize("how", HOWS)
 def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> None:
     """An object is valid at every step, or has a whole version that a repair or the next change finishes."""
     script = Path(__file__).with_name("every_version.py")
@@ -31,6 +33,8 @@ def test_every_step_of_a_version(disk_faults: str, tmp_path: Path, how: str) -> 
     assert sum(counts.values()) > 5
     roots = sorted((tmp_path / "saved").iterdir())
     print(how, counts, len(roots), "roots")
+    if how != "kill" and not LONG:
+        return  # the checks above find the same roots valid
     if importlib.util.find_spec("ocfl") is not None or os.environ.get("PRESSMARK_OCFL_PY"):
         said = validate(*roots)
         wrong = [one for one in said if not (one["valid"] and one["good"] == one["objects"] and not one["errors"])]

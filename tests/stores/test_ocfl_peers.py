@@ -62,8 +62,11 @@ def identifier(word: str, number: int) -> str:
             return f"info:x{number}/{number} \u00e9\u4f8b"
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
-@pytest.mark.parametrize("word", WORDS)
+# The version of OCFL changes nothing in a layout.
+@pytest.mark.parametrize(
+    ("word", "version"),
+    [(word, version) for version in ("1.0", "1.1") for word in WORDS if LONG or version == "1.1" or word in WORDS[:2]],
+)
 def test_roots_are_valid_for_ocfl_py(tmp_path: Path, word: str, version: str) -> None:
     """A thousand objects under each layout are valid for ocfl-py, and listed at the paths of our walk."""
     if word == "0010" and version == "1.0":

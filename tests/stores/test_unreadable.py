@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,18 +15,6 @@ from pressmark import stores
 from support.implementations import Implementation
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs modes of files")
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users can read; pytest's own are private."""
-    folder = Path(tempfile.mkdtemp(prefix="pressmark-"))
-    folder.chmod(0o755)
-    if any(not above.stat().st_mode & 0o001 for above in folder.parents):
-        shutil.rmtree(folder)
-        pytest.skip("the directory of temporary files is closed to other users")
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("kind", stores.KINDS)

@@ -22,7 +22,7 @@ from support.effort import LONG
 
 from .ocfl.samples import CREATED, USER, create, kinds, save
 
-VERSIONS, FILES = 50, 10_000 if LONG else 1000
+VERSIONS, FILES = (50, 10_000) if LONG else (20, 1000)
 
 UPDATE = """
 import os, sys
@@ -119,6 +119,7 @@ def test_system_calls_of_a_version(roots: tuple[Path, Path, Path], tmp_path: Pat
     assert counts["many"]["fsync"] <= counts["one"]["fsync"] < 20
 
 
+@pytest.mark.long
 @pytest.mark.slow_under_sanitizers
 def test_versions_of_a_large_object(roots: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """The measured objects are valid, before and after; the times are printed."""

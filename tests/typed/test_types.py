@@ -52,6 +52,7 @@ def test_mypy(tmp_path: Path) -> None:
     assert run("mypy", *arguments, "--config-file=", str(EXAMPLES), folder=tmp_path) == ""
 
 
+@pytest.mark.long(only=True)
 def test_pyright(tmp_path: Path) -> None:
     """Every example has the asserted type in pyright."""
     config = {

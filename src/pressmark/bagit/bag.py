@@ -1,6 +1,6 @@
 """Open, create and update bags.
 
-Each call imports what it needs: validating does not load what creating needs.
+Each call imports only the modules that it needs.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def create(
         missing; Payload-Oxum is always computed
     :param mode: how files are copied to the destination: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if
         the file system supports it, else copy
-    :param links: ``refuse`` symbolic links, or ``follow`` them. Followed in place, links inside the directory are kept;
-        with a destination, their targets are copied
+    :param links: ``refuse`` symbolic links, or ``follow`` them. In place, ``follow`` keeps links inside the directory;
+        with a destination, it copies their targets
     :param tag_files: additional tag files: a mapping from paths in the bag to files, or files that keep their names
-    :param nested: create a bag of a directory that is already a bag
+    :param nested: create a bag from a directory that is already a bag
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
@@ -160,19 +160,21 @@ def update(
     ledger: Ledger | None = None,
     on_event: Listener | None = None,
 ) -> Bag:
-    """Update a bag to version 1.0 and apply the given changes; return it reopened. If that fails, the bag is unchanged.
+    """Update a bag to version 1.0 and apply the given changes; return it reopened. If the update fails, the bag is
+    unchanged.
 
-    Each file is read once: its old checksums are verified while new ones are computed. Manifests that need no change
-    are kept, and so are the bytes of unchanged elements of bag-info.txt. Manifests with lines in md5sum's format, or
+    Each file is read once: its old checksums are verified while new ones are computed. Manifests that do not need to
+    change and the bytes of unchanged elements of bag-info.txt are kept. Manifests with lines in md5sum's format, or
     with unencoded percent signs, are rewritten.
 
-    :param algorithms: the algorithms of the payload manifests; :data:`None` for the present ones
+    :param algorithms: the algorithms of the payload manifests; :data:`None` for the current ones
     :param add: algorithms to add
     :param drop: algorithms to remove
     :param info: elements of bag-info.txt; each replaces all elements of its label. The value :data:`None` removes them
     :param payload: :data:`False` keeps payload and version, and reads tag files only
     :param accept: changes to accept instead of refusing them: ``added``, ``removed`` and ``changed`` payload files, and
-        changed ``tag-files``
+        ``tag-files`` that were changed or removed. A tag file that no tag manifest lists is only added to them if
+        ``tag-files`` are accepted, or if the bag has no tag manifest yet
     :param rewrite: rewrite all manifests
     :param date: the new Bagging-Date
     :param threads: number of threads; :data:`None` or 0 for one per core

@@ -1,8 +1,8 @@
 """The base directory of a bag: opens files inside it, and nothing outside.
 
 Each path is opened one name at a time, relative to a descriptor of the base directory and never through a symbolic
-link, so that a directory that is replaced by a link cannot lead outside. The targets of links are resolved by name
-until they are known to be inside; nothing outside is accessed.
+link, so a directory that is replaced by a link cannot lead outside. The targets of links are resolved by name until
+they are known to be inside; nothing outside is accessed.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class BagDirectory:
         self._opened = ExitStack()
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):
-                raise BagError(self.path, "not a directory; name the base directory of a bag")
+                raise BagError(self.path, "not a directory; specify the base directory of a bag")
             self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from None

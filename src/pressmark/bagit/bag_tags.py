@@ -6,7 +6,7 @@ Opening a bag does not access its payload; manifests are read on first use.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -28,6 +28,7 @@ __all__ = [
     "BagTags",
     "ManifestFile",
     "is_described",
+    "missing_problem",
     "open_listing",
     "read_tag_files",
 ]
@@ -51,6 +52,12 @@ class ManifestFile(NamedTuple):
     name: bytes
     algorithm: str
     known: bool = True
+
+
+def missing_problem(path: bytes, manifests: Iterable[ManifestFile], digests: Container[str]) -> Problem:
+    """Return the problem of a missing file that the manifests of the algorithms ``digests`` list."""
+    names = ", ".join(os.fsdecode(one.name) for one in manifests if one.algorithm in digests)
+    return problem("file-missing", path, f"listed in {names}, but not found")
 
 
 class BagTags:
@@ -101,7 +108,7 @@ class BagTags:
             bag, _ = read_tag_files(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
-                raise BagError(bag.path, "bagit.txt not found; name the base directory of a bag")
+                raise BagError(bag.path, "bagit.txt not found; specify the base directory of a bag")
             if found.kind == "file-unreadable":
                 raise BagError(os.path.join(bag.path, found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)

@@ -91,7 +91,7 @@ class Charset:
             return line
         text = self.decode(line)
         if "\n" in text or "\r" in text:
-            raise UnicodeDecodeError(self.codec, line, 0, len(line), "a line end inside a line")
+            raise UnicodeDecodeError(self.codec, line, 0, len(line), "a line break inside a line")
         try:
             return text.encode("utf-8")
         except UnicodeEncodeError as error:

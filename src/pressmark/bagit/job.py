@@ -39,7 +39,7 @@ class ValidateBags:
     :ivar level: ``full``, ``complete`` or ``oxum``, as in :meth:`pressmark.bagit.Bag.validate`
     :ivar lenient: report blank lines in manifests as warnings
     :ivar links: follow symbolic links that stay ``inside`` the bag, or all ``trusted`` ones
-    :ivar profile: absolute path of a BagIt Profile to check; :data:`None` for none
+    :ivar profile: absolute path of a BagIt Profile to check, or :data:`None`
     """
 
     level: str = "full"

@@ -1,7 +1,7 @@
 """Read the lines of manifests and tag manifests (sections 2.1.3, 2.2.1).
 
-A violation of the specification is a :class:`Problem`. The entry is nevertheless returned if it can be understood, so
-that one run reports everything. No file that a manifest names is opened here.
+A violation of the specification is a :class:`Problem`. The entry is still returned if it can be parsed, so one run
+reports all problems. Files listed in a manifest are not opened here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def unescaped(text: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class ManifestForm:
-    """How to read the lines of a manifest.
+    """The form of the lines of a manifest.
 
     :ivar name: path of the manifest, for problems
     :ivar algorithm: official name of its algorithm; if unknown, as the file name spells it

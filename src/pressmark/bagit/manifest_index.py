@@ -14,7 +14,7 @@ A validation uses it like this::
             entry = listing.find_respelled(path)  # raw percent sign, other normalization; unmarked lines only
         for path, digests in listing.unmarked():  # listed but not found
             ...
-        for first, second in listing.collisions():  # names of which some file systems keep only one
+        for first, second in listing.collisions():  # names that collide on some file systems
             ...
 """
 
@@ -309,7 +309,7 @@ class Listing:
     def collisions(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs of names that differ only in case or Unicode normalization (6.1.1).
 
-        Each name is the second of at most one pair. Memory is that of an index of the names that are not lower-case
+        Each name is the second of at most one pair. Memory use is that of an index of the names that are not lower-case
         ASCII.
         """
         keys = path_index()
@@ -369,7 +369,7 @@ class _BoundedProblems:
     def close(self) -> list[Problem]:
         """Return all problems, and one for each kind that exceeds the limit."""
         for kind, severity in self._omitted.items():
-            message = f"{self._more[kind]} more of {kind}"
+            message = f"{self._more[kind]} more of kind {kind}"
             more = problem("problems-omitted", self._name, message, severity=severity, algorithm=self._algorithm)
             self.found.append(more)
         return self.found
@@ -602,7 +602,7 @@ class IndexedManifest:
             raise self._changed()
 
     def _changed(self) -> BagError:
-        return BagError(self._form.name, "changed while in use; run again when no one writes to the bag")
+        return BagError(self._form.name, "changed while in use; run again when no other process writes to the bag")
 
 
 def _descriptor(file: BinaryIO) -> int | None:

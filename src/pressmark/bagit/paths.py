@@ -64,7 +64,7 @@ def has_raw_percent(text: bytes) -> bool:
 def possible_paths(text: bytes, version: tuple[int, int] = (1, 0)) -> tuple[bytes, ...]:
     """Return all paths that ``text`` may encode, the correct one first.
 
-    Many tools encode no percent signs, or encoded them before 1.0: the file that exists decides.
+    Many tools encode no percent signs, or encoded them before 1.0: the existing file determines which.
     """
     if b"%" not in text:
         return (text,)

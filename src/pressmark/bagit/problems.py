@@ -3,8 +3,8 @@
 A kind has a stable word, a default severity, and the section of the specification.
 
 The specification is the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17). A bag is checked by the rules of its
-own version. The rules that older versions do not have are listed below; all others are the same in all versions, or
-left open by older ones.
+version. The rules that older versions do not have are listed below; all other rules are the same in all versions, or
+not defined by older versions.
 
 >>> applies("tag-manifest-complete", (1, 0)), applies("tag-manifest-complete", (0, 97))
 (True, False)
@@ -17,9 +17,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pressmark.errors import short_digest
 from pressmark.reports import ERROR, WARNING, Kind, Kinds, Problem, Report
 
-__all__ = ["KEEP", "KINDS", "RULES", "VERSIONS", "BagReport", "VersionRule", "applies", "judge_violation", "problem"]
+__all__ = [
+    "KEEP",
+    "KINDS",
+    "REMEDIES",
+    "RULES",
+    "VERSIONS",
+    "BagReport",
+    "VersionRule",
+    "applies",
+    "judge_violation",
+    "mismatch_problem",
+    "problem",
+]
 
 #: The kinds of problems that a validation can find.
 KINDS = Kinds(
@@ -76,7 +89,7 @@ KINDS = Kinds(
         "file-changing": Kind(ERROR, "3", "file changed while it was read"),
         "checksum-mismatch": Kind(ERROR, "3", "checksum mismatch"),
         "link-inside": Kind(WARNING, "5.1", "symbolic link to a file or directory of the bag"),
-        "link-outside": Kind(ERROR, "5.1", "symbolic link out of the bag; not followed"),
+        "link-outside": Kind(ERROR, "5.1", "symbolic link to a target outside the bag; not followed"),
         "link-dangling": Kind(ERROR, "5.1", "symbolic link to a missing target"),
         "link-loop": Kind(ERROR, "5.1", "symbolic link to a directory that contains it; not entered"),
         "links-too-many": Kind(
@@ -152,14 +165,119 @@ KINDS = Kinds(
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(WARNING, "", "bytes before or after an archive belong to none of its members"),
+        "archive-extra": Kind(WARNING, "", "bytes before or after an archive do not belong to any member"),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
     }
 )
 
+#: What to do about each kind of problem, for the documentation.
+REMEDIES = {
+    "declaration-missing": "restore bagit.txt, or specify the base directory of the bag",
+    "declaration-malformed": "write the two lines as in section 2.1.1",
+    "declaration-label": "none required; `pressmark bag update` rewrites bagit.txt",
+    "version-unknown": "correct bagit.txt, or validate the bag with software for its version",
+    "encoding-unknown": "correct the encoding in bagit.txt",
+    "encoding-not-utf8": "none required",
+    "payload-directory-missing": "restore data/ from another copy; for an empty payload, create an empty directory",
+    "payload-manifest-missing": "restore the manifest from another copy",
+    "algorithm-name": "rename the manifest as in section 2.4, or run `pressmark bag update`",
+    "algorithm-repeated": "remove one of the two manifests",
+    "algorithm-unknown": "verify with software that supports it, or use `pressmark bag update --drop-algorithm`",
+    "algorithm-unregistered": "none required; other software may not support the algorithm",
+    "bom": "remove the byte-order mark; `pressmark bag update` removes it from manifests",
+    "bom-missing": "declare UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE in bagit.txt",
+    "undecodable": "correct the encoding in bagit.txt, or restore the file from another copy",
+    "line-unterminated": "none required; make sure that the file is not truncated",
+    "line-too-long": "restore the file from another copy",
+    "line-blank": "run `pressmark bag update`, or validate with --lenient",
+    "line-malformed": "restore the file from another copy, or correct the line",
+    "checksum-malformed": "restore the manifest from another copy",
+    "md5sum-mark": "run `pressmark bag update`, which rewrites the manifest",
+    "path-unsafe": "do not unpack or complete the bag; ask its sender",
+    "path-outside-payload": "remove the line, and run `pressmark bag update --accept tag-files`",
+    "path-not-canonical": "run `pressmark bag update`, which rewrites the manifest",
+    "path-duplicate": "remove the wrong line; `pressmark bag update` removes repeated lines with the same checksum",
+    "path-directory": "remove the line; manifests list files only",
+    "percent-raw": "run `pressmark bag update`, which encodes the percent sign",
+    "problems-omitted": "correct the listed problems, and validate again",
+    "tag-manifest-payload": "remove the line",
+    "tag-manifest-itself": "remove the line",
+    "tag-manifest-omission": "run `pressmark bag update`, which adds the manifest",
+    "tag-manifests-differ": "run `pressmark bag update`, which completes the tag manifests",
+    "tag-manifest-algorithms": "run `pressmark bag update`, which makes a tag manifest for each algorithm",
+    "tag-file-unlisted": "remove the file, or add it with `pressmark bag update --accept tag-files`",
+    "file-missing": "restore the file from another copy; if its removal is intended, --accept removed",
+    "file-not-fetched": "run `pressmark bag complete`",
+    "file-unlisted": "remove the file; if it belongs to the payload, --accept added",
+    "file-not-everywhere": "run `pressmark bag update`, which completes the manifests",
+    "file-unreadable": "validate as a user with read access; check the disk if the message is an input/output error",
+    "file-special": "remove it; bags contain regular files only",
+    "file-changing": "wait until no program writes to the bag, and validate again",
+    "checksum-mismatch": "restore the file from another copy; if its change is intended, --accept changed or tag-files",
+    "link-inside": "none required; a copy of the target is safer",
+    "link-outside": "replace the link with a copy of its target, or validate your own bags with --links trusted",
+    "link-dangling": "restore the target, or replace the link with the file from another copy",
+    "link-loop": "remove the link",
+    "links-too-many": "replace links to directories with copies",
+    "name-normalized": "none required; rename the file if other software does not find it",
+    "name-clash": "rename one of the files before you copy the bag to a file system that ignores case",
+    "directory-empty": "none required; to keep it in copies, put a file into it",
+    "info-malformed": "correct the line, and run `pressmark bag update --accept tag-files`",
+    "info-whitespace": "correct the line, and run `pressmark bag update --accept tag-files`",
+    "info-long-line": "none required",
+    "element-alone": "add Bag-Group-Identifier with `pressmark bag update --info`, or use --remove-info Bag-Count",
+    "element-repeated": "set one value with `pressmark bag update --info`",
+    "element-malformed": "set a correct value with `pressmark bag update --info`",
+    "info-too-long": "restore bag-info.txt from another copy",
+    "oxum-malformed": "restore bag-info.txt from another copy, or run `pressmark bag update`, which computes it",
+    "oxum-repeated": "run `pressmark bag update`, which computes it",
+    "oxum-mismatch": "see the other problems; if there are none, run `pressmark bag update`, which computes it",
+    "oxum-missing": "validate without --level oxum",
+    "fetch-url": "correct the URL in fetch.txt, and run `pressmark bag update --accept tag-files`",
+    "fetch-url-odd": "correct the URL in fetch.txt, and run `pressmark bag update --accept tag-files`",
+    "fetch-unlisted": "remove the line from fetch.txt, or restore the manifest",
+    "fetch-tag-file": "remove the line from fetch.txt",
+    "fetch-length": "none required if the checksum matches; correct the length in fetch.txt",
+    "fetch-failed": "run `pressmark bag complete` again, or ask for a new URL",
+    "fetch-refused": "allow the URL with the option that the message names, if you trust it",
+    "fetch-too-long": "correct the length in fetch.txt, if you trust the server",
+    "file-unwritable": "make the bag writable, and run the same command again",
+    "disk-full": "free disk space, and run the same command again",
+    "profile-data-not-empty": "remove the payload files, or use another profile",
+    "profile-element-missing": "add the element with `pressmark bag update --info`",
+    "profile-element-recommended": "add the element with `pressmark bag update --info`",
+    "profile-element-repeated": "set one value with `pressmark bag update --info`",
+    "profile-element-value": "set an allowed value with `pressmark bag update --info`",
+    "profile-fetch-forbidden": "run `pressmark bag complete`, and remove fetch.txt",
+    "profile-fetch-missing": "add fetch.txt, or use another profile",
+    "profile-identifier": "set BagIt-Profile-Identifier with `pressmark bag update --info`",
+    "profile-manifest-forbidden": "run `pressmark bag update --drop-algorithm`",
+    "profile-manifest-missing": "run `pressmark bag update --add-algorithm`",
+    "profile-payload-file-forbidden": "remove the file, and run `pressmark bag update --accept removed`",
+    "profile-payload-file-missing": "add the file, and run `pressmark bag update --accept added`",
+    "profile-serialization": "pack the bag as the profile requires",
+    "profile-tag-file-forbidden": "remove the file, and run `pressmark bag update --accept tag-files`",
+    "profile-tag-file-missing": "add the file, and run `pressmark bag update --accept tag-files`",
+    "profile-tag-manifest-forbidden": "run `pressmark bag update --drop-algorithm`",
+    "profile-tag-manifest-missing": "run `pressmark bag update --add-algorithm`",
+    "profile-unknown": "check the profile for misspelled names",
+    "profile-version": "run `pressmark bag update`, if the profile accepts version 1.0",
+    "archive-malformed": "request the archive again, or unpack it and validate the directory",
+    "archive-member": "do not unpack the archive; ask its sender",
+    "archive-limit": "unpack the archive if you trust it, and validate the directory",
+    "archive-extra": "none required; make sure that the archive is not truncated or extended",
+    "change-unfinished": "run the interrupted command again",
+}
+
 #: Creates a problem of one of these kinds; paths are relative to the base directory of the bag.
 problem = KINDS.problem
+
+
+def mismatch_problem(path: bytes, algorithm: str, expected: str, found: str) -> Problem:
+    """Return the problem of a file with another digest than the one that a manifest lists."""
+    message = f"{algorithm} is {short_digest(found)}; expected {short_digest(expected)}"
+    return problem("checksum-mismatch", path, message, algorithm=algorithm, expected=expected, found=found)
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
@@ -283,9 +401,9 @@ _UNTRACKED = frozenset(("file-unlisted",))
 
 @dataclass(repr=False)
 class BagReport(Report):
-    """The problems that a validation found. Beyond :attr:`keep` problems, only their number of each kind is kept.
+    """The problems that a validation found. Beyond :attr:`keep` problems, it only counts them by kind.
 
-    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can call a bag valid
+    :ivar level: thoroughness: ``oxum``, ``complete`` or ``full``; only a full validation can find a bag valid
     :ivar keep: maximum number of problems to keep
     :ivar tally: number of problems by kind and severity
     """
@@ -301,7 +419,7 @@ class BagReport(Report):
 
     @property
     def missing(self) -> list[bytes]:
-        """Files that a manifest lists and that do not exist."""
+        """Files that are listed in a manifest but do not exist."""
         return list(self._paths(_MISSING))
 
     @property
@@ -311,7 +429,7 @@ class BagReport(Report):
 
     @property
     def untracked(self) -> list[bytes]:
-        """Payload files that no manifest lists."""
+        """Payload files that are not listed in any manifest."""
         return list(self._paths(_UNTRACKED))
 
     def add(self, problems: Iterable[Problem]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from pressmark.reports import Problem
 if TYPE_CHECKING:
     from pressmark.bagit.hash_index import HashIndex
 
-__all__ = ["LINKS", "BagEntry", "walk"]
+__all__ = ["LINKS", "BagEntry", "UnreadableDirectories", "walk"]
 
 LINKS = ("inside", "trusted")
 # Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
@@ -165,7 +166,7 @@ class _Walk:
 
     def _trusted_link(self, path: bytes) -> BagEntry:
         full = os.path.join(self._base.path, path)
-        message = "symbolic link out of the bag; followed because links are trusted"
+        message = "symbolic link to a target outside the bag; followed because links are trusted"
         note = problem("link-outside", path, message, severity="warning")
         try:
             status = os.stat(full)
@@ -181,6 +182,38 @@ class _Walk:
         if found.real is None:
             return os.stat(os.path.join(self._base.path, found.path))
         return self._base.status(found.real)
+
+
+class UnreadableDirectories:
+    """What a walk could not list: nothing is known about the files that manifests list there."""
+
+    def __init__(self) -> None:
+        self._faults: dict[bytes, Problem] = {}
+        self._hidden: Counter[bytes] = Counter()
+
+    def add(self, fault: Problem) -> None:
+        """Add the fault of an entry that may be a directory."""
+        self._faults.setdefault(fault.path, fault)
+
+    def hides(self, path: bytes) -> bool:
+        """Return whether a listed file that was not found is one of the entries or in one, which counts it."""
+        if not self._faults or path in self._faults:
+            return bool(self._faults)
+        above = path
+        while above:
+            above = above.rpartition(b"/")[0]
+            if above in self._faults:
+                self._hidden[above] += 1
+                return True
+        return False
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problem of each directory, with the number of listed files in it."""
+        for path, fault in self._faults.items():
+            if count := self._hidden[path]:
+                files = "1 listed file in it was" if count == 1 else f"{count:,} listed files in it were"
+                fault = fault._replace(message=f"{fault.message}; {files} not checked")
+            yield fault
 
 
 class _Seen:

@@ -1,6 +1,6 @@
 """Throughput of this machine and build: every layout, every digest, and a folder of files.
 
-``pressmark bench`` prints the rates, each beside that of plain Python.
+``pressmark bench`` prints the rates, each compared with plain Python.
 
 >>> from pressmark.bench import default_layouts
 >>> list(default_layouts())[:3]

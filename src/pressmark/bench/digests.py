@@ -1,4 +1,4 @@
-"""Bytes per second: digests of many small files, of one large file, and of a folder, beside a plain loop."""
+"""Bytes per second: digests of many small files, of one large file, and of a folder, compared with a plain loop."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def sample_files(folder: str | None = None) -> Iterator[tuple[Files, Files]]:
 def bench_digest(
     algorithm: str, samples: tuple[Files, Files], seconds: float = 0.5, threads: int | None = None
 ) -> DigestRates:
-    """Measure ``algorithm``, an official name, on :func:`sample_files` for about ``seconds`` in all."""
+    """Measure ``algorithm``, an official name, on :func:`sample_files` for about ``seconds`` in total."""
     small, large = (bench_files(files, algorithm, seconds / 2, threads, memory=True) for files in samples)
     return DigestRates(algorithm, small, large)
 
@@ -121,9 +121,9 @@ def bench_digest(
 def bench_files(
     files: Files, algorithm: str, seconds: float = 0.5, threads: int | None = None, *, memory: bool = False
 ) -> Rates:
-    """Measure ``algorithm`` on ``files``, which should be in the page cache, for about ``seconds`` in all.
+    """Measure ``algorithm`` on ``files``, which should be in the page cache, for about ``seconds`` in total.
 
-    :param memory: measure the digest alone, too; the files must have the same size
+    :param memory: also measure the digest alone; the files must have the same size
     """
     runs: list[Callable[[], object]] = [
         lambda: _hash(files.paths, algorithm, threads),

@@ -1,4 +1,4 @@
-"""Identifiers per second: a layout applied to lists, Arrow columns and lines, beside the pure implementation."""
+"""Identifiers per second: a layout applied to lists, Arrow columns and lines, compared with the pure implementation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STEP = 7_368_787
 
 @dataclass(frozen=True)
 class LayoutRates:
-    """Identifiers per second; None where nothing was measured.
+    """Identifiers per second; None if nothing was measured.
 
     :ivar layout: name and parameters, as on the command line
     :ivar list: :meth:`~pressmark.Layout.map_ids`, one thread
@@ -58,7 +58,7 @@ class LayoutRates:
 
 
 def default_layouts() -> dict[str, Layout]:
-    """Return every layout, with default parameters, by name and parameters as on the command line."""
+    """Return every layout with default parameters, by the name and parameters used on the command line."""
     layouts = {}
     for cls in list_layouts():
         given = {one.name: _REQUIRED[one.name] for one in cls.parameters() if one.required}
@@ -82,7 +82,7 @@ def sample_identifiers() -> list[str]:
 
 
 def bench_layout(title: str, layout: Layout, seconds: float = 0.5, threads: int | None = None) -> LayoutRates:
-    """Measure ``layout`` for about ``seconds`` in all.
+    """Measure ``layout`` for about ``seconds`` in total.
 
     :param title: name of the layout in the result
     :param threads: maximum number of threads for columns and lines; ``None`` or ``0`` for one per core

@@ -13,8 +13,8 @@ __all__ = ["best"]
 def best(runs: Sequence[Callable[[], object]], seconds: float) -> list[float]:
     """Call ``runs`` in turn for about ``seconds``, and return the shortest time of each in seconds.
 
-    They take turns, so that other work on the machine disturbs all of them alike. Each is called at least twice,
-    unless one round takes far longer than ``seconds``.
+    They take turns, so other load on the machine affects all of them equally. Each is called at least twice, unless one
+    round takes far longer than ``seconds``.
     """
     clock = time.perf_counter
     least = [math.inf] * len(runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from pressmark import _kernels
+from pressmark.cli.common.console import say_not_compiled
 from pressmark.cli.common.program import Program
 
 __all__ = ["main", "version_line"]
@@ -55,6 +56,7 @@ def print_version(context: click.Context, _parameter: click.Parameter, wanted: b
     """Print the version and exit, for ``--version``."""
     if wanted and not context.resilient_parsing:
         click.echo(version_line())
+        say_not_compiled()
         context.exit()
 
 

@@ -23,7 +23,7 @@ from pressmark.bench import (
     sample_files,
 )
 from pressmark.bench.digests import LARGE_BYTES, SMALL_BYTES, SMALL_FILES
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause
+from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say_not_compiled
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.fixity_options import THREADS, complete_algorithms, parse_algorithms
 from pressmark.cli.common.options import complete_layouts, layout_option
@@ -42,19 +42,20 @@ EPILOG = """\
 More examples:
   pressmark bench files --only folder -a sha512,blake3 --seconds 1
 
-Rates are those of the fastest of several rounds; other work on the machine lowers them. "list", "arrow" (needs pyarrow)
-and "lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped
-by the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes
-one file after another, and "hashlib" hashes bytes in memory; BLAKE3 and xxHash come from their own packages. The ratio
-is the fastest rate of Pressmark divided by that of pure Python or of the plain loop.
+Each rate is the fastest of several rounds; other load on the machine lowers it. "list", "arrow" (needs pyarrow) and
+"lines" are identifiers in a Python list, an Arrow column and lines of text. "pure Python" is the same list mapped by
+the pure implementation, and "hashlib" the digest of each identifier alone. For files, "plain loop" reads and hashes one
+file after another, and "hashlib" hashes bytes in memory; BLAKE3 and xxHash come from their own packages. The ratio is
+the fastest rate of Pressmark divided by that of pure Python or of the plain loop.
 
-FOLDER is hashed twice. "first read" hashes the files as they are, on disk or in memory, for a third of the time
-budget; "again" hashes the same files once more. Files larger than 1 GiB are left out.
+FOLDER is hashed twice. "first read" hashes the files, on disk or in the cache, for a third of the time budget; "again"
+hashes the same files once more. Files larger than 1 GiB are skipped.
 
-With --json, each line of the tables becomes an object on its own line. The last line is {"summary": {...}}, which
-describes the machine. Rates are identifiers or bytes per second; null was not measured.
+With --json, each row of the tables is a JSON object on a separate line. The last line is {"summary": {...}}, which
+describes the machine. Rates are identifiers or bytes per second; null means not measured.
 
-Exit status: 0 success, 1 a file of FOLDER could not be read, or FOLDER has no bytes, 2 usage error, 130 interrupted.
+Exit status: 0 success, 1 a file of FOLDER could not be read, or FOLDER contains no data, 2 usage error, 130
+interrupted.
 """
 
 HELP = """\
@@ -86,7 +87,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     metavar="NAME[:KEY=VALUE,...]",
     shell_complete=complete_layouts,
     multiple=True,
-    help="Measure this layout instead of all; repeatable.",
+    help="Measure only this layout; repeatable.",
 )
 @click.option(
     "--algorithm",
@@ -95,7 +96,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     metavar="NAME[,NAME]...",
     multiple=True,
     shell_complete=complete_algorithms,
-    help="Measure these digests instead of all; repeatable. The default for FOLDER is sha512.",
+    help="Measure only these digests; repeatable. The default for FOLDER is sha512.",
 )
 @click.option(
     "--seconds",
@@ -103,7 +104,7 @@ a temporary folder. With FOLDER, the files below it are also hashed; nothing in 
     type=click.FloatRange(min=0, min_open=True),
     default=15.0,
     show_default=True,
-    help="Time budget in seconds. Much less than the default gives unreliable rates.",
+    help="Time budget in seconds. Values much lower than the default give unreliable rates.",
 )
 @THREADS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
@@ -126,6 +127,7 @@ def bench_command(
     names = parse_algorithms(algorithms)
     begin = time.perf_counter()
     output = _Output(as_json)
+    say_not_compiled()
     part = seconds / len(chosen)
     try:
         if "layouts" in chosen:

@@ -54,11 +54,11 @@ Examples:
   pressmark compare identifiers.txt
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
 
-The verdict recommends one of the layouts, and names the reasons.
+The verdict recommends one of the layouts and lists the reasons.
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
-Only the report is written, and with --probe temporary samples.
+The command writes only the report and, with --probe, temporary samples.
 """
 
 EPILOG = """\
@@ -67,23 +67,23 @@ More examples:
   pressmark compare table.csv --column id --layout pairtree --layout 0004 --directory-limit 10000
   pressmark compare identifiers.txt --layout 0003 --files-per-object 20 --versions 3
 
-FILE is a list of identifiers: lines (with -0, ended by NUL); a column of CSV, TSV, JSON lines or Parquet (--column);
-or "-" for standard input. All but Parquet may be gzipped. Nulls in Parquet and JSON lines are skipped. If FILE is a
-directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not kept in
-memory.
+FILE is a list of identifiers: lines (with -0, NUL-terminated); a column of CSV, TSV, JSON lines or Parquet (--column);
+or "-" for standard input. All formats except Parquet can be gzipped. Nulls in Parquet and JSON lines are skipped. If
+FILE is a directory, it is opened as a store, and the identifiers of its objects are used. FILE is read once and not
+kept in memory.
 
-"collide" is the number of identifiers that share a path with another identifier; "nested" of those whose object is
-inside another object, or contains one; "collide, no case" of those that share a path on a file system that ignores case
-or Unicode normalization; "not mapped" of those that have no path. Identifiers that occur more than once share a path
-under every layout.
+"collide" counts identifiers that share a path with another identifier; "nested" counts identifiers whose object is
+inside another object, or contains one; "collide, no case" counts identifiers that share a path on a file system that
+ignores case or Unicode normalization; "not mapped" counts identifiers without a path. Identifiers that occur more than
+once share a path under every layout.
 
-Directories are all directories that the objects need below the root of the store. Inodes are those of OCFL, Pairtree or
-Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also predict how
-the number of directories grows.
+"directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
+Pairtree or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also
+predict how the number of directories grows.
 
-With --json, each layout is an object on a line, and the last line is {"summary": {...}} with the verdict.
+With --json, each layout is a JSON object on a separate line; the last line is {"summary": {...}} with the verdict.
 
-Exit status: 0 every layout gives every identifier a path of its own that POSIX file systems allow, 1 a layout does not,
+Exit status: 0 every layout maps every identifier to a unique path that POSIX file systems allow, 1 a layout does not,
 or a file cannot be read or written, 2 usage error, 130 interrupted.
 """
 
@@ -128,7 +128,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
     "--root",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="The future path of the store; its length counts towards the limits of systems.",
+    help="The future path of the store; its length counts towards path length limits.",
 )
 @click.option(
     "--directory-limit",
@@ -149,7 +149,7 @@ or a file cannot be read or written, 2 usage error, 130 interrupted.
     "--temporary",
     metavar="DIR",
     type=click.Path(),
-    help="Directory for temporary files. Default: the system's.",
+    help="Directory for temporary files. Default: the temporary directory of the system.",
 )
 @THREADS
 @PROGRESS
@@ -252,7 +252,7 @@ class _Skipped:
         """Report the count on standard error."""
         if self.count:
             objects = format_count(self.count, "object")
-            say(f'{file}: {objects} skipped, identifier not readable; run "pressmark store check"')
+            say(f'{file}: {objects} skipped, identifier cannot be read; run "pressmark store check"')
 
 
 @contextlib.contextmanager
@@ -270,7 +270,7 @@ def _opened(
     if file != "-" and os.path.isdir(file):
         if column or format_name or null or delimiter or crlf:
             options = "--column, --format, --delimiter, --crlf and -0"
-            raise CallError(f"{file}: a directory is opened as a store; {options} are for files")
+            raise CallError(f"{file}: a directory is opened as a store; {options} apply to files only")
         # Imported here: most runs do not open a store.
         from pressmark.cli.store.options import command_errors, open_store
 

@@ -11,14 +11,14 @@ from pressmark.cli.common.program import Command
 __all__ = ["completion_command"]
 
 HELP = """\
-Print the script that completes commands in SHELL.
+Print the completion script for SHELL.
 
 \b
 Examples:
   pressmark completion bash
   pressmark completion zsh
 
-Commands, options, files, layouts, algorithms and kinds of stores are completed. Install the script once:
+It completes commands, options, files, layouts, algorithms and kinds of stores. Install the script once:
 
 \b
   bash        pressmark completion bash > ~/.local/share/bash-completion/completions/pressmark
@@ -26,7 +26,7 @@ Commands, options, files, layouts, algorithms and kinds of stores are completed.
   fish        pressmark completion fish > ~/.config/fish/completions/pressmark.fish
   powershell  pressmark completion powershell >> $PROFILE
 
-zsh needs the line "fpath+=~/.zfunc; autoload -Uz compinit; compinit" in ~/.zshrc. The directories must exist.
+zsh requires the line "fpath+=~/.zfunc; autoload -Uz compinit; compinit" in ~/.zshrc. Create missing directories first.
 """
 
 EPILOG = """\

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
-from pressmark.cli.common.file_progress import FileProgress
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
 from pressmark.cli.common.files import BufferedLines, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
@@ -41,10 +41,9 @@ Examples:
   pressmark hash files
   pressmark hash files -a sha512,md5 -o manifest.txt
 
-The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by the
-bytes of the names, and does not depend on the number of threads.
-
-With --ledger a run is resumable: the same command does not read finished files again.
+The default algorithm is SHA-512. Each file is read once, for any number of algorithms. The output is sorted by name in
+byte order, and does not depend on the number of threads. With --ledger, a run can be resumed: running the same command
+again skips finished files.
 """
 
 EPILOG = """\
@@ -54,8 +53,8 @@ More examples:
   pressmark hash files --read sequential --threads 1
 
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
-deleted while it is read fails. So does a named pipe, socket or device, which is not opened; --special-files reads pipes
-and devices. A directory that contains itself through a symbolic link is reported, and not entered again.
+deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail; --special-files reads
+pipes and devices. A directory that contains itself through a symbolic link is reported and not entered again.
 
 Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
 UTF-8 are the surrogates \\udc80 to \\udcff.
@@ -74,7 +73,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     "format_name",
     type=click.Choice(FORMATS),
     help='Output format: lines like sha512sum (coreutils, one algorithm only), lines like "sha512sum --tag" (bsd), or'
-    " JSON objects with size and time of modification. Default: coreutils for one algorithm, bsd for several.",
+    " JSON objects with size and modification time. Default: coreutils for one algorithm, bsd for several.",
 )
 @click.option(
     "--links",
@@ -89,8 +88,8 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     "-o",
     metavar="OUTPUT",
     type=click.Path(readable=False, allow_dash=True),
-    help="Write to the file OUTPUT instead of stdout. It is replaced when the run is complete, also if files failed; an"
-    " interrupted run leaves it unchanged. OUTPUT and LEDGER are skipped below PATH.",
+    help="Write to the file OUTPUT instead of stdout. OUTPUT is replaced when the run is complete, even if files"
+    " failed; an interrupted run leaves it unchanged. OUTPUT and LEDGER are not hashed if they are below PATH.",
 )
 @job_options
 def hash_command(
@@ -170,6 +169,10 @@ def hash_command(
         noun = "file" if reporter.files == 1 else "files"
         say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
+    if progress is not False and output not in (None, "-"):
+        # Files in a ledger were not read.
+        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
+        say(f"{output}: {format_count(reporter.files, 'file')}{size}; {', '.join(names)}")
     return 0
 
 

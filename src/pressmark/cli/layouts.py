@@ -25,10 +25,10 @@ Examples:
   pressmark layouts
   pressmark layouts 0011
 
-The list has the alias of each layout, which is accepted wherever the official name is; whether its paths can be mapped
+The list shows the alias of each layout, which you can use instead of the official name; whether its paths can be mapped
 back to identifiers; and a description of its paths.
 
-With NAME (an official name or an alias), the output has the specification and all parameters: the key for --set, the
+With NAME (an official name or an alias), the output shows the specification and all parameters: the key for --set, the
 default or "required", the allowed values and the meaning.
 """
 

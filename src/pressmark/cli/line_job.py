@@ -45,7 +45,7 @@ def map_with_workers(
     """Write the same output as one process to ``target``, and return the same counts.
 
     :param on_error: ``stop``: end the run at the first item that fails; ``skip``; ``empty``
-    :param output: the name of the output file; the work folder is beside it
+    :param output: the name of the output file; the work folder is next to it
     :raises IdentifierError: an item failed, under ``stop``; :exc:`PathError` where paths are mapped
     """
     job = MapIds(

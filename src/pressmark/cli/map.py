@@ -45,16 +45,16 @@ Examples:
 {first}
 
 LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE has one {item} per line.
-Without FILE, or if FILE is "-", standard input is read. The output is in the order of FILE.
+Without FILE, or if FILE is "-", the command reads standard input. The output has the same order as FILE.
 
-Each line ends with a line feed. If the last line of FILE has none, the last line of the output has none. With -0, NUL
-replaces the line feed in both, because an identifier may contain line feeds. Nothing is decoded, trimmed or skipped: an
-empty line is an empty {item}, which fails. A FILE that ends in .gz is decompressed, an OUTPUT that ends in .gz is
-compressed.
+Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
+NUL replaces the line feed in input and output, because an identifier can contain line feeds. Nothing is decoded,
+trimmed or skipped: an empty line is an empty {item}, which fails. If FILE ends in .gz, it is decompressed; if OUTPUT
+ends in .gz, it is compressed.
 
-A list made on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the first
-lines have either, --crlf is required. Files that are not lists are refused by their names and first bytes:
-spreadsheets, documents, archives, databases, JSON, and files compressed with anything but gzip.
+A list created on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the
+first lines have either, --crlf is required. The command refuses files that are not lists, which it recognizes by their
+names and first bytes: spreadsheets, documents, archives, databases, JSON, and files with compression other than gzip.
 """
 
 MORE = """\
@@ -62,32 +62,32 @@ MORE = """\
 More examples:
 {more}
 
-Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns has the {items}. Every row is
-written with its {result} as a new last column; everything else stays the same: the bytes of text; the schema, metadata
-and compression of Parquet. OUTPUT may have another format than FILE, but JSON lines are written as JSON lines only.
-Without OUTPUT, text goes to standard output.
+Tables: with --column, FILE is CSV, TSV, JSON lines or Parquet, and one of its columns contains the {items}. Each row is
+written with its {result} as a new last column; everything else is unchanged: the bytes of text formats, and the schema,
+metadata and compression of Parquet. OUTPUT can have a different format than FILE, but JSON lines can only be written as
+JSON lines. Without OUTPUT, text formats are written to standard output.
 
-In TSV a line feed ends a row and a TAB ends a field; quotes are data. CSV follows RFC 4180: quoted fields may contain
-commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed belongs to the end of the row,
-a byte-order mark at the start is not part of a field, and every row must have as many fields as the first.
---delimiter replaces the comma of CSV. If --column is a number, --header or --no-header is required. The hathifiles,
-which are TSV without a header row in files that end in .txt.gz, need "--format tsv --column 1 --no-header".
+In TSV, a line feed ends a row and a TAB ends a field; quotes are literal. CSV follows RFC 4180: quoted fields may
+contain commas, quotes (doubled) and line feeds. In both, a carriage return before the line feed is part of the row end,
+a byte-order mark at the start is not part of a field, and every row must have the same number of fields as the first.
+--delimiter replaces the comma of CSV. If --column is a number, --header or --no-header is required. For the hathifiles
+(TSV without a header row, in files that end in .txt.gz), use "--format tsv --column 1 --no-header".
 
-In JSON lines every line is an object, and --column names a key. A null stays null and does not fail.
+In JSON lines, every line is an object, and --column is a key. A null stays null and does not fail.
 
-Parquet needs pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
+Parquet requires pyarrow (pip install 'pressmark[arrow]') and a file, not a pipe. The column must be text (string or
 binary, or a dictionary of them). A null stays null and does not fail; in CSV and TSV it becomes an empty field, which
 fails when it is read. Rows are read and written in row groups of at most 32 MiB.
 
 """
 
 EPILOG = """\
-Errors: for each {item} that fails, one line on standard error has the file, the line number (from 1), the {item}
-and the reason; with -0 "item" and its number replace the line number. With "--on-error stop" the first error ends the
-run, after everything before it is written. With "skip" the line is left out. With "empty" an empty line is written
-(with --both, the missing column is empty). After "skip" and "empty" a last line on standard error counts the failures.
-In a table, "skip" leaves out the row and "empty" leaves the new field empty (null in Parquet); the line number is that
-of the start of the row, in Parquet the number of the row (from 1). A row with too few or too many fields also fails.
+Errors: for each {item} that fails, a line on standard error shows the file, the line number (from 1), the {item}
+and the reason; with -0, "item" and its number replace the line number. With "--on-error stop", the first error stops
+the run after all earlier {items} are written. With "skip", the line is omitted. With "empty", an empty line is written
+(with --both, the missing column is empty). With "skip" and "empty", the last line on standard error counts the
+failures. In a table, "skip" omits the row, and "empty" leaves the new field empty (null in Parquet); the line number is
+that of the first line of the row, in Parquet the row number (from 1). A row with too few or too many fields also fails.
 
 Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2 usage
 error (nothing was done), 130 interrupted.
@@ -171,15 +171,15 @@ def _command(direction: _Direction, more: str) -> click.Command:
         metavar="N",
         type=click.IntRange(min=0),
         default=0,
-        help="Maximum number of threads; 0, the default, for one per core. The output does not depend on it.",
+        help="Maximum number of threads (default 0: one per core). The output does not depend on it.",
     )
     @click.option(
         "--output",
         "-o",
         metavar="OUTPUT",
         type=click.Path(readable=False, allow_dash=True),
-        help="Write to the file OUTPUT instead. OUTPUT is replaced only when the result is complete: after an error"
-        " that stops the run it is unchanged.",
+        help="Write to the file OUTPUT instead of standard output. OUTPUT is replaced only when the result is"
+        " complete; if an error stops the run, it is unchanged.",
     )
     @PROGRESS
     @job_options

@@ -14,8 +14,8 @@ from typing import BinaryIO, cast
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
-from pressmark.cli.common.file_progress import FileProgress
-from pressmark.cli.common.files import InputStream, open_sink, open_source
+from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
+from pressmark.cli.common.files import InputStream, open_sink, open_source, refuse_missing
 from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
@@ -37,12 +37,14 @@ Examples:
   pressmark hash files -o SHA512SUMS && pressmark verify SHA512SUMS
   (cd files && sha256sum *) > SHA256SUMS; pressmark verify SHA256SUMS --root files --json
 
-A problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
-characters are escaped; --json prints names exactly. Without problems, nothing is printed.
+Each problem is a line on stdout: "changed", "missing", "unreadable" or "new", and the name of the file. Unprintable
+characters are escaped; --json prints names exactly. Without problems, nothing is printed to stdout. The last line on
+stderr counts the files; --quiet omits it if all are ok.
 
-The algorithm of a coreutils manifest is given by -a, or detected: by the length of the digests, and by the content of
-the first files if several algorithms have digests of that length (sha256 and blake3, for example). For other formats,
--a selects the digests to verify. "-" reads MANIFEST from stdin. An empty MANIFEST is an error, except with --root.
+For a coreutils manifest, -a specifies the algorithm. Without -a, the command detects it from the length of the digests,
+and from the content of the first files if several algorithms have digests of that length (for example sha256 and
+blake3). For other formats, -a selects the digests to verify. If MANIFEST is "-", the command reads standard input. An
+empty MANIFEST is an error, except with --root.
 """
 
 EPILOG = """\
@@ -50,8 +52,8 @@ EPILOG = """\
 More examples:
   cd files && sha512sum * | pressmark verify - --json
 
-MANIFEST is parsed before any file is read; a malformed line ends the command. Its format is detected by the first line:
-coreutils, BSD tags, or the JSON of "pressmark hash --format json".
+MANIFEST is parsed before any file is read; a malformed line stops the command. Its format is detected by the first
+line: coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
 Exit status: 0 all files match MANIFEST (and with --root, no other files exist), 1 a file does not match or cannot be
 read, 2 usage error or malformed MANIFEST, 130 interrupted.
@@ -65,8 +67,8 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     metavar="DIR",
     type=click.Path(path_type=bytes),
     help="Names in MANIFEST are relative to DIR, and files in DIR but not in MANIFEST are reported as new. The names"
-    ' that "pressmark hash PATH" writes begin with PATH; for them DIR is the directory in which it ran. Default: the'
-    " current directory, without a search for new files.",
+    ' that "pressmark hash PATH" writes begin with PATH; for such names, DIR is the directory in which it ran.'
+    " Default: the current directory, without a search for new files.",
 )
 @run_options
 @click.option(
@@ -97,6 +99,8 @@ def verify_command(
 ) -> int:
     """Check files against a manifest."""
     _refuse_directory(manifest)
+    if root is not None:
+        refuse_missing([root], directories=True)
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     first_missing = b""
@@ -114,6 +118,11 @@ def verify_command(
         if wanted is None and used:
             wanted = _detected(file, source.name, format_name, used[0], root, links)
             used = used if wanted is None else [wanted]
+        if root is not None and not as_json and used:
+            file.seek(0)
+            missing = _first_if_none_exists(entries(), root)
+            if missing:
+                raise Failure(_wrong_root(missing, manifest, root))
         file.seek(0)
         roots = [os.fsencode(manifest), root or b""]
         # A ledger is for one set of algorithms.
@@ -160,6 +169,9 @@ def verify_command(
         found = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
         say(f"{found}, {counts['ok']:,} ok")
         return Failure.exit_code
+    if progress is not False:
+        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
+        say(f"{source.name}: {format_count(counts['ok'], 'file')}{size}: all ok")
     return 0
 
 
@@ -168,7 +180,22 @@ def _refuse_directory(manifest: str) -> None:
     if os.path.isfile(os.path.join(manifest, "bagit.txt")):
         raise CallError(f"{manifest}: a bag, not a manifest; run pressmark bag validate {manifest}")
     if os.path.isdir(manifest):
-        raise CallError(f"{manifest}: a directory, not a manifest; name the manifest, and the directory with --root")
+        raise CallError(f"{manifest}: a directory, not a manifest; specify the manifest, and the directory with --root")
+
+
+def _first_if_none_exists(entries: Iterator[ManifestEntry], root: bytes) -> bytes:
+    """Return the first name if no file of the manifest exists in ``root``; otherwise an empty name."""
+    first = b""
+    for entry in entries:
+        first = first or entry.path
+        try:
+            os.lstat(os.path.join(root, entry.path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError):
+            pass  # it may exist, and verifying reports the error
+        return b""
+    return first
 
 
 def _wrong_root(name: bytes, manifest: str, root: bytes | None) -> str:
@@ -198,10 +225,13 @@ def _detected(
     found = detect_algorithm(read_manifest(file, name, used, "coreutils"), root, links=links)
     if found is None:
         others = [one for one in algorithms_of_size(ALGORITHMS[used[0]].size) if one != used[0]]
-        say(f"{name}: no file among the first matches; digests are read as {used[0]}; for {' or '.join(others)} use -a")
+        say(
+            f"{name}: none of the first files matches; digests are interpreted as {used[0]}; for"
+            f" {' or '.join(others)} use -a"
+        )
         return used
     if found != used[0]:
-        say(f"{name}: digests are {found}, as the content of the first files shows; -a {found} skips this check")
+        say(f"{name}: digests are {found}, according to the content of the first files; -a {found} skips this check")
     return (found,)
 
 

@@ -153,7 +153,7 @@ def compare(
     :param files_per_object: content files in an object, in all versions together
     :param versions: versions of an OCFL object
     :param profile: the systems to check paths against: ``unix``, ``windows``, ``azure``, ``s3`` or ``all``
-    :param root_length: length of the store's own path, in bytes
+    :param root_length: length of the path of the store, in bytes
     :param directory_limit: the most entries that a directory should have
     :param threads: number of threads; None or 0 for all cores
     :param memory: memory limit for sorting, in bytes; the rest goes to temporary files

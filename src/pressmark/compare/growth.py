@@ -5,9 +5,9 @@ at depth ``k`` is the expected number of distinct values among ``N`` draws from 
 
 The growth of other layouts depends on the identifiers. Their interim directories are counted for nested samples of the
 identifiers, each about half as large as the one before. Models are fitted to the smaller samples; the two largest are
-held out. The model with the best prediction for these is then fitted to all samples. The reported error is that of the
-prediction for the held-out samples, which have up to four times as many identifiers as the model had seen. It says
-nothing about a thousand times as many.
+held out. The model with the best prediction for the held-out samples is then fitted to all samples. The reported error
+is that of the prediction for the held-out samples, which have up to four times as many identifiers as the model had
+seen. It is not reliable for a thousand times as many.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def predict_growth(layout: Layout, tree: Tree, mapped: int) -> Growth:
         return Growth(note="no identifier has a path")
     own = min(tree.leaves, tree.directories) / mapped
     interim = tree.directories - min(tree.leaves, tree.directories)
-    shared = "" if own == 1 else f"assuming that {1 - own:.4%} of the identifiers keep sharing a path with another"
+    shared = "" if own == 1 else f"assuming that {1 - own:.4%} of the identifiers continue to share a path with another"
     if isinstance(layout, (HashAndIdNTuple, HashedNTuple)) and layout.number_of_tuples:
         fan_out, tuples = 16**layout.tuple_size, layout.number_of_tuples
         return _grown(

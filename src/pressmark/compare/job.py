@@ -176,7 +176,7 @@ def compare_in_chunks(
     summary = run(job, folder)
     if not summary.complete:
         why = str(summary.failed[0]) if summary.failed else summary.stopped or "the run was stopped"
-        left = f"{summary.chunks - summary.done} of {summary.chunks} layouts are not compared yet"
+        left = f"{summary.chunks - summary.done} of {summary.chunks} layouts have not been compared yet"
         raise JobError(str(folder.path), f"{left}: {why}")
     return collect(folder)
 
@@ -190,7 +190,7 @@ def collect(work: WorkFolder) -> Comparison:
     for chunk in work.chunks():
         receipt = work.receipt(chunk.id)
         if receipt is None or receipt.output is None:
-            raise JobError(str(work.path), f"layout {chunk.start + 1} is not compared yet; resume the run")
+            raise JobError(str(work.path), f"layout {chunk.start + 1} has not been compared yet; resume the run")
         content = work.output_path(receipt.output).read_bytes()
         if hashlib.sha256(content).hexdigest() != receipt.sha256:
             raise JobError(

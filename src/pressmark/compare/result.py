@@ -106,7 +106,7 @@ class Example(_Recorded):
     :ivar number: index in the input, from 0
     :ivar identifier: the identifier, shortened with ``…`` if it is very long
     :ivar path: its path, shortened the same way; empty if the identifier has no path
-    :ivar reason: one line that says why the path is missing or not allowed; empty in a collision
+    :ivar reason: the reason why the path is missing or not allowed, on one line; empty in a collision
     """
 
     number: int
@@ -269,9 +269,10 @@ class LargeDirectory(_Recorded):
 
 @dataclass(frozen=True)
 class FanOut(_Recorded):
-    """The number of direct subdirectories of a directory; directories without any are left out, the root is included.
+    """The number of direct subdirectories of a directory; directories without subdirectories are not counted; the root
+    is counted.
 
-    :ivar directories: number of directories that have subdirectories
+    :ivar directories: number of directories with subdirectories
     :ivar mean: arithmetic mean
     :ivar p50: median
     :ivar p90: 90th percentile
@@ -391,7 +392,7 @@ class Growth(_Recorded):
     :ivar fitted_to: pairs (identifiers, interim directories) that the model was fitted to
     :ivar held_out: triples (identifiers, interim directories, prediction) that it was not fitted to
     :ivar error: largest relative error of the predictions for held-out samples (0.01 is 1 %); None without such samples
-    :ivar note: a remark, one sentence; may be empty
+    :ivar note: a remark of one sentence, or empty
     :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects
     """
 
@@ -411,7 +412,7 @@ class ProbeTimes(_Recorded):
 
     :ivar seconds: time for the whole sample, or None if it was not measured
     :ivar per_directory: microseconds per directory, or None
-    :ivar reason: why it was not measured, one line; empty if it was
+    :ivar reason: the reason why it was not measured, on one line; otherwise empty
     """
 
     seconds: float | None = None
@@ -505,7 +506,7 @@ class LayoutResult(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether every identifier has a path of its own on a POSIX system, without disallowed nesting."""
+        """Whether every identifier has a unique path on a POSIX system, without disallowed nesting."""
         unix = self.refused.get("unix")
         inside = self.collisions.inside_exact and not self.nesting
         return not (self.unmapped.count or self.collisions.equal or inside or (unix is not None and unix.count))
@@ -543,7 +544,7 @@ class ComparisonData(_Recorded):
 
     @property
     def ok(self) -> bool:
-        """Whether at least one layout gives every identifier a path of its own."""
+        """Whether at least one layout gives every identifier a unique path."""
         return any(one.ok for one in self.layouts)
 
     def record(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Digests of files: one or many, several algorithms from one read, resumable, and checked against manifests.
+"""Digests of files: one or many, several algorithms in one read, resumable, and checked against manifests.
 
 >>> import pressmark
 >>> pressmark.fixity.algorithm_name("SHA-512/256")

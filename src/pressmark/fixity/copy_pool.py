@@ -299,9 +299,9 @@ def shared_pools() -> Iterator[None]:
 
 @contextmanager
 def open_pool(names: Sequence[str], options: OpenOptions, threads: int, copy_one: CopyOne) -> Iterator[CopyPool]:
-    """Yield the shared pool for these algorithms, or a pool of its own.
+    """Yield the shared pool for these algorithms, or a separate pool.
 
-    When a generator is closed, the threads of its own pool are not joined: see
+    When a generator is closed, the threads of the separate pool are not joined: see
     :class:`~pressmark.threads.GeneratorPool`.
     """
     key = (tuple(names), options.flags)

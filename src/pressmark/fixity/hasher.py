@@ -1,9 +1,9 @@
-"""Digests of a file: several algorithms from one read, failures as outcomes.
+"""Digests of a file: several algorithms in one read, failures as outcomes.
 
 The type of a file is checked before it is opened, because opening a special file has effects: a named pipe blocks, a
 tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced.
 
-A digest is returned only for a file that did not change: same size and time of modification before and after, all bytes
+A digest is returned only for a file that did not change: same size and modification time before and after, all bytes
 read, and for all but small files the same file under its path.
 """
 
@@ -86,7 +86,7 @@ def hash_file(
     special_files: bool = False,
     beneath: Directory | None = None,
 ) -> dict[str, str]:
-    """Return the digests of a file, computed from one read.
+    """Return the digests of a file, computed in one read.
 
     >>> import os
     >>> hash_file(os.devnull, ["md5"], special_files=True)
@@ -98,7 +98,7 @@ def hash_file(
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :param special_files: read named pipes and devices to their end
     :param beneath: a directory that ``path`` is relative to: see :func:`~pressmark.fixity.pool.hash_files`
-    :return: lower-case hex by official name of the algorithm, in the requested order
+    :return: lower-case hex digests by official algorithm name, in the requested order
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises FileError: the file cannot be read, or changed while it was read
     :raises ValueError: another argument is invalid
@@ -216,18 +216,18 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
     """Return how a regular file changed while it was read, or :data:`None`.
 
     :param size: size when it was opened
-    :param mtime_ns: time of modification when it was opened
+    :param mtime_ns: modification time when it was opened
     :param total: bytes read
     :param there: the file under the path now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
     """
     if size_after != size:
-        return f"size changed from {size} to {size_after} bytes while read"
+        return f"size changed from {size} to {size_after} bytes while it was read"
     if mtime_ns_after != mtime_ns:
-        return "modified while read"
+        return "modified while it was read"
     # Files in /proc have content but size 0.
     if total != size_after and size_after > 0:
         return f"{total} of {size_after} bytes read"
-    return (None, "deleted while read", "replaced while read")[there]
+    return (None, "deleted while it was read", "replaced while it was read")[there]
 
 
 def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> int:

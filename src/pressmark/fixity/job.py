@@ -29,13 +29,13 @@ LISTING = "files.jsonl"
 class HashFiles:
     """Hashes all files below a directory. The output of a chunk is a manifest with names relative to the directory.
 
-    Files without digest are listed in ``<chunk>.errors.jsonl``. The statuses are ``ok`` and the kinds of
+    Files without digests are listed in ``<chunk>.errors.jsonl``. The statuses are ``ok`` and the kinds of
     :mod:`pressmark.fs.file_errors`.
 
     :ivar root: absolute path of the directory
     :ivar algorithms: official names of the algorithms
     :ivar format: format of the manifests: one of :data:`pressmark.fixity.FORMATS`
-    :ivar links: ``follow`` symbolic links, ``skip`` them, or ``refuse`` them with an error each
+    :ivar links: ``follow`` symbolic links, ``skip`` them, or report each as an error (``refuse``)
     :ivar special_files: read named pipes and devices to their end
     """
 

@@ -1,11 +1,11 @@
-"""A ledger of finished files, with which an interrupted run can be resumed.
+"""A ledger of finished files, used to resume an interrupted run.
 
 A ledger is an append-only text file. Each line is a CRC-32 in eight hex digits, a space, and JSON: first a header that
 describes the run, then for each file ``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the order of
 the algorithms in the header. Bytes of a path that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
 
-A file counts as finished while its size, time of modification and inode match its record. Records that are incomplete
-or have a wrong CRC are ignored: their files are read again.
+A file counts as finished while its size, modification time and inode match its record. Records that are incomplete or
+have a wrong CRC are ignored: their files are read again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from zlib import crc32
 from pressmark.errors import LedgerError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.durable import flush_file
 from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.owners import open_shared
 
@@ -60,7 +61,7 @@ class Ledger:
         try:
             # Not a terminal or a pipe.
             if os.path.exists(path) and not os.path.isfile(path):
-                raise LedgerError(self.name, "not a regular file")
+                raise LedgerError(self.name, "not a regular file; choose another file (--ledger)")
             self._descriptor = open_shared(os.fspath(path), flags)
         except (OSError, ValueError) as error:
             raise LedgerError(self.name, _reason(error)) from None
@@ -83,7 +84,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Flush the ledger to disk and close it; without effect if it is closed.
+        """Flush the ledger to disk and close it; no effect if it is already closed.
 
         :raises LedgerError: the file cannot be written
         """
@@ -91,14 +92,14 @@ class Ledger:
             return
         descriptor, self._descriptor = self._descriptor, -1
         try:
-            os.fsync(descriptor)
+            flush_file(descriptor)
         except OSError as error:
             raise LedgerError(self.name, _reason(error)) from None
         finally:
             os.close(descriptor)  # releases the lock
 
     def status(self) -> os.stat_result:
-        """Return the status of the ledger file, which walks leave out."""
+        """Return the status of the ledger file, which walks skip."""
         return os.fstat(self._descriptor)
 
     def find(self, path: str | bytes, status: os.stat_result) -> dict[str, str] | None:
@@ -134,7 +135,7 @@ class Ledger:
             self._write(b"".join(lines))
             if monotonic() >= self._next_sync:
                 self._next_sync = monotonic() + SYNC_EVERY
-                os.fsync(self._descriptor)
+                flush_file(self._descriptor)
         except OSError as error:
             raise LedgerError(self.name, _reason(error)) from None
 
@@ -144,7 +145,7 @@ class Ledger:
         try:
             lock_descriptor(self._descriptor)
         except BlockingIOError:
-            raise LedgerError(self.name, "in use by another run") from None
+            raise LedgerError(self.name, "in use by another run; wait for it to finish") from None
 
     def _begin(self, header: bytes) -> None:
         """Check the header and index the records; write the header if the file is empty."""
@@ -153,13 +154,13 @@ class Ledger:
             first = file.readline(1 << 20)
             if not first.endswith(b"\n"):
                 if not header.startswith(first):
-                    raise LedgerError(self.name, "not a ledger")
+                    raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
                 # New, or interrupted in the first line.
                 os.ftruncate(self._descriptor, 0)
                 self._write(header)
                 return
             if not _is_whole(first) or b'"pressmark_ledger"' not in first:
-                raise LedgerError(self.name, "not a ledger")
+                raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
             self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
             begin = len(first)
             lines, end = _lines(file)
@@ -172,7 +173,7 @@ class Ledger:
 
     def _compare(self, found: dict[str, object], wanted: dict[str, object]) -> None:
         if found.get("pressmark_ledger") != VERSION:
-            raise LedgerError(self.name, "written by another version of Pressmark")
+            raise LedgerError(self.name, "written by another version of Pressmark; choose another file (--ledger)")
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])

@@ -34,9 +34,9 @@ class ManifestEntry(NamedTuple):
     """A file in a manifest.
 
     :ivar path: its name, as bytes
-    :ivar digests: lower-case hex by name of the algorithm
-    :ivar size: its size in bytes, if the manifest has it
-    :ivar mtime_ns: its time of modification in nanoseconds since 1970, if the manifest has it
+    :ivar digests: lower-case hex digests by algorithm name
+    :ivar size: its size in bytes, if the manifest contains it
+    :ivar mtime_ns: its modification time in nanoseconds since 1970, if the manifest contains it
     :ivar line: number of its first line in the manifest, from 1
     """
 
@@ -63,9 +63,9 @@ def read_manifest(
     Digests may be in upper or lower case, and are yielded in lower case.
 
     :param source: name of the manifest in messages
-    :param algorithms: for a coreutils manifest its algorithm (default: by length of the digests); for other formats the
-        algorithms to yield
-    :param format: format of the manifest (default: by its first line)
+    :param algorithms: for a coreutils manifest, its algorithm (default: detected from the length of the digests); for
+        other formats, the algorithms to yield
+    :param format: format of the manifest (default: detected from its first line)
     :raises ManifestError: a line is malformed
     :raises AlgorithmError: an algorithm in ``algorithms`` is unknown
     :raises ValueError: ``format`` is unknown

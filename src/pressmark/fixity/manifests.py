@@ -32,7 +32,7 @@ FORMATS = ("coreutils", "bsd", "json")
 
 
 def manifest_line(outcome: Outcome, format: str) -> bytes:
-    """Return the line of a file, with line feed; in the BSD format one line for each digest.
+    """Return the line of a file, with a line feed; in the BSD format, one line for each digest.
 
     :raises ValueError: the format is unknown, the file has no digests, or several in the ``coreutils`` format
     """

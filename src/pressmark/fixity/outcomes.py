@@ -13,15 +13,15 @@ PROGRESS_EVERY = 0.1  # seconds
 
 
 class Outcome(NamedTuple):
-    """The digests of a file, or why it has none.
+    """The digests of a file, or the reason for a failure.
 
     :ivar path: the path, unchanged
-    :ivar digests: lower-case hex by name of the algorithm, in the requested order; :data:`None` for a failure
+    :ivar digests: lower-case hex digests by algorithm name, in the requested order; :data:`None` for a failure
     :ivar size: bytes read; for a failure the size of the file, if known
-    :ivar mtime_ns: time of last modification, in nanoseconds since 1970, if known
+    :ivar mtime_ns: modification time, in nanoseconds since 1970, if known
     :ivar inode: inode number, if known
-    :ivar kind: a word of the table in :mod:`pressmark.fs.file_errors`; :data:`None` for a success
-    :ivar message: one line that says why the file has no digests, without the path
+    :ivar kind: a kind from the table in :mod:`pressmark.fs.file_errors`; :data:`None` for a success
+    :ivar message: the reason for the failure, on one line, without the path
     """
 
     path: str | bytes
@@ -46,7 +46,7 @@ def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.sta
 
 
 class Finished(NamedTuple):
-    """An event: a file is done. Sent at once, not in the order of the input.
+    """An event: a file is done. Sent immediately, not in input order.
 
     :ivar outcome: outcome of the file
     """
@@ -55,7 +55,7 @@ class Finished(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """An event: the progress of a run. Sent a few times a second.
+    """An event: the progress of a run. Sent a few times per second.
 
     :ivar files: files done, including failures and files found in the ledger
     :ivar bytes: bytes read, including those of unfinished files

@@ -56,8 +56,8 @@ def hash_files(
 ) -> Iterator[Outcome]:
     """Hash files, each read once, and yield their outcomes lazily, in the order of ``paths``.
 
-    A file that fails is an outcome without digests and does not stop the others. Memory is constant: a few thousand
-    paths are read ahead, and files in blocks.
+    A file that fails is an outcome without digests and does not stop the others. Memory use is constant: a few thousand
+    paths are read ahead, and files are read in blocks.
 
     :param paths: the files; an :class:`Outcome` among them, for example from :func:`~pressmark.fixity.tree.walk`, is
         yielded in its position
@@ -73,7 +73,7 @@ def hash_files(
         link is followed: a link, or a path through one, is a failure of kind ``link``. Absolute paths, paths with
         ``..`` and paths that do not end with a file name are failures of kind ``bad-name``
     :raises AlgorithmError: an algorithm is unknown or not available
-    :raises ValueError: another argument is wrong
+    :raises ValueError: another argument is invalid
     """
     run = _run(algorithms, threads, on_event, True, links, special_files, read, ledger, beneath)
     return run.outcomes(iter(paths))
@@ -204,7 +204,7 @@ class HashedFiles:
         return [] if self._whole else [outcome for outcome in self.outcomes() if outcome.kind is not None]
 
     def kernel_lines(self, tags: list[bytes] | None) -> bytes | None:
-        """Return the lines of the files in a manifest, if the kernel can make them; otherwise :data:`None`.
+        """Return the lines of the files in a manifest, if the kernel can create them; otherwise :data:`None`.
 
         :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
         """

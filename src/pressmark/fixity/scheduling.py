@@ -1,7 +1,7 @@
 """Decides which files are hashed in lanes of vector registers, and which by hashlib.
 
-One lane is slower than hashlib; all lanes of a register together are faster. So lanes pay for many files, while a
-single file, or one much larger than the others, is better hashed by hashlib.
+One lane is slower than hashlib; all lanes of a register together are faster. So lanes are faster for many files, and
+hashlib is faster for a single file, or a file that is much larger than the others.
 """
 
 from __future__ import annotations

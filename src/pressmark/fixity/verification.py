@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
     :ivar expected: the digest in the manifest
     :ivar found: the digest of the file
     :ivar kind: the kind of the outcome for a missing or unreadable file; otherwise the state
-    :ivar message: one line that states the problem, without the path
+    :ivar message: the problem, on one line, without the path
     :ivar size: bytes read
     """
 
@@ -69,14 +69,14 @@ def verify(
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
 ) -> Iterator[Verdict]:
-    """Verify the files of a manifest, and yield a verdict on each, in order; then one on each new file.
+    """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
     :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
     :raises AlgorithmError: an algorithm is not available
-    :raises ManifestError: raised by ``entries``, after the verdicts on the entries before
+    :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
 
     The other parameters are those of :func:`~pressmark.fixity.pool.hash_files`.
     """
@@ -97,15 +97,16 @@ def detect_algorithm(
     *,
     links: str = "follow",
 ) -> str | None:
-    """Return the algorithm of a coreutils manifest, whose lines do not name it, by the content of its first files.
+    """Detect the algorithm of a coreutils manifest from the content of its first files.
 
-    A list of 64 hex digits can be of sha256, blake3 and others. Small files among the first are hashed with all
-    algorithms of that length, until one of them gives the digest in the manifest.
+    Digests of 64 hex digits can be sha256, blake3 or others. Small files at the start of the manifest are hashed with
+    all algorithms of that length, until one matches the digest in the manifest.
 
-    :param entries: the entries of the manifest; their digests have one length
+    :param entries: the entries of the manifest; all digests have the same length
     :param root: directory that names are relative to, by default the current directory
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
-    :return: the name of the algorithm; that of the entries if none of the files exists; :data:`None` if no file decides
+    :return: the name of the algorithm; the algorithm of the entries if none of the files exists; :data:`None` if no
+        file matches
     """
     base = b"" if root is None else os.fsencode(root)
     name = None

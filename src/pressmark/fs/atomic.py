@@ -1,16 +1,15 @@
-"""Files that appear complete or not at all: written under a temporary name, then renamed."""
+"""Files that are published atomically: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
-import uuid
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, AnyStr, BinaryIO
 
-from pressmark.fs.durable import flush_directory
+from pressmark.fs.durable import flush_directory, flush_file
 
 __all__ = ["OutputFile", "Replacement", "is_temporary", "new_file", "replace_file", "temporary", "write_new"]
 
@@ -34,7 +33,7 @@ def new_file(path: str | bytes, flags: int) -> int:
 
 def temporary(target: AnyStr) -> AnyStr:
     """Return a unique path in the directory of ``target``."""
-    name: Any = f".pressmark-{uuid.uuid4().hex}.tmp"
+    name: Any = f".pressmark-{os.urandom(16).hex()}.tmp"
     return os.path.join(os.path.dirname(target), name if isinstance(target, str) else name.encode())
 
 
@@ -102,7 +101,7 @@ class Replacement:
         try:
             self._file.flush()
             if self._durable:
-                os.fsync(self._file.fileno())
+                flush_file(self._file.fileno())
             if mode is not None:
                 # By descriptor: another file may have its name by now.
                 os.chmod(self._file.fileno() if os.chmod in os.supports_fd else self._part, stat.S_IMODE(mode))
@@ -147,7 +146,7 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
         with open(new, "xb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            flush_file(file.fileno())
         try:
             # A link, not a rename: of two concurrent calls, one fails.
             os.link(new, path)

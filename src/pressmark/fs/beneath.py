@@ -1,8 +1,8 @@
 """Open files by path, anywhere or only beneath a directory.
 
 Received packages contain file names chosen by others, in directories that others may write to. Checking a path before
-opening it is not safe: in between, a directory can be replaced by a link. So beneath a directory, every component of a
-path is opened relative to the one before, and none may be a symbolic link.
+opening it is not safe, because a directory can be replaced by a link in between. So beneath a directory, every
+component of a path is opened relative to the one before, and none may be a symbolic link.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class OpenBeneathByName(Opener):
 
 @contextmanager
 def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
-    """Open a directory, and yield the value for parameters called ``beneath``: a descriptor, on Windows a path.
+    """Open a directory, and yield the value for ``beneath`` parameters: a descriptor, or a path on Windows.
 
     :raises OSError: it cannot be opened
     """

@@ -1,8 +1,8 @@
 """Changes of a directory by any process, reported by the system (inotify, on Linux).
 
-The system's clock for files stands still for milliseconds. Two changes may therefore leave the same time, and one's own
-change hides another one just before it. A watch misses neither. Without one, a change is visible if the directory had
-a time that the clock does not have: see :meth:`DirectoryWatch.mark`.
+The file-system clock of the operating system has a resolution of milliseconds. Two changes may therefore have the same
+time, and a change by this process hides an earlier change by another process. A watch misses neither. Without a watch,
+a change is visible if the directory had a time that the clock cannot have: see :meth:`DirectoryWatch.mark`.
 """
 
 from __future__ import annotations
@@ -97,9 +97,8 @@ class DirectoryWatch:
                 start += size
 
     def mark(self) -> int | None:
-        """Move the time of modification by less than a millisecond, so that every later change alters it.
-
-        Only a program that sets it back to the mark before the clock goes on could hide a change.
+        """Change the modification time by less than a millisecond, so every later change alters it. Only a program that
+        resets it to the mark before the clock advances could hide a change.
 
         :return: the new time in nanoseconds; :data:`None` if the directory cannot be marked, as by another user
         """

@@ -1,4 +1,5 @@
-"""Flushing files, directories and file systems to disk, and checks of files that raise if the system cannot tell."""
+"""Flushing files, directories and file systems to disk, and checks of files that raise an error if the result cannot be
+determined."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 
 __all__ = [
     "can_flush_filesystem",
     "exists",
     "flush_directory",
+    "flush_file",
     "flush_filesystem",
     "flush_tree",
     "is_directory",
@@ -37,7 +40,7 @@ _NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 def exists(path: bytes) -> bool:
-    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise if the system cannot tell.
+    """Return whether a path exists. Unlike :func:`os.path.lexists`, raise an error if this cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -49,7 +52,8 @@ def exists(path: bytes) -> bool:
 
 
 def is_directory(path: bytes) -> bool:
-    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise if that is unknown.
+    """Return whether a path is a directory, or a link to one. Unlike :func:`os.path.isdir`, raise an error if this
+    cannot be determined.
 
     :raises OSError: a directory on the path is not accessible
     """
@@ -82,7 +86,7 @@ def why_unreadable(path: str | bytes, directory: int | None = None) -> OSError |
 
 
 def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
-    """Walk a tree like :func:`os.walk`, but raise if a directory cannot be read.
+    """Walk a tree like :func:`os.walk`, but raise an error if a directory cannot be read.
 
     :raises OSError: a directory cannot be read
     """
@@ -91,6 +95,21 @@ def walk(top: bytes) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
 
 def _refuse(error: OSError) -> None:
     raise error
+
+
+def flush_file(descriptor: int) -> None:
+    """Flush an open file to disk.
+
+    :raises OSError: it cannot be written
+    """
+    if sys.platform == "darwin":
+        import fcntl
+
+        # On macOS, fsync leaves data in the cache of the drive. File systems without the other call have fsync only.
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
 
 
 def flush_directory(directory: bytes) -> None:
@@ -128,7 +147,7 @@ def _flush(path: bytes, flags: int, data: bytes = b"") -> None:
     try:
         while data:
             data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
+        flush_file(descriptor)
     except OSError as error:
         if error.errno not in _NOTHING_TO_FLUSH:
             raise

@@ -49,7 +49,7 @@ def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:
     """Return the kind of an entry: see :class:`DirectoryEntry`.
 
     :param follow: follow symbolic links
-    :raises OSError: the system cannot tell
+    :raises OSError: this cannot be determined
     """
     is_link = entry.is_symlink()
     if is_link and not follow:

@@ -66,7 +66,7 @@ def kind_of_mode(mode: int) -> str | None:
 def kind_of_error(number: int, path: str | bytes | None) -> str:
     """Return the kind of an error by its ``errno``.
 
-    :param path: used to recognise dangling links, if given
+    :param path: used to detect dangling links, if given
     """
     kind = _KINDS.get(number, "io-error")
     if kind == "missing" and path is not None and os.path.islink(path):

@@ -1,4 +1,4 @@
-"""Lock files. A lock is released when its process ends, even if it is killed."""
+"""Lock files. A lock is released when its process ends, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class FileLock:
     """A lock file; a context manager that releases it.
 
     With ``owner``, host and process id are written to the file and checked as well, for file systems without locks or
-    with locks of one machine only. If a process on another machine dies, its lock file must be removed by hand.
+    with locks of one machine only. If a process on another machine dies, its lock file must be removed manually.
 
     :param path: the file; created, and without ``owner`` removed by :meth:`release`
     :param wait: wait until the lock is free; not with ``owner``

@@ -135,7 +135,7 @@ def prune_empty_parents(
     """Remove the directory ``relative`` below ``base`` if it is empty, then its parents; never ``base`` itself.
 
     :param removed: a list that receives the removed paths, also if an error is raised
-    :param strict: raise if an empty directory cannot be removed; otherwise it stays, to be reported by a check
+    :param strict: raise an error if an empty directory cannot be removed; otherwise it is kept, and a check reports it
     :return: the removed paths, relative to ``base``
     :raises OSError: an empty directory cannot be removed; its path is the ``filename`` of the error
     """

@@ -27,7 +27,7 @@ NAME_MAX, PATH_MAX = 255, 4096  # bytes; PATH_MAX includes the NUL
 
 
 def encode_fs(name: str | bytes) -> bytes:
-    """Encode a file name as UTF-8, whatever the locale; surrogates of undecodable bytes become these bytes."""
+    """Encode a file name as UTF-8, regardless of the locale; surrogates of undecodable bytes become these bytes."""
     return name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
 
 
@@ -61,7 +61,7 @@ def is_absent(base: bytes, relative: bytes) -> bool:
 
     Return False if the part of the path within ``PATH_MAX`` exists: the rest may exist, too.
 
-    :raises OSError: the system cannot tell
+    :raises OSError: this cannot be determined
     """
     path = base
     for name in relative.split(b"/"):

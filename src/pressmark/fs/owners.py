@@ -1,7 +1,7 @@
 """Ownership checks: directories that other users could have created or changed are not trusted.
 
 A private directory belongs to the current user, and only that user may write to it. A shared directory is trusted if
-its parent directory is: users who may write there could change the store anyway.
+its parent directory is: users who can write there can also change the store.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | geta
 class UntrustedError(PermissionError):
     """A directory or file that other users could have created, or can change.
 
-    :ivar reason: one line that states the problem and what to do
+    :ivar reason: the problem and what to do, on one line
     """
 
     def __init__(self, path: bytes | str, reason: str) -> None:
@@ -89,7 +89,7 @@ def resolved(path: AnyStr) -> AnyStr:
     """Return the real path of an output file, following symbolic links of trusted users.
 
     :raises UntrustedError: it is a symbolic link of another user in a directory writable by everybody
-    :raises OSError: the system cannot tell
+    :raises OSError: this cannot be determined
     """
     if hasattr(os, "geteuid") and os.path.islink(path):
         _require_owner(path, os.lstat(path), os.stat(_above(path)))
@@ -177,11 +177,11 @@ def _require_directory(path: bytes | str, status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
         raise UntrustedError(path, "is a symbolic link; remove it")
     if not stat.S_ISDIR(status.st_mode):
-        raise UntrustedError(path, "not a directory; move it away")
+        raise UntrustedError(path, "not a directory; move it elsewhere")
 
 
 def _of_another(status: os.stat_result) -> str:
-    return f"owned by another user (uid {status.st_uid}); have it removed or choose another directory"
+    return f"owned by another user (uid {status.st_uid}); ask that user to remove it, or choose another directory"
 
 
 def _new_file_status(folder: bytes) -> os.stat_result | None:

@@ -1,4 +1,4 @@
-"""Removing trees, whatever their permissions, without following links."""
+"""Removing trees regardless of permissions, without following links."""
 
 from __future__ import annotations
 

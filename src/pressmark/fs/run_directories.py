@@ -1,11 +1,11 @@
 """Private directories of concurrent runs in a shared directory, on the file system of the store.
 
 New files are written to the private directory of the run and moved to their paths by one rename. Old files are moved to
-it by one rename and removed then. A lock in the shared directory, held for a moment, serialises the moves of all runs.
+it by one rename and then removed. A lock in the shared directory, held for a moment, serialises the moves of all runs.
 
 ::
 
-    <shared>/                   beside the objects; skipped by walks
+    <shared>/ next to the objects; skipped by walks
     ├── lock                    held during moves
     └── <run>/                  private to the run that holds its lock
         ├── lock

@@ -1,6 +1,6 @@
 """The private staging directory of a change, locked while a run uses it.
 
-Its name is fixed, so that the next run finds the leftovers of a killed one. As other users know the name, the directory
+Its name is fixed, so the next run finds the leftovers of a killed run. Because other users know the name, the directory
 is checked for its owner, and on Linux all paths in it start with its descriptor.
 """
 
@@ -29,8 +29,8 @@ class StagingDirectory:
     """A locked private directory, new or left by a killed run; a context manager.
 
     :param path: path of the directory; its parent exists
-    :param holds: the names that a killed run may leave in it, besides the lock; :data:`None` for any
-    :param shared: trust all users who can change the parent directory: another one may finish the run
+    :param holds: the names that a killed run may leave in it, except the lock; :data:`None` for any
+    :param shared: trust all users who can change the parent directory; any of them can finish the run
 
     :ivar path: path of the directory
     :ivar inside: path of the directory for accessing files in it
@@ -96,7 +96,7 @@ class StagingDirectory:
         names = set(os.listdir(self.inside))
         # A run creates the lock first and removes it last. A directory without one is another directory, renamed.
         if names and (LOCK not in names or names - holds - {LOCK}):
-            raise UntrustedError(self.path, "not the directory of an interrupted run; move it")
+            raise UntrustedError(self.path, "not created by an interrupted run; move it elsewhere")
 
     def shown(self, path: bytes | str) -> bytes:
         """Return a path with :attr:`path` instead of :attr:`inside`, for messages."""

@@ -1,9 +1,9 @@
-"""Change a directory as a whole or not at all, even if the change is interrupted.
+"""Change a directory atomically, even if the change is interrupted.
 
 New files are written to a hidden directory inside the directory that is changed. A journal then lists the names to move
-out and in. The rename that creates the journal is the decision. Before it, only the hidden directory exists.
-After it, the next run (this one, or another after a crash) completes the moves, however many are already done. If a
-move fails, all moves are reversed.
+out and in. The rename that creates the journal commits the change. Before it, only the hidden directory exists. After
+it, the next run (this one, or another after a crash) completes the remaining moves. If a move fails, all moves are
+reversed.
 
 ::
 
@@ -12,8 +12,8 @@ move fails, all moves are reversed.
     ├── new/            files to move in
     ├── old/            files that were moved out; removed at the end
     ├── data/           files that were moved out and are moved in again as one directory
-    ├── journal         decided: make the moves
-    └── journal.undo    decided: reverse the moves
+    ├── journal         committed: make the moves
+    └── journal.undo    committed: reverse the moves
 
 No move overwrites anything: each target must be free. All moves out precede all moves in, so the state of an
 interrupted change follows from the hidden directory alone: a name that is listed under "in" and is missing from
@@ -49,10 +49,10 @@ RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled after each try
 
 
 class TransactionError(Exception):
-    """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if there is one.
+    """A change that could not be made, finished or undone; its cause is the :class:`OSError`, if any.
 
-    :ivar path: the file or directory concerned
-    :ivar reason: one line that states the problem and what to do
+    :ivar path: the affected file or directory
+    :ivar reason: the problem and what to do, on one line
     """
 
     def __init__(self, path: str | bytes, reason: str) -> None:
@@ -117,7 +117,7 @@ def journal_bytes(form: ChangeFormat, request: dict[str, Any], moves: Moves) -> 
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
-    """Return whether a change of ``base`` was decided and is unfinished.
+    """Return whether a change of ``base`` was committed and is unfinished.
 
     :param staging: name of the hidden directory
     :raises OSError: the journal's directory cannot be read
@@ -128,7 +128,7 @@ def is_decided(base: bytes, staging: bytes) -> bool:
 class Transaction:
     """A change of the directory ``base``; a context manager. Without :meth:`commit`, nothing changes.
 
-    It first finishes a change that an interrupted run had decided.
+    It first finishes a change that an interrupted run had committed.
 
     :param base: the directory to change
     :param staging: its hidden directory, entered and locked; the transaction leaves it
@@ -305,7 +305,7 @@ class Transaction:
     def _recover(self) -> None:
         for folder in (self.new, self._old, self._nested):
             if exists(folder) and not stat.S_ISDIR(os.lstat(folder).st_mode):
-                raise TransactionError(folder, "not a directory of an interrupted run; move it away")
+                raise TransactionError(folder, "not created by an interrupted run; move it elsewhere")
         for name in (UNDO, JOURNAL):
             path = self._path(name)
             if not exists(path):
@@ -354,11 +354,11 @@ class Transaction:
             )
             request = dict(journal["request"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-            raise TransactionError(path, f"{damaged}: {error}; move it away") from None
+            raise TransactionError(path, f"{damaged}: {error}; move it elsewhere") from None
         for name in (*moves.out, *moves.into):
             is_name = name not in (b"", b".", b"..", self._form.staging) and os.path.basename(name) == name
             if not is_name or b"\0" in name:
-                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it away")
+                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it elsewhere")
         if not self._moves_in(moves):
-            raise TransactionError(path, f"{damaged}: no files to add; move it away")
+            raise TransactionError(path, f"{damaged}: no files to add; move it elsewhere")
         return request, moves

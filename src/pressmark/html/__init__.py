@@ -35,7 +35,7 @@ _STYLE = "style.css"
 def check_packages(path: str, packages: Sequence[str]) -> None:
     """Check that the packages for a report are installed.
 
-    :raises ReportError: a package is missing; the message says how to install it
+    :raises ReportError: a package is missing; the message explains how to install it
     """
     for package in packages:
         if importlib.util.find_spec(package) is None:

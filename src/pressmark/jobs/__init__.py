@@ -1,4 +1,4 @@
-"""Long runs in chunks, resumable: on this machine, in any executor, or on a Dask cluster.
+"""Resumable long runs in chunks: on this machine, in any executor, or on a Dask cluster.
 
 >>> from pressmark import jobs
 >>> chunk = jobs.Chunk("000000", "rows", "/data/ids.parquet", 0, 4, 10_000_000)

@@ -113,7 +113,8 @@ class DaskPool:
         return JobError(self._address, "connection to the Dask scheduler lost (finished chunks are kept)")
 
     def withdraw(self, futures: list[Any]) -> None:
-        """Do nothing: Dask does not tell which futures have started, and does not stop those it cancels."""
+        """Do nothing: Dask does not report which futures have started, and does not stop the futures that it
+        cancels."""
 
     def interrupt(self) -> bool:
         return False

@@ -48,7 +48,7 @@ def write_listing(
     nbytes: int = BYTES,
     workers: int | None = None,
 ) -> Iterator[Chunk]:
-    """Write a listing into the work folder, and yield its chunks meanwhile.
+    """Write a listing to the work folder, and yield its chunks while it is written.
 
     :param folder: the work folder, which exists
     :param name: name of the listing

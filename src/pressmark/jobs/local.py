@@ -40,12 +40,12 @@ def run_local(
     must call this below ``if __name__ == "__main__":``.
 
     :param workers: number of workers; :data:`None` or 0 for one per core
-    :param threads: use threads of this process: as fast for jobs that wait for disks or compute in native code, and
-        without the 0.2 seconds that processes take to start
+    :param threads: use threads of this process: equally fast for jobs that wait for disks or run native code, without
+        the 0.2 seconds that processes take to start
     :param options: see :class:`RunOptions <pressmark.jobs.RunOptions>`
     :raises JobError: the run cannot start or continue, or another scheduler is running it
-    :raises KeyboardInterrupt: at once, and the next run repeats the chunks in flight; with several chunks in threads,
-        once those in flight have ended, or at the second interrupt
+    :raises KeyboardInterrupt: immediately, and the next run repeats the running chunks; with several threads, after the
+        running chunks have ended, or at the second interrupt
     """
     count = resolve_threads(workers)
     busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
@@ -108,9 +108,10 @@ class ProcessPool(ExecutorPool):
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(["__main__", module])
-            from multiprocessing import forkserver
+            from multiprocessing import forkserver, resource_tracker
 
-            with _ignoring_ctrl_c():
+            resource_tracker.ensure_running()  # it unblocks SIGINT
+            with _blocking_ctrl_c():
                 forkserver.ensure_running()
         self._threads = threads
         super().__init__(self._processes(workers), workers)
@@ -133,7 +134,7 @@ class ProcessPool(ExecutorPool):
             return self._executor.submit(_run_chunk, job, chunk, place)
 
     def interrupt(self) -> bool:
-        """End the worker processes, which have a moment to remove their temporary files."""
+        """End the worker processes after giving them a moment to remove their temporary files."""
         self.terminate()
         left = [process.sentinel for process in self._workers()]
         end = monotonic() + CLEANUP
@@ -154,16 +155,13 @@ class ProcessPool(ExecutorPool):
 
 
 @contextlib.contextmanager
-def _ignoring_ctrl_c() -> Iterator[None]:
-    """Ignore Ctrl-C, also in the processes that are started: the fork server would print a traceback."""
-    before = None
-    with contextlib.suppress(ValueError):  # only the main thread can set handlers
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _blocking_ctrl_c() -> Iterator[None]:
+    """Handle Ctrl-C after the block, and never in processes started in it: the fork server would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

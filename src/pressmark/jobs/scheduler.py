@@ -37,10 +37,10 @@ class RunOptions(TypedDict, total=False):
     """The options of :func:`run_local`, :func:`run_executor` and :func:`run_dask`, all optional.
 
     :ivar window: chunks submitted at a time, per worker (default 4)
-    :ivar retries: attempts after the first at a chunk whose worker was lost or whose error may be temporary (default 2)
+    :ivar retries: number of retries of a chunk whose worker was lost or whose error may be temporary (default 2)
     :ivar on_receipt: called with each receipt, in the calling thread
-    :ivar on_progress: called about twice a second with the number of items that the chunks in flight have done, and
-        their bytes
+    :ivar on_progress: called about twice per second with the number and total size of items that the running chunks
+        have processed
     :ivar max_errors: stop when more items or chunks than this have failed in this call
     :ivar stop: called several times a second; no chunk is submitted after it has returned :data:`True`
     """
@@ -83,7 +83,7 @@ class Pool(Protocol):
         """
 
     def withdraw(self, futures: list[Any]) -> None:
-        """Cancel the futures that have not started, if the pool can tell which."""
+        """Cancel the futures that have not started, if the pool can determine which."""
 
     def interrupt(self) -> bool:
         """End the chunks in flight at once; return :data:`False` if the pool cannot."""
@@ -301,7 +301,7 @@ class _Scheduler:
             self._give_up(JobError(str(self._work.path), outcome.reason))
         elif outcome.retryable and attempt.tries < self._retries:
             attempt.due = monotonic() + PAUSE * 4**attempt.tries
-            _LOG.warning("%s: chunk %s: %s; it is tried again", self._work.path, outcome.chunk, outcome.reason)
+            _LOG.warning("%s: chunk %s: %s; retrying", self._work.path, outcome.chunk, outcome.reason)
             attempt.tries += 1
             self._again.append(attempt)
         else:

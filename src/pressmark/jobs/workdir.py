@@ -10,9 +10,9 @@
     ├── receipts/         <chunk>.json for each completed chunk
     └── output/           <chunk>.<attempt>.<suffix>, named in the receipt; .<chunk>.tmp: progress of a running one
 
-Two workers may run the same chunk at the same time, if a cluster loses contact with one and gives the chunk to another.
-So each attempt writes files of its own names; the first receipt counts, and files not named in a receipt are removed at
-the end.
+Two workers may run the same chunk at the same time, if a cluster loses contact with one worker and assigns the chunk to
+another. So each attempt writes files with unique names; the first receipt counts, and files not named in a receipt are
+removed at the end.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Job(Protocol):
     """The work on each chunk: a frozen dataclass that can be pickled.
 
     Two more methods are optional. ``retryable(error) -> bool`` returns whether a chunk that failed with ``error`` is
-    tried again; without it, chunks are tried again after errors of the system that may be temporary. ``roots() ->
+    retried; without this method, chunks are retried after system errors that may be temporary. ``roots() ->
     Iterable[str]`` returns the directories that every worker must see.
     """
 
@@ -86,7 +86,7 @@ class WorkFolder:
     :ivar path: absolute path of the folder
     :ivar job_key: key of the job
     :ivar plan_sha256: SHA-256 of the plan, in hex
-    :ivar parameters: parameters of the run, for people
+    :ivar parameters: parameters of the run, for display
     :ivar version: version of pressmark that created it
     """
 
@@ -117,9 +117,9 @@ class WorkFolder:
     ) -> WorkFolder:
         """Create the work folder of a run, and write its plan.
 
-        :param path: a new directory, or one without a run; it may contain the listings of the chunks
+        :param path: a new directory, or an existing one without a run; it may contain the listings of the chunks
         :param chunks: consumed after the directory is created
-        :param parameters: parameters of the run, as JSON values: for people, and for messages about a different run
+        :param parameters: parameters of the run, as JSON values, for display and error messages
         :raises JobError: the folder has a run, or cannot be written
         :raises ValueError: two chunks have the same id, or a chunk is invalid
         """
@@ -276,9 +276,9 @@ class WorkFolder:
         return removed
 
     def sweep_outputs(self) -> list[str]:
-        """Remove the output files not named in a receipt, and return their names, once every chunk has a receipt.
+        """When every chunk has a receipt, remove the output files not named in a receipt, and return their names.
 
-        While a chunk has none, an abandoned attempt may still write its receipt.
+        Until then, an abandoned attempt may still write a receipt.
         """
         named = set()
         for chunk in self.chunks():
@@ -383,7 +383,7 @@ class WorkFolder:
         )
 
     def remove(self) -> None:
-        """Remove the files of the run, and the folder if it is empty then."""
+        """Remove the files of the run, and the folder if it is then empty."""
         listings = {chunk.source for chunk in self.chunks() if not os.path.isabs(chunk.source)}
         # run.json goes last: until then, the run can be resumed.
         for name in (RECEIPTS, OUTPUT):
@@ -396,7 +396,7 @@ class WorkFolder:
     # --- progress -------------------------------------------------------------------------------------------------
 
     def report(self, chunk: str, items: int, nbytes: int) -> None:
-        """Report the progress of a chunk that runs; at most twice a second, so that it may be called for each item.
+        """Report the progress of a running chunk, at most twice per second; may be called for each item.
 
         :param items: number of items that are done
         :param nbytes: of these items
@@ -430,14 +430,14 @@ class WorkFolder:
     # --- output ---------------------------------------------------------------------------------------------------
 
     def output_path(self, name: str) -> Path:
-        """Return the path of the ``output`` of a receipt, or of another file beside it."""
+        """Return the path of the ``output`` of a receipt, or of another file in the same directory."""
         return self.path / OUTPUT / self._name(name)
 
     def writing(self, name: str) -> OutputFile:
         """Return a new file in ``output``, a context manager. The file appears when the context ends.
 
-        :param name: starts with the id of the chunk and a full stop; the id of the attempt is inserted after these.
-            Receipts have the name without it
+        :param name: starts with the id of the chunk and a full stop, after which the id of the attempt is inserted;
+            receipts contain the name without the id of the attempt
         """
         return OutputFile(self.output_path(name))
 

@@ -114,8 +114,8 @@ def layout(name: str, **parameters: Any) -> Layout:
 def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **overrides: Any) -> Layout:
     """Return the layout that an OCFL extension's ``config.json`` describes.
 
-    The key ``extensionName`` decides which layout it is. For 0011 the keys of gocfl are accepted, with a
-    :class:`LayoutConfigWarning` where gocfl has another default for an absent key.
+    The key ``extensionName`` determines the layout. For 0011 the keys of gocfl are accepted, with a
+    :class:`LayoutConfigWarning` if gocfl has a different default for a missing key.
 
     :param config: the path of the file, or its content as a mapping
     :param overrides: parameters in snake_case that replace those of the file

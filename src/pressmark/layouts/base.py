@@ -215,10 +215,10 @@ class Layout(ABC):
     ) -> StringColumn:
         """Return the paths of an Arrow column, in the same order; nulls stay null.
 
-        ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface)
-        of type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: a column of
-        pyarrow, polars, pandas, DuckDB, nanoarrow and others. Without a native build pyarrow or nanoarrow is required.
-        The result has the chunks of the column, without the empty ones; several threads divide a long chunk.
+        ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface) of
+        type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: for example a column of
+        pyarrow, polars, pandas, DuckDB or nanoarrow. Without a native build pyarrow or nanoarrow is required. The
+        result has the same chunks as the column, except empty chunks; several threads divide a long chunk.
 
         :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
             return null for each (``"none"``)
@@ -226,7 +226,7 @@ class Layout(ABC):
         :param threads: maximum number of threads; ``None`` or ``0`` for one per core; a short column uses one
         :raises IdentifierError: an identifier has no path, under ``"raise"``
         :raises ColumnError: the column is malformed, is not text, or lacks the field; or no library can read it
-        :raises TypeError: ``column`` has neither method
+        :raises TypeError: ``column`` has neither of these methods
         """
         return self._mapping().column(column, on_error, field, resolve_threads(threads))
 
@@ -255,12 +255,12 @@ class Layout(ABC):
     ) -> LineCounts:
         r"""Read identifiers from the binary stream ``src`` and write their paths to ``dst``, in constant memory.
 
-        Only ``delimiter`` (one byte) ends an item: a ``\r`` is part of it. If the last item has no delimiter, the last
-        line of the output has none. The order of the output is that of the input.
+        Only ``delimiter`` (one byte) ends an item: a ``\r`` is part of it. If the last item has no delimiter, neither
+        does the last line of the output. The order of the output is that of the input.
 
         :param threads: maximum number of threads; ``None`` or ``0`` for one per core
-        :param on_error: ``"raise"`` an error, after everything before the failed item is written; ``"skip"`` the item;
-            or write an ``"empty"`` line for it
+        :param on_error: ``"raise"`` an error, after all earlier items are written; ``"skip"`` the item; or write an
+            ``"empty"`` line for it
         :param both: write identifier, TAB, path
         :param on_failure: called with the error of each failed item, in order; not under ``"raise"``
         :param on_progress: called with the counts so far, after each block

@@ -57,7 +57,7 @@ class BoundKernel:
         if on_error not in ("raise", "none"):
             raise ValueError(f"on_error={on_error!r}: expected 'raise' or 'none'")
         if isinstance(items, (str, bytes)):
-            raise TypeError(f"expected an iterable of str or bytes, not one {type(items).__name__}")
+            raise TypeError(f"expected an iterable of str or bytes, not a single {type(items).__name__}")
         results: list[Any] = []
         for sequence, start in _blocks(items):
             packed, faults = self._run(sequence, start, start + BLOCK_ITEMS)

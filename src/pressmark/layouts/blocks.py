@@ -113,7 +113,7 @@ def identifier_blocks(
     :param field: the column of an Arrow table
     :param delimiter: the byte that ends a line
     :param crlf: for a path only: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them
-        as parts of identifiers
+        as part of identifiers
     :raises TypeError: ``ids`` has another type, or an item is neither ``str`` nor ``bytes``
     :raises ColumnError: an Arrow column is malformed, is not text, or lacks the field
     :raises FormatError: the file is not a list of lines, or needs ``crlf``
@@ -122,7 +122,7 @@ def identifier_blocks(
     """
     kernels = _kernels.active
     if isinstance(ids, (str, bytes)):
-        raise TypeError(f"expected identifiers, not one {type(ids).__name__}; use a list, or a Path for a file")
+        raise TypeError(f"expected identifiers, not a single {type(ids).__name__}; use a list, or a Path for a file")
     if len(delimiter) != 1:
         raise ValueError(f"delimiter={delimiter!r}: expected one byte")
     if isinstance(ids, os.PathLike):

@@ -29,9 +29,9 @@ _OUTPUTS = {"lines": "tsv", "parquet": "parquet"}
 
 @dataclass(frozen=True)
 class MapIds:
-    """A job that maps a column of identifiers to paths, or a column of paths to identifiers.
+    """Map a column of identifiers to paths, or a column of paths to identifiers.
 
-    Each chunk has an output with both: ``lines`` are identifier, TAB, path; ``parquet`` has the columns ``identifier``
+    The output of a chunk contains both: ``lines`` are identifier, TAB, path; ``parquet`` has the columns ``identifier``
     and ``path``, null for a failed identifier. Failed items are in ``<chunk>.errors.jsonl``, with the number of their
     row in the chunk, from 1, and are not in the lines. Statuses: ``ok``, ``failed``, ``null``.
 
@@ -42,7 +42,7 @@ class MapIds:
     :ivar header: whether CSV and TSV have a header row; :data:`None` if ``column`` is a name
     :ivar output: ``lines`` or ``parquet``
     :ivar delimiter: the separator of CSV; :data:`None` for a comma
-    :ivar crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as parts
+    :ivar crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` them as part
         of identifiers; :data:`None` refuses files that contain either
     :ivar both: write identifier and path; otherwise lines have the result only
     :ivar on_error: for lines: ``skip`` failed items, or write an ``empty`` result
@@ -86,10 +86,10 @@ class MapIds:
         rows: int = ROWS,
         nbytes: int = TEXT_BYTES,
     ) -> Iterator[Chunk]:
-        """Yield chunks of files: row groups of Parquet, byte ranges of text that end at the end of a row.
+        """Yield chunks of files: row groups of Parquet, byte ranges of whole rows of text.
 
-        :param rows: the rows of a chunk of Parquet; a row group is never divided
-        :param nbytes: the bytes of a chunk of text
+        :param rows: rows per chunk of Parquet; a row group is never divided
+        :param nbytes: bytes per chunk of text
         :raises JobError: a file cannot be read, is compressed, is not a list, or lacks the column
         :raises ValueError: ``rows`` or ``nbytes`` is less than 1
         """
@@ -157,7 +157,9 @@ class MapIds:
         :raises JobError: the file has changed since the plan
         """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
-            raise JobError(chunk.source, "file changed since the plan; start a new run in another --work folder")
+            raise JobError(
+                chunk.source, "file changed since the run was planned; start a new run in another --work folder"
+            )
         name = f"{chunk.id}.{_OUTPUTS[self.output]}"
         format = self._format(chunk.source)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
@@ -246,7 +248,7 @@ class _Lines:
             elif isinstance(item, str):
                 self._receipt.fail("failed", row=self._row, item=None, reason=item)
             else:
-                reason = "contains a line feed; write Parquet"
+                reason = "contains a line feed; use Parquet output"
                 self._receipt.fail("failed", row=self._row, item=_shown(item), reason=reason)
         self._pass(lines)
 

@@ -51,12 +51,13 @@ class _Folder(Text):
 
 @dataclasses.dataclass(frozen=True)
 class DirectClean(Layout):
-    """OCFL 0011: every segment cleaned of dangerous characters; a digest replaces paths that are too long.
+    """OCFL 0011: dangerous characters are replaced in every segment; a digest replaces paths that are too long.
 
     The extension is registered for logical paths inside an object; for storage roots only gocfl uses it.
-    ``rules="spec"`` follows the text of the document as its examples read it. ``rules="gocfl"`` follows the document's
-    Go code byte for byte, for stores written by it. Reversible under ``encode_utf`` unless the fallback was used,
-    except for what the document drops: empty segments (``a//b`` has the path of ``a/b``) and bytes that are not UTF-8.
+    ``rules="spec"`` follows the text of the specification, as interpreted by its examples. ``rules="gocfl"`` follows
+    the Go code of the specification byte for byte, for stores written by gocfl. Reversible under ``encode_utf`` unless
+    the fallback was used, except for information that the specification discards: empty segments (``a//b`` has the path
+    of ``a/b``) and bytes that are not UTF-8.
 
     >>> DirectClean().map_id("info:fedora/object-01")
     'info_fedora/object-01'
@@ -118,7 +119,7 @@ class DirectClean(Layout):
 
     @classmethod
     def read_config(cls, config: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return the parameters of a ``config.json`` in snake_case; accept the keys of gocfl, too."""
+        """Return the parameters of a ``config.json`` in snake_case; also accept the keys of gocfl."""
         return super().read_config(_from_gocfl(config, where), where)
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
@@ -159,7 +160,7 @@ def _from_gocfl(keys: Mapping[str, Any], where: str) -> dict[str, Any]:
         absent = {key: value for key, value in _GOCFL_DEFAULTS.items() if key not in result}
         others = "".join(f"; {key} is absent, gocfl uses {json.dumps(value)}" for key, value in absent.items())
         warnings.warn(
-            f"{where}: written by gocfl (utfEncode); set rules=gocfl if gocfl wrote the paths, too{others}",
+            f"{where}: written by gocfl (utfEncode); set rules=gocfl if gocfl also wrote the paths{others}",
             LayoutConfigWarning,
             stacklevel=4,
         )

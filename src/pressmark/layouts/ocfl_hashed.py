@@ -169,7 +169,9 @@ class HashedNTuple(_Hashed):
     specification = "OCFL Community Extension 0004: Hashed N-tuple Storage Layout"
     url = "https://ocfl.github.io/extensions/0004-hashed-n-tuple-storage-layout.html"
 
-    short_object_root: bool = parameter(Boolean(), "name the object root with the remaining digits only", False)
+    short_object_root: bool = parameter(
+        Boolean(), "use only the remaining digits as the name of the object root", False
+    )
 
     def _check_together(self) -> None:
         super()._check_together()

@@ -35,7 +35,8 @@ class FlatOmitPrefix(Layout):
 
 @dataclasses.dataclass(frozen=True)
 class NTupleOmitPrefix(Layout):
-    """OCFL 0007: tuples of the zero-padded, optionally reversed rest, then the rest. ASCII only; not reversible.
+    """OCFL 0007: tuples of the zero-padded, optionally reversed identifier without its prefix, then the identifier
+    without its prefix. ASCII only; not reversible.
 
     >>> NTupleOmitPrefix(tuple_size=4, number_of_tuples=2, reverse_object_root=True).map_id("namespace:12887296")
     '6927/8821/12887296'
@@ -85,7 +86,7 @@ class _Integers(Check):
 
 @dataclasses.dataclass(frozen=True)
 class DifferentialNTupleOmitPrefix(Layout):
-    """OCFL 0010: segments of different sizes, which add up to the whole rest. ASCII only; not reversible.
+    """OCFL 0010: the identifier without its prefix, in segments of different sizes. ASCII only; not reversible.
 
     >>> DifferentialNTupleOmitPrefix().map_id("druid:gh875jh5489")
     'gh/875/jh/5489'
@@ -99,7 +100,7 @@ class DifferentialNTupleOmitPrefix(Layout):
     delimiter: str = parameter(Text(empty=False), _DELIMITER, ":")
     tuple_segment_sizes: tuple[int, ...] = parameter(_Integers(1), "characters per segment", (2, 3, 2, 4))
     full_identifier_as_object_root: bool = parameter(
-        Boolean(), "name the object root with the whole identifier without its prefix", False
+        Boolean(), "use the whole identifier without its prefix as the name of the object root", False
     )
 
     def _map_kernel(self, kernels: ModuleType) -> Any:

@@ -202,7 +202,7 @@ class Pairtree(Layout):
 
 
 def clean(identifier: str | bytes) -> str:
-    """Return the identifier cleaned but not split (section 3); an empty one is returned unchanged.
+    """Return the identifier cleaned but not split (section 3); an empty identifier is returned unchanged.
 
     >>> clean("what-the-*@?#!^!?")
     'what-the-^2a@^3f#!^5e!^3f'

@@ -1,4 +1,4 @@
-"""Migration: objects of one store into another, in any layout, planned, verified and resumable.
+"""Migration of objects from one store to another: planned, verified and resumable.
 
 >>> from pressmark import migrate
 >>> plan = migrate.plan("/data/pairtree", "/data/ocfl", to="ocfl", layout="0003")     # doctest: +SKIP
@@ -6,8 +6,8 @@
 >>> run.ok, run.by_status                                                             # doctest: +SKIP
 (True, {'ok': 89067})
 
-Planning comes first: a plan with conflicts is refused as a whole, before anything is written to the destination. The
-state of a run is in its work folder beside the destination: see :mod:`pressmark.migrate.workdir`.
+A plan with conflicts is refused before anything is written to the destination. The state of a run is in its work folder
+next to the destination: see :mod:`pressmark.migrate.workdir`.
 """
 
 from __future__ import annotations

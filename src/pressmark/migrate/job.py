@@ -69,7 +69,7 @@ class Verify(_Job):
     kind = "migrate-verify"
 
     def roots(self) -> Iterable[str]:
-        """Return the destination: the source may be gone."""
+        """Return the destination; the source may no longer exist."""
         return (self.options.destination,)
 
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:

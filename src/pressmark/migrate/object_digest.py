@@ -1,4 +1,4 @@
-"""The digest of a whole object, which depends on the names and bytes of its files and not on the store around them."""
+"""The digest of a whole object, which depends on the names and bytes of its files, but not on the store."""
 
 from __future__ import annotations
 

@@ -61,12 +61,13 @@ class Options:
 
     :ivar source: absolute path of the source
     :ivar source_kind: one of :data:`pressmark.stores.KINDS`
-    :ivar source_options: for opening the source
+    :ivar source_options: options for opening the source
     :ivar source_layout: an OCFL ``config.json`` mapping that replaces the layout of the source
     :ivar destination: absolute path of the destination
     :ivar to: the kind of the destination
     :ivar layout: the ``config.json`` mapping of the destination's layout; :data:`None` if the kind has only one
-    :ivar destination_options: for creating and opening the destination: ``prefix``, ``namespaces``, ``version``, …
+    :ivar destination_options: options for creating and opening the destination: ``prefix``, ``namespaces``,
+        ``version``, …
     :ivar copy_mode: one of :data:`COPY_MODES`
     :ivar verify: ``none``; ``copy``: compare digests while copying; ``reread``: also read the destination again
     :ivar move: remove sources after verification
@@ -76,7 +77,8 @@ class Options:
     :ivar algorithms: digest algorithms of new bags
     :ivar improper: invalid source objects: ``skip`` them and report them as ``source_invalid``, ``take`` the readable
         ones, or ``refuse`` to start
-    :ivar drop_empty_directories: with ``move``, remove sources with empty directories that the destination cannot hold
+    :ivar drop_empty_directories: with ``move``, remove sources with empty directories, which the destination does not
+        support
     :ivar version: the version of OCFL objects to migrate to other kinds of stores, such as ``v2``; :data:`None` for the
         newest of each
     """
@@ -211,9 +213,9 @@ class Options:
         except FileNotFoundError:
             return False
         except NotADirectoryError:
-            raise StoreError(self.destination, "not a directory; name another destination") from None
+            raise StoreError(self.destination, "not a directory; choose another destination") from None
         except OSError as error:
-            what = f"cannot be read ({error.strerror}); run as a user with read access, or name another destination"
+            what = f"cannot be read ({error.strerror}); run as a user with read access, or choose another destination"
             raise StoreError(self.destination, what) from error
         if empty:
             return False
@@ -224,7 +226,7 @@ class Options:
                 return False  # a killed run was creating it; creation continues
             raise StoreError(self.destination, f"not empty, and not a store: {error.reason}") from None
         if found != self.to:
-            raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; name another destination")
+            raise StoreError(self.destination, f"a store of kind {found}, not {self.to}; choose another destination")
         return True
 
     def _is_unfinished(self) -> bool:
@@ -270,7 +272,7 @@ class Options:
             if wanted.prefix == found.prefix:
                 return None
             return (
-                f"its prefix is {found.prefix!r}, not {wanted.prefix!r}; use that prefix, or name another destination"
+                f"its prefix is {found.prefix!r}, not {wanted.prefix!r}; use that prefix, or choose another destination"
             )
         if self.to == "vitro":
             wanted, found = self.resulting_layout(), store.layout
@@ -278,17 +280,17 @@ class Options:
             assert isinstance(found, Vitro)
             if set(dict(wanted.namespaces).values()) <= set(dict(found.namespaces).values()):
                 return None
-            return "it lacks some of the namespaces; declare them there first, or name another destination"
+            return "it lacks some of the namespaces; declare them there first, or choose another destination"
         if self.to == "bags":
             own = cast("BagFolder", store).identifiers
             given = self.destination_options.get("identifiers", own)
             if given != own:
-                return f"its identifiers come from {own!r}, not {given!r}; name another destination"
+                return f"its identifiers come from {own!r}, not {given!r}; choose another destination"
         layout = self.destination_layout()
         if layout is None or layout == store.layout:
             return None
         own = "none" if store.layout is None else json.dumps(store.layout.config())
-        return f"its layout is {own}, not {json.dumps(layout.config())}; name another destination"
+        return f"its layout is {own}, not {json.dumps(layout.config())}; choose another destination"
 
 
 def make_options(
@@ -401,11 +403,11 @@ def _contradiction(options: Options) -> str | None:
     """Return how options contradict each other; :data:`None` if they do not."""
     source, destination = (os.path.realpath(path) for path in (options.source, options.destination))
     if source == destination:
-        return "source and destination are the same directory; name another destination"
+        return "source and destination are the same directory; choose another destination"
     if is_inside(destination, source):
-        return "the destination is inside the source; name another destination"
+        return "the destination is inside the source; choose another destination"
     if is_inside(source, destination):
-        return "the source is inside the destination; name another destination"
+        return "the source is inside the destination; choose another destination"
     if options.version is not None and options.source_kind != "ocfl":
         return f"a store of kind {options.source_kind} has no versions; omit --version"
     if options.version is not None and options.to == "ocfl":

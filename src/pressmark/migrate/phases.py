@@ -16,9 +16,9 @@ class MigrationProgress(NamedTuple):
 
     :ivar phase: one of :data:`PHASES`
     :ivar objects: number of processed objects
-    :ivar bytes: of processed objects
+    :ivar bytes: total size of the processed objects
     :ivar of_objects: number of all objects, if known
-    :ivar of_bytes: of all objects, if known
+    :ivar of_bytes: total size of all objects, if known
     :ivar by_status: number of objects with each status
     """
 

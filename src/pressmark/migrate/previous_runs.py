@@ -1,4 +1,4 @@
-"""Chains of runs: a catch-up continues the run before it, which may be a catch-up itself."""
+"""Chains of runs: a catch-up continues the previous run, which may also be a catch-up."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _VERIFIED = frozenset({"copy", "reread"})
 def remove_sources(options: Options, rows: Iterable[Row]) -> Iterator[Row]:
     """Remove the sources of objects, and yield all rows: with an error where a source was kept.
 
-    Sources of failed objects stay; moved objects have no source any more.
+    Sources of failed objects are kept; moved objects no longer have a source.
 
     :raises StoreError: the source or the destination cannot be used
     """
@@ -65,7 +65,7 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
-        what = f"{row.source!r} is not the path of its identifier; remove the source by hand"
+        what = f"{row.source!r} is not the path of its identifier; remove the source manually"
         raise TransferError("kept", "misplaced", what)
     try:
         source.delete(row.source_id)
@@ -85,9 +85,9 @@ def _check_left_out(options: Options, destination: Store, entry: PlanEntry, cont
         there = _empty_in(destination, entry)
         gone = [name for name, _path in content.empty if name not in there]
         if gone:
-            left_out.append(f"{empty_text(gone)}; --drop-empty-directories removes it")
+            left_out.append(f"{empty_text(gone)}; use --drop-empty-directories to remove it")
     if left_out:
-        what = f"not in the destination: {'; '.join(left_out)}; check it, then remove the source by hand"
+        what = f"not in the destination: {'; '.join(left_out)}; check it, then remove the source manually"
         raise TransferError("kept", "left-out", what)
 
 

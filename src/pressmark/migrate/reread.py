@@ -14,7 +14,7 @@ __all__ = ["verify_object"]
 
 
 def verify_object(store: Store, row: Row) -> Row:
-    """Read the object of a row, and return the row with the result; rows of failed objects stay as they are.
+    """Read the object of a row, and return the row with the result; rows of failed objects are unchanged.
 
     :param store: the destination
     """
@@ -32,7 +32,7 @@ def verify_object(store: Store, row: Row) -> Row:
         return _failed(row, "unverified", failure.code, f"cannot be read: {failure.message}")
     if row.digest is None:
         if not has_recorded_digests(store, entry):
-            return _failed(row, "unverified", "no-digest", "moved without reading it, and no digest is recorded")
+            return _failed(row, "unverified", "no-digest", "moved without being read, and no digest is recorded")
         # The object was compared with its inventory or its manifests.
         return _good(row)._replace(algorithm=ALGORITHM, digest=found[0].whole)
     if any(one.whole == row.digest for one in found):

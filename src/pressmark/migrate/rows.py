@@ -43,7 +43,7 @@ _FACTS = re.compile(
 class RowCounts(NamedTuple):
     """The values of a :class:`Row` that totals need.
 
-    :ivar noted: the object is done, without parts that the destination cannot hold
+    :ivar noted: the object is done, except for parts that the destination does not support
     """
 
     status: str
@@ -65,12 +65,12 @@ class Row(NamedTuple):
     :ivar status: one of :data:`STATUSES`
     :ivar mode: the copy mode: ``rename``, ``reflink``, ``copy`` or ``hardlink``; :data:`None` if no file was copied
     :ivar files: number of files
-    :ivar bytes: of all files
-    :ivar algorithm: of the digest
-    :ivar digest: of the whole object; :data:`None` if it was not read
+    :ivar bytes: total size of all files
+    :ivar algorithm: algorithm of the digest
+    :ivar digest: digest of the whole object; :data:`None` if it was not read
     :ivar verify: how it was verified: ``none``, ``copy``, ``reread``, or ``moved`` for an object that was renamed
     :ivar error_code: a stable word for the error
-    :ivar error: one line; without a code, the parts of a good object that were left out
+    :ivar error: error message on one line; without a code, the parts of a migrated object that were left out
     :ivar started: date and time as in RFC 3339, in UTC
     :ivar seconds: duration
     :ivar host: the name of the machine

@@ -1,16 +1,16 @@
-"""The work folder of a migration: the names of its files, how far a run is, and how the folder is prepared.
+"""The work folder of a migration: the names of its files, the state of a run, and the preparation of the folder.
 
 ::
 
     <work>/
     ├── refused.jsonl     why the plan was refused; empty if it was not
     ├── warnings.jsonl    warnings of the plan
-    ├── entries.jsonl     the planned objects, one a line: :class:`~pressmark.migrate.planning.entry.PlanEntry`
+    ├── entries.jsonl     the planned objects, one per line: :class:`~pressmark.migrate.planning.entry.PlanEntry`
     ├── known.jsonl       rows of the objects that the plan left out: ``source_missing``, ``source_invalid``
-    ├── map.jsonl         with a map: an old and a new identifier a line
+    ├── map.jsonl         with a map: an old and a new identifier per line
     ├── plan.json         the summary of the plan; written last
     ├── run.json, …       the run of the chunks: :class:`pressmark.jobs.WorkFolder`
-    ├── begun.json        the run has begun; its plan is not replaced any more
+    ├── begun.json        the run has started; its plan is not replaced any more
     ├── output/           the rows of each chunk
     ├── copied.jsonl      with ``move``: all rows, before sources are removed
     ├── removal/          with ``move``: the work folder of the removal
@@ -94,7 +94,7 @@ _Name = str | os.PathLike[str]
 
 
 def work_folder(destination: _Name, work: _Name | None = None) -> str:
-    """Return the work folder of the unfinished run, or else of the next run.
+    """Return the work folder of the unfinished run, or of the next run.
 
     It is the first of ``<destination>.migration``, ``<destination>.migration-2`` and so on that has no finished run.
 
@@ -122,7 +122,7 @@ def _folders(destination: _Name, work: _Name | None) -> list[str]:
 
 
 def state(work: _Name) -> str:
-    """Return how far a work folder is: ``none``, ``planned``, ``begun`` or ``finished``."""
+    """Return the state of a work folder: ``none``, ``planned``, ``begun`` or ``finished``."""
     folder = os.fspath(work)
     for name, word in ((FINISHED, "finished"), (BEGUN, "begun"), (PLAN, "planned")):
         if os.path.exists(os.path.join(folder, name)):
@@ -164,7 +164,7 @@ def finished_rows(work: str) -> tuple[str, str]:
 
 
 def prepare(options: Options, folder: str, resources: ExitStack) -> None:
-    """Create and lock the work folder; remove a plan whose run has not begun.
+    """Create and lock the work folder; remove a plan whose run has not started.
 
     :param resources: the lock is held until these are closed
     :raises MigrationError: the folder cannot be used
@@ -172,7 +172,7 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     """
 
     def refused(what: str) -> MigrationError:
-        return MigrationError(options.source, options.destination, f"{what}; name another work folder")
+        return MigrationError(options.source, options.destination, f"{what}; choose another work folder")
 
     for name, place in (("source", options.source), ("destination", options.destination)):
         if is_inside(folder, place):
@@ -181,12 +181,12 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
     def look() -> list[str]:
         names = os.listdir(folder)
         if BEGUN in names:
-            raise refused(f"the work folder {folder} contains a run that has begun; use --resume if it is unfinished")
+            raise refused(f"the work folder {folder} contains a run that has started; use --resume if it is unfinished")
         # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)
         if stranger is not None:
-            raise refused(f"the work folder {folder} contains {stranger!r}, which belongs to no plan")
+            raise refused(f"the work folder {folder} contains {stranger!r}, which does not belong to a plan")
         return names
 
     try:

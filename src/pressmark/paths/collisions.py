@@ -50,13 +50,13 @@ class Member(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """Paths that cannot exist side by side.
+    """Paths that cannot both exist.
 
     :ivar kind: ``equal``: the same bytes. ``case``: they differ by case only. ``normalization``: they differ by NFC and
         NFD, and possibly by case. ``inside``: the first is a parent directory of the others, after folding
     :ivar count: number of paths
     :ivar members: the first paths, by spelling and number; if several are the outer path, only one of them
-    :ivar exact: whether they collide without folding, too; never for ``case`` and ``normalization``
+    :ivar exact: whether they also collide without folding; never for ``case`` and ``normalization``
     """
 
     kind: str
@@ -98,7 +98,7 @@ class PathIndex:
 
     :param folder: folder for temporary files; by default that of the system
     :param memory: bytes for sorting
-    :param tree: count the directories of the paths, too
+    :param tree: also count the directories of the paths
 
     >>> with PathIndex() as index:
     ...     index.add(["a/b", "A/B", "c", "c/d"])
@@ -152,7 +152,7 @@ class PathIndex:
     ) -> None:
         """Add paths. A null counts in the numbering, but is not a path.
 
-        After any of these errors except :class:`ValueError`, the index cannot be used any more.
+        After any of these errors except :class:`ValueError`, the index can no longer be used.
 
         :param labels: a label for each path; empty by default
         :raises PathError: a path or label has an unpaired surrogate
@@ -175,8 +175,8 @@ class PathIndex:
     def collisions(self, *, first: int = 20, most: int | None = None) -> Iterator[Collision]:
         """Yield every collision, in the order of the folded paths; a collision inside another precedes it.
 
-        Paths with the same folded form give a collision for each path that occurs more than once, and one for all of
-        them if they are spelled differently. Paths inside another path give one collision with everything inside it.
+        Paths with the same folded form result in a collision for each path that occurs more than once, and in a
+        collision of all of them if they are spelled differently. Paths inside another path result in one collision.
 
         :param first: maximum number of members to name in each collision
         :param most: maximum number of collisions of each kind to yield, :data:`None` for all; others are only counted

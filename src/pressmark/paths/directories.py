@@ -8,7 +8,7 @@ __all__ = ["Tree"]
 
 
 class Tree(NamedTuple):
-    """The directories below the root that a set of paths needs; each path is a directory, too.
+    """The directories below the root that a set of paths needs; each path is also a directory.
 
     :ivar levels: number of directories at each depth, from 1
     :ivar leaves: number of different paths

@@ -104,7 +104,7 @@ class NameViolation(NamedTuple):
 
     :ivar number: index of the path in the column
     :ivar path: the path; bytes that are not UTF-8 are the surrogates of :func:`os.fsdecode`
-    :ivar reason: one line that says why
+    :ivar reason: the reason, on one line
     """
 
     number: int
@@ -142,7 +142,7 @@ def name_violation(path: str | bytes, profile: str, *, root_length: int = 0) -> 
 def advice(path: str | bytes) -> str | None:
     """Return why an allowed path is not advisable, on one line, or :data:`None`.
 
-    A segment that starts with ``-`` is taken for an option by many commands.
+    A segment that starts with ``-`` is interpreted as an option by many commands.
     """
     for segment in _encoded(path).split(b"/"):
         if segment.startswith(b"-"):

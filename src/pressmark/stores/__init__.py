@@ -1,4 +1,4 @@
-"""Stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags, all with one shape.
+"""Stores: Pairtrees, Vitro stores, OCFL storage roots and folders of bags, with a common interface.
 
 >>> store = open("/data/pairtree")                  # doctest: +SKIP
 >>> for record in store.objects():                  # doctest: +SKIP

@@ -1,7 +1,7 @@
-"""Many objects into a store: prepared, then published and flushed together.
+"""Storing many objects: they are prepared, then published and flushed together.
 
-The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object still
-appears completely or not at all, and is reported as stored only when it is on disk.
+The fixed costs of an object (a private directory, a lock, flushing to disk) are paid once for many. Each object is
+still published atomically, and is reported as stored only when it is on disk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class IngestResult(NamedTuple, Generic[Record]):
 
 
 class IngestError(StoreError):
-    """Some of many objects were not stored; all others are stored.
+    """Some objects were not stored; all others were stored.
 
     :ivar path: the store
     :ivar reason: the number of objects, and the first error
@@ -58,7 +58,8 @@ class IngestError(StoreError):
 
 
 class IngestWriter(Protocol[Source_contra, Record_co]):
-    """What a kind of store does to store many objects: a context manager that discards unpublished objects on exit."""
+    """The interface with which a kind of store stores many objects: a context manager that discards unpublished objects
+    on exit."""
 
     def __enter__(self) -> object: ...
 
@@ -71,7 +72,7 @@ class IngestWriter(Protocol[Source_contra, Record_co]):
     ) -> Iterator[int | ObjectError | IdentifierError]:
         """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order.
 
-        An occupied path is refused before the source is read. Nothing is left of a refused object.
+        An occupied path is refused before the source is read. A refused object leaves no files.
         """
 
     def publish(self) -> Iterator[Record_co | ObjectError]:
@@ -87,7 +88,7 @@ class Ingest(Generic[Source, Record]):
     """Store many objects; a context manager returned by :meth:`pressmark.stores.Store.ingest`.
 
     Objects wait until a batch is full, and are then published together. At the end of the ``with`` block, the remaining
-    objects are stored; if the block raises an exception, the objects that still wait are discarded.
+    objects are stored; if the block raises an exception, the waiting objects are discarded.
 
     :param root: the store, for messages
     :param put: stores one object
@@ -95,7 +96,7 @@ class Ingest(Generic[Source, Record]):
     :param replace: replace existing objects
     :param on_result: called with the result of each object, in the order of :meth:`put`
     :param max_objects: number of objects in a batch
-    :param max_seconds: an object waits at most this long for the next :meth:`put` to publish it
+    :param max_seconds: a batch older than this is published by the next :meth:`put`
     :ivar stored: number of stored objects so far
     :ivar failed: number of failed objects so far
     """
@@ -146,7 +147,8 @@ class Ingest(Generic[Source, Record]):
             raise self._error()
 
     def put(self, identifier: str | bytes, source: Source) -> None:
-        """Store an object soon. An object that cannot be stored is reported as a result, and does not affect others.
+        """Add an object to the batch. If it cannot be stored, this is reported as its result; other objects are not
+        affected.
 
         :param source: as for :meth:`pressmark.stores.Store.put`; its files are read before this returns
         :raises StoreError: the store cannot be written to
@@ -154,9 +156,9 @@ class Ingest(Generic[Source, Record]):
         self.put_all([(identifier, source)])
 
     def put_all(self, objects: Iterable[tuple[str | bytes, Source]]) -> None:
-        """Store many objects soon, as :meth:`put` stores each, but faster: several are prepared at a time.
+        """Add many objects to the batch; faster than :meth:`put`, because several are prepared at a time.
 
-        :param objects: identifiers and sources; they are read in the order in which they are needed
+        :param objects: pairs of identifier and source; they are read lazily
         :raises StoreError: the store cannot be written to
         """
         if self._stack is None:

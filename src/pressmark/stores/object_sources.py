@@ -28,6 +28,7 @@ __all__ = [
     "copy_in_order",
     "copy_source",
     "devices_to_copy",
+    "identities_above",
     "is_content",
     "refuse_within",
     "source_tree",
@@ -79,7 +80,7 @@ def is_content(source: object) -> bool:
 
 
 class SourceCopier:
-    """Copies the sources of many objects: what one shows about a device is not tried again.
+    """Copies the sources of many objects: the result for a device is remembered.
 
     :param mode: as for :func:`copy_source`, like ``links``
     """
@@ -117,7 +118,7 @@ class SourceCopier:
         return self._mode
 
     def note(self, source: object, event: object) -> None:
-        """Record what an event of copying a source shows."""
+        """Record the result of an event of copying a source."""
         if isinstance(event, Copying) and event.mode == "copy":
             self._copied.add(_device_of(source))
 
@@ -340,32 +341,40 @@ def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     return f"{why}; remove it from the source"
 
 
-def refuse_within(path: bytes, target: bytes) -> None:
+def refuse_within(path: bytes, target: bytes, above: Collection[tuple[int, int]] | None = None) -> None:
     """Refuse to copy a directory into itself.
 
+    :param above: :func:`identities_above` of the directory of ``target``, if they are known
     :raises SourceError: ``target`` is inside ``path``
     """
-    if os.path.isdir(path) and _is_within(os.path.dirname(target), path):
-        raise SourceError(
-            "source", f"{os.fsdecode(path)}: cannot copy a directory into itself; specify its content instead"
-        )
-
-
-def _is_within(place: bytes, top: bytes) -> bool:
-    """Return whether the directory ``place`` is ``top`` or below it, by any name.
-
-    The directories above ``place`` are compared: for small objects, resolving both paths would take a tenth of the
-    time.
-    """
     with contextlib.suppress(OSError):  # no permission to look
-        wanted, here = os.stat(top), os.stat(place)
-        while not os.path.samestat(here, wanted):
+        status = os.stat(path)
+        if not stat.S_ISDIR(status.st_mode):
+            return
+        inside = above if above is not None else identities_above(os.path.dirname(target))
+        if (status.st_dev, status.st_ino) in inside:
+            what = f"{os.fsdecode(path)}: cannot copy a directory into itself; specify its content instead"
+            raise SourceError("source", what)
+
+
+def identities_above(place: bytes) -> frozenset[tuple[int, int]]:
+    """Return devices and inodes of a directory and those above it.
+
+    They identify directories by any name: for small objects, resolving paths would take a tenth of the time.
+    """
+    found: set[tuple[int, int]] = set()
+    with contextlib.suppress(OSError):  # no permission to look
+        identity = _identity(place)
+        while identity not in found:  # the root directory is above itself
+            found.add(identity)
             place += b"/.."
-            below, here = here, os.stat(place)
-            if os.path.samestat(here, below):  # the root directory
-                return False
-        return True
-    return False
+            identity = _identity(place)
+    return frozenset(found)
+
+
+def _identity(path: bytes) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _checked(name: bytes) -> bytes:

@@ -49,7 +49,9 @@ def _ocfl(severity: str, meaning: str, *codes: str) -> Kind:
 KINDS = Kinds(
     {
         # --- all stores
-        "beside": Kind(WARNING, "", "a file or directory beside the store's own files that belongs to no object"),
+        "beside": Kind(
+            WARNING, "", "a file or directory next to the store's own files that does not belong to any object"
+        ),
         "object-changing": Kind(ERROR, "", "the object kept changing during the check; check it again"),
         "leftover": Kind(WARNING, "", "a temporary directory of an interrupted run; the next change removes it"),
         "leftover-foreign": Kind(
@@ -63,10 +65,10 @@ KINDS = Kinds(
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),
         # --- Pairtree: objects
-        "ambiguous": Kind(ERROR, "3", "the path stands for more than one identifier in this dialect"),
+        "ambiguous": Kind(ERROR, "3", "the path can be decoded to more than one identifier in this dialect"),
         "bare-file": Kind(ERROR, "2", "the object is a single file without an encapsulating directory"),
         "duplicate-id": Kind(ERROR, "3", "another path has the same identifier"),
-        "empty-id": Kind(ERROR, "2", "files in pairtree_root itself have no identifier"),
+        "empty-id": Kind(ERROR, "2", "files directly in pairtree_root, which have no identifier"),
         "link": Kind(ERROR, "", "a symbolic link, not followed because links are refused"),
         "link-dangling": Kind(ERROR, "", "a symbolic link whose target does not exist"),
         "link-loop": Kind(ERROR, "", "a symbolic link to a directory above it, not followed"),
@@ -82,11 +84,13 @@ KINDS = Kinds(
         "unfinished": Kind(ERROR, "", "an interrupted change of the object; a repair completes it"),
         # --- Pairtree: names outside of objects
         "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory"),
-        "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and belongs to no object"),
+        "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and does not belong to any object"),
         "link-unmoved": Kind(WARNING, "", "a relative link in the object would have another target after the repair"),
         # --- Vitro
-        "bad-file-name": Kind(ERROR, "Filename encoding", "the object's file has a name that Vitro does not find"),
-        "file-in-root": Kind(ERROR, "Directory structure", "a file in file_storage_root itself has no identifier"),
+        "bad-file-name": Kind(ERROR, "Filename encoding", "Vitro does not find the object's file by its stored name"),
+        "file-in-root": Kind(
+            ERROR, "Directory structure", "a file directly in file_storage_root, which has no identifier"
+        ),
         "files-several": Kind(ERROR, "Directory structure", "the object has more than one file"),
         "hidden": Kind(
             ERROR, "Namespaces", "the object was stored before its namespace was declared, and Vitro does not find it"
@@ -96,12 +100,14 @@ KINDS = Kinds(
         "namespaces-order": Kind(
             WARNING, "Namespaces", "the choice between two namespaces depends on the version of Java"
         ),
-        "namespaces-repeated": Kind(WARNING, "Namespaces", "a prefix is repeated, or two stand for one namespace"),
+        "namespaces-repeated": Kind(
+            WARNING, "Namespaces", "a prefix is repeated, or two prefixes have the same namespace"
+        ),
         "namespaces-value": Kind(ERROR, "Namespaces", "a namespace is empty, or changes when Vitro writes it again"),
         "unknown-prefix": Kind(ERROR, "Namespaces", "the namespaces file does not define the prefix"),
         # --- folders of bags
         "index-outdated": Kind(
-            WARNING, "", "the index of the folder has another identifier for a bag; repair the folder"
+            WARNING, "", "the index of the folder has a different identifier for a bag; repair the folder"
         ),
         "archive-unchecked": Kind(WARNING, "", "a serialized bag, which is only validated with digests"),
         "identifier-missing": Kind(WARNING, "", "the bag has no identifier"),
@@ -111,7 +117,7 @@ KINDS = Kinds(
         "declaration-missing": _ocfl(ERROR, "the storage root has no declaration", "E069"),
         "declaration-several": _ocfl(ERROR, "more than one declaration", "E003", "E076"),
         "declaration-unknown": _ocfl(ERROR, "a declaration of an unknown version", "E006", "E079"),
-        "extensions-file": _ocfl(ERROR, "a file in the extensions directory itself", "E067", "E112"),
+        "extensions-file": _ocfl(ERROR, "a file directly in the extensions directory", "E067", "E112"),
         "extension-unregistered": _ocfl(WARNING, "a directory not named after a registered extension", "W013", "W016"),
         "layout-malformed": _ocfl(ERROR, "ocfl_layout.json is malformed", "E070"),
         "layout-missing": Kind(WARNING, "4.1", "ocfl_layout.json is missing; the paths of objects are not checked"),
@@ -122,10 +128,10 @@ KINDS = Kinds(
         # --- OCFL: the hierarchy
         "case-clash": Kind(WARNING, "4.6", "names that differ only in case or Unicode normalization"),
         "directory-empty": _ocfl(ERROR, "an empty directory", "E073"),
-        "file-stray": _ocfl(ERROR, "a file in the hierarchy that belongs to no object", "E003", "E072"),
+        "file-stray": _ocfl(ERROR, "a file in the hierarchy that does not belong to any object", "E003", "E072"),
         "hard-link": _ocfl(ERROR, "a file with more than one hard link", "E090"),
         "identifier-unplaced": Kind(ERROR, "4.3", "the layout cannot map the object's identifier"),
-        "misplaced": _ocfl(ERROR, "the object is not at the path that the layout gives", "E083"),
+        "misplaced": _ocfl(ERROR, "the object is not at the path that the layout maps its identifier to", "E083"),
         "object-inside": _ocfl(ERROR, "an object inside another object", "E082"),
         "path-ocfl-java": Kind(ERROR, "4.3", "the object's path follows ocfl-java's variant of layout 0003"),
         "special-file": _ocfl(ERROR, "a named pipe, socket or device, not opened", "E089"),
@@ -133,12 +139,12 @@ KINDS = Kinds(
         # --- OCFL: objects
         "content-changing": Kind(ERROR, "3.4", "a content file changed while it was read"),
         "content-directory-empty": _ocfl(ERROR, "an empty directory in the content", "E024"),
-        "content-extra": _ocfl(ERROR, "a content file that no manifest lists", "E023"),
+        "content-extra": _ocfl(ERROR, "a content file that is not listed in any manifest", "E023"),
         "content-mismatch": _ocfl(ERROR, "a content file does not match its digest in the manifest", "E092"),
         "content-missing": _ocfl(ERROR, "a content file listed in the manifest is missing", "E092"),
         "content-unreadable": Kind(ERROR, "3.5.2", "a content file cannot be read"),
         "digest-algorithm": _ocfl(ERROR, "the digest algorithm is neither sha512 nor sha256", "E025"),
-        "digest-malformed": _ocfl(ERROR, "a digest does not have its algorithm's form", "E025", "E050", "E057"),
+        "digest-malformed": _ocfl(ERROR, "a digest is malformed for its algorithm", "E025", "E050", "E057"),
         "digest-repeated": _ocfl(ERROR, "a digest occurs in upper and in lower case", "E050", "E096", "E097"),
         "digest-unknown": _ocfl(ERROR, "a state uses a digest that is not in the manifest", "E050"),
         "digest-unused": _ocfl(ERROR, "the manifest contains a digest that no state uses", "E107"),
@@ -191,13 +197,15 @@ KINDS = Kinds(
         "sidecar-malformed": _ocfl(ERROR, "an inventory's sidecar is malformed", "E061"),
         "sidecar-mismatch": _ocfl(ERROR, "an inventory does not match the digest in its sidecar", "E060"),
         "sidecar-missing": _ocfl(ERROR, "an inventory has no sidecar", "E058"),
-        "unversioned": Kind(WARNING, "3.1", "logs or an extension's files, which are in no version of the object"),
+        "unversioned": Kind(
+            WARNING, "3.1", "logs or extension files, which do not belong to any version of the object"
+        ),
         "version-absent": _ocfl(
             ERROR, "a version is missing in the inventory or on disk", "E008", "E009", "E010", "E046"
         ),
-        "version-directory": _ocfl(WARNING, "a directory beside a version's content, ignored", "W002"),
+        "version-directory": _ocfl(WARNING, "an unexpected directory in a version, ignored", "W002"),
         "version-extra": _ocfl(ERROR, "a version directory that the inventory does not list", "E046"),
-        "version-file": _ocfl(ERROR, "a file beside a version's content and inventory", "E015"),
+        "version-file": _ocfl(ERROR, "an unexpected file in a version", "E015"),
         "version-name": _ocfl(ERROR, "an invalid version name", "E012", "E104"),
         "version-unfinished": _ocfl(
             ERROR,

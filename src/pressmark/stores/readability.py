@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def unreadable_file(error: OSError | None, place: bytes, kind: str = "unreadable") -> list[Problem]:
-    """Return the problem of a regular file that cannot be read; none if the file is gone.
+    """Return the problem of a regular file that cannot be read; none if the file no longer exists.
 
     :param error: error of opening it, as :func:`pressmark.fs.durable.why_unreadable` returns it
     :param place: path of the file, relative to the store's root

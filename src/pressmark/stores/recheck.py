@@ -1,7 +1,7 @@
 """A second check of problems: another run may have been changing the object during the first.
 
-An object that is put, replaced or removed is between two states for a moment. So a problem that was found once is not
-reported: the check waits until no run moves anything, and is repeated until two results agree. Real problems remain.
+An object that is being put, replaced or removed is briefly between two states. So a problem that was found only once is
+not reported: the check waits until no run publishes, and is repeated until two results agree. Real problems remain.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def agreed(
 
 
 def settled(item: Item, again: Callable[[], list[Item]], folder: bytes) -> list[Item]:
-    """Check an item with a problem again, and return the items in its place; an empty list if it is gone.
+    """Check an item with a problem again, and return the items in its place; an empty list if it no longer exists.
 
     :param again: returns the items that a walk finds there now
     :param folder: the work directory of the runs that may be changing it
@@ -96,7 +96,7 @@ def changing(item: Item) -> Item:
 
 
 def await_turn(folder: bytes) -> None:
-    """Wait until no run moves anything in or out.
+    """Wait until no run publishes or removes objects.
 
     :param folder: work directory of the store; if it does not exist, no run is changing the store
     """
@@ -120,8 +120,8 @@ def await_turn(folder: bytes) -> None:
 def abandoned(folder: bytes) -> Sequence[bytes]:
     """Return the private directories that killed runs have left in a work directory.
 
-    A run that begins or ends has an empty directory, or one without a locked lock, for a moment; so only directories
-    seen twice count.
+    When a run starts or ends, its directory is briefly empty or its lock is not held, so only directories that are
+    found twice are returned.
     """
     found = leftovers(folder)
     for _ in range(LOOKS):

@@ -47,8 +47,8 @@ def store_class(kind: str) -> type[Any]:
 def kind_of(path: Path) -> str:
     """Detect the kind of store in a directory.
 
-    A Pairtree contains ``pairtree_root`` (or is it), a Vitro store ``file_storage_root``, an OCFL storage root the
-    declaration ``0=ocfl_…``; a folder of bags contains a bag, or was created as one.
+    A Pairtree contains ``pairtree_root`` (or is that directory), a Vitro store ``file_storage_root``, an OCFL storage
+    root the declaration ``0=ocfl_…``; a folder of bags contains a bag, or was created as one.
 
     :raises StoreError: no kind was detected, or several
     """

@@ -1,4 +1,4 @@
-"""Many objects into a store: staged, then published together.
+"""Storing many objects: they are staged, then published together.
 
 The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
 one rename, after all of its bytes are on disk, and never over another object.
@@ -102,7 +102,7 @@ class StagingWriter(ABC, Generic[Item]):
 
         An occupied path is refused before the source is read.
 
-        :raises ObjectError: it cannot be stored; nothing of it is left
+        :raises ObjectError: it cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the store
         """
 
@@ -116,7 +116,7 @@ class StagingWriter(ABC, Generic[Item]):
         """Stage objects of small files quickly, and return each with its size.
 
         :param devices: as returned by :meth:`_devices`
-        :return: :data:`None` for an object that needs :meth:`prepare`, which reports why; nothing of it is left
+        :return: :data:`None` for an object that needs :meth:`prepare`, which reports why; it leaves no files
         """
         return [None] * len(objects)
 
@@ -290,7 +290,7 @@ class StagedCopy(NamedTuple):
     """A copy that is ready to be published: see :class:`Staged`.
 
     :ivar longest: the longest path in it, with a slash before it; empty for a file
-    :ivar text: the identifier that the path stands for; :data:`None` if the layout cannot tell
+    :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
     """
 
     identifier: str | bytes
@@ -408,7 +408,7 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
 
     :param known: directories that are known to exist; the others are added
     :return: whether the last one was created, so that it is empty
-    :raises NotADirectoryError: something else is in the way, such as a symbolic link
+    :raises NotADirectoryError: the path is occupied, for example by a symbolic link
     :raises OSError: a directory cannot be created
     """
     missing = []

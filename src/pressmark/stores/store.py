@@ -99,12 +99,11 @@ class StoreObject(NamedTuple):
     :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for bytes that are not UTF-8; :data:`None` if the
         identifier cannot be read
     :ivar path: the object's path, relative to the store's root, with ``/``; surrogates as in ``id``
-    :ivar proper: whether the object is stored as the specification requires
-    :ivar encapsulation: the name of a Pairtree object's encapsulating directory; :data:`None` without one and in other
-        stores
+    :ivar proper: whether the object conforms to the specification
+    :ivar encapsulation: the name of the encapsulating directory of a Pairtree object, or :data:`None`
     :ivar problems: the object's problems; a proper object may have some
     :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
-    :ivar changes: what the change did: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
+    :ivar changes: the effect of the change: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
         ``unchanged``; :data:`None` without ``version``
     """
 
@@ -158,7 +157,7 @@ class Store(ABC):
     ) -> Iterator[StoreObject]:
         """Yield every object lazily, in an order that does not depend on the file system.
 
-        Files and directories outside of all objects are passed to ``on_problem``, so that every file is accounted for.
+        Files and directories outside of all objects are passed to ``on_problem``, so every file is accounted for.
 
         :param threads: number of threads that read directories; :data:`None` or 0 for one per core
         :param on_problem: called with each problem outside of objects
@@ -197,13 +196,13 @@ class Store(ABC):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
     ) -> StoreObject:
-        """Store an object, completely or not at all.
+        """Store an object atomically.
 
         :param source: the path of a file or a directory, or a mapping of names in the object to their content: paths
             of files or directories, :class:`bytes`, or open binary files, which are read to their end
         :param replace: replace an existing object
-        :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink where the file
-            system can, copy otherwise
+        :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file system
+            supports it, copy otherwise
         :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
@@ -219,7 +218,7 @@ class Store(ABC):
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
     ) -> Ingest[ObjectSource, StoreObject]:
-        """Return a context manager that stores many objects, each completely or not at all.
+        """Return a context manager that stores many objects, each atomically.
 
         ::
 
@@ -230,10 +229,10 @@ class Store(ABC):
         Objects are published and flushed to disk in batches, and ``on_result`` is called when that is done. Without
         ``on_result``, the end of the ``with`` block raises an error if objects were not stored.
 
-        :param replace: as for :meth:`put`, like the parameters after it
+        :param replace: as for :meth:`put`; also the parameters after it
         :param on_result: called with the result of each object, in the order in which they were put
         :param max_objects: the number of objects in a batch
-        :param max_seconds: a batch that has waited for this long is published with the next object
+        :param max_seconds: a batch older than this is published by the next :meth:`put`
         :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
         :raises StoreError: the store cannot be written to
         """

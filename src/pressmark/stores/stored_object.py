@@ -153,10 +153,10 @@ def status_of(path: bytes) -> os.stat_result | None:
 
 
 def is_same_version(one: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Return whether two looks at a path found the same file, or the same directory with the same names.
+    """Return whether a path had the same file, or the same directory with the same names, at two times.
 
-    Inode numbers are reused, so times are compared as well. The modification time is not enough: a copy keeps that of
-    its source.
+    Inode numbers are reused, so times are also compared. The modification time is not enough: a copy keeps that of its
+    source.
     """
     if one is None or other is None:
         return one is other

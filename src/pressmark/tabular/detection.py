@@ -1,7 +1,7 @@
 """The format of a list by its name and first bytes; other files are refused.
 
-A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines made on Windows has a
-carriage return before each line feed, and possibly a byte-order mark. Both are probably not part of identifiers: the
+A list is lines, CSV, TSV, JSON lines or Parquet; all but Parquet may be gzipped. A list of lines created on Windows has
+a carriage return before each line feed, and possibly a byte-order mark. Both are probably not part of identifiers: the
 caller decides with ``crlf``.
 """
 
@@ -168,7 +168,7 @@ def open_list(
     :param format: ``lines``, ``csv``, ``tsv`` or ``jsonl``; a byte-order mark is removed from all but lines
     :param delimiter: the end of a line: ``b"\n"`` or ``b"\0"``; :data:`None` for NUL if the first bytes contain one
     :param crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` all bytes
-        between line feeds as parts of identifiers
+        between line feeds as part of identifiers
     :param json_lines: refuse lines that are JSON
     :raises FormatError: the file is not a list; or lines have carriage returns or a byte-order mark, without ``crlf``
     :raises ValueError: ``crlf`` is unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import errno
+import functools
 import gzip
 import io
 import lzma
@@ -28,6 +29,7 @@ from pressmark.bagit.archive import archive_validation as validation
 from pressmark.bagit.archive.members import clean_name
 from pressmark.errors import ArchiveError, BagError, SpillError
 from pressmark.fixity import Progress
+from support.effort import LONG
 
 from ..bags import Sketch
 from ..rules import RULES
@@ -91,6 +93,7 @@ def info(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tuple[ta
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "zip"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, ending: str) -> None:
@@ -103,7 +106,8 @@ def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, endi
     if ending == "zip" and any("\udc80" <= letter <= "\udcff" for path in bag.rglob("*") for letter in path.name):
         pytest.skip("zipfile packs names that are UTF-8")
     archive = pack(bag, tmp_path / f"packed.{ending}")
-    for level in ("full", "complete", "oxum"):
+    # The levels take the same members, whatever the format is.
+    for level in ("full", "complete", "oxum") if LONG or ending == "tar" else ("full",):
         of_directory, of_archive = validate(bag, level), validate_archive(archive, level)
         facts = [
             sorted((one.kind, one.severity, one.path, one.message, one.expected, one.found) for one in report.problems)
@@ -203,16 +207,18 @@ DANGEROUS = (
 @pytest.mark.parametrize("name", DANGEROUS, ids=lambda name: name[:20])
 def test_dangerous_names(tmp_path: Path, bag: Path, name: str) -> None:
     """Dangerous names are reported in both formats, and nothing is written anywhere."""
-    before = sorted(tmp_path.parent.rglob("*"))
+    nest = tmp_path / "nest"
+    nest.mkdir()
+    before = sorted(tmp_path.rglob("*"))
     assert clean_name(name.encode())[1] is not None
-    assert kinds(tar_of(tmp_path / "x.tar", *members_of(bag), info(name))) == {"archive-member"}
-    archive = pack(bag, tmp_path / "x.zip")
+    assert kinds(tar_of(nest / "x.tar", *members_of(bag), info(name))) == {"archive-member"}
+    archive = pack(bag, nest / "x.zip")
     with zipfile.ZipFile(archive, "a") as zipped:
         zipped.writestr(zipfile.ZipInfo(name), "" if name.endswith("/") else "x")
     assert kinds(archive) == {"archive-member"}
-    os.unlink(tmp_path / "x.tar")
-    os.unlink(tmp_path / "x.zip")
-    assert sorted(tmp_path.parent.rglob("*")) == before
+    os.unlink(nest / "x.tar")
+    os.unlink(nest / "x.zip")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_name_with_a_nul(tmp_path: Path, bag: Path) -> None:
@@ -535,6 +541,7 @@ def raw(name: str, kind: bytes, size: int, **options: Any) -> bytes:
     return member.tobuf(tarfile.GNU_FORMAT, **options)
 
 
+@functools.cache
 def bombs() -> dict[str, bytes]:
     """Return small archives that expand to large ones, by description."""
     end = bytes(1024)
@@ -651,13 +658,13 @@ print([line for line in open("/proc/self/status") if line.startswith("VmHWM")][0
     small = pack(Sketch().write(tmp_path / "small"), tmp_path / "small.tar.gz")
     zeros = tmp_path / "zeros.tar.gz"
     with gzip.open(zeros, "wb", 1) as file:
-        file.write(raw("bag/data/x", b"0", 200 << 20))
-        for _ in range(200):
+        file.write(raw("bag/data/x", b"0", 64 << 20))
+        for _ in range(64):
             file.write(bytes(1 << 20))
         file.write(bytes(1024))
     names = tmp_path / "names.tar.gz"
     with gzip.open(names, "wb", 1) as file:
-        for number in range(30_000):
+        for number in range(10_000):
             file.write(raw(f"bag/data/{number % 100}/{'n' * 60}{number}", b"0", 0))
         file.write(bytes(1024))
     peaks = {}
@@ -665,7 +672,7 @@ print([line for line in open("/proc/self/status") if line.startswith("VmHWM")][0
         done = subprocess.run([sys.executable, "-c", script, archive], capture_output=True, text=True, check=True)
         peaks[archive] = int(done.stdout.split()[0])
     assert peaks[zeros] < peaks[small] + 16_000
-    assert peaks[names] < peaks[small] + 60_000  # mostly for problems
+    assert peaks[names] < peaks[small] + 20_000  # mostly for problems
 
 
 # --- system errors ----------------------------------------------------------------------------------------------------

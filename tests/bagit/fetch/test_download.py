@@ -295,7 +295,7 @@ def test_failed_connections(tmp_path: Path, server: Server) -> None:
     server.server_close()
     found = fetch(tmp_path, server.url())
     assert found.kind == "failed"
-    assert found.message == f"'{server.url()}': no connection to 127.0.0.1"
+    assert found.message == f"'{server.url()}': cannot connect to 127.0.0.1"
 
 
 def test_an_unknown_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,7 +369,7 @@ def test_credentials_stay_with_their_origin(tmp_path: Path, server: Server) -> N
         server.answer("/d", status(403))
         found = fetch(tmp_path, server.url("/a").replace("//", "//me:s%40fe@"))
         assert found.kind == "failed"
-        assert found.message == f"'{server.url('/d')}': server responds 403 Forbidden"
+        assert found.message == f"'{server.url('/d')}': server responded with 403 Forbidden"
         sent = [headers["Authorization"] for _path, headers in server.requests]
         assert sent == ["Basic bWU6c0BmZQ==", "Basic bWU6c0BmZQ==", None]
         assert [headers["Authorization"] for _path, headers in other.requests] == [None]
@@ -547,7 +547,7 @@ def test_temporary_errors_are_retried(tmp_path: Path, server: Server, code: int)
     assert fetch(tmp_path, server.answer("/file", status(code), status(code), whole(BODY))).kind is None
     found = fetch(tmp_path, server.answer("/file", status(code)))
     assert found.kind == "failed"
-    assert f"server responds {code}" in found.message
+    assert f"server responded with {code}" in found.message
     assert len(server.requests) == 3 + 3
 
 
@@ -577,7 +577,7 @@ def test_retry_after_is_obeyed(tmp_path: Path, server: Server, monkeypatch: pyte
     assert fetch(tmp_path, server.answer("/file", status(429, Retry_After="3"), dated, whole(BODY))).kind is None
     assert [wait for wait in waits if wait in (3.0, 7.0)] == [3.0, 7.0]
     found = fetch(tmp_path, server.answer("/file", status(503, Retry_After="86400")))
-    assert found.message.endswith("503 Service Unavailable, and asks to wait 86400 seconds")
+    assert found.message.endswith("503 Service Unavailable, and requests a delay of 86400 seconds")
 
 
 def test_progress_resets_the_retries(tmp_path: Path, server: Server) -> None:
@@ -868,4 +868,4 @@ def test_missing_urllib3_is_reported_in_one_line() -> None:
         "try: downloads.Downloader(downloads.DownloadPolicy())\n"
         "except BagError as error: print(error)"
     )
-    assert run.stdout == "'fetch.txt': downloads require urllib3: pip install pressmark[fetch]\n", run.stderr
+    assert run.stdout == "'fetch.txt': downloads require urllib3: pip install 'pressmark[fetch]'\n", run.stderr

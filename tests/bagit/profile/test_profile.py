@@ -143,7 +143,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": "2.0.0"}}, "expected 1.1, 1.2, 1.3, 1.4"),
     ({"BagIt-Profile-Info": ABOUT | {"BagIt-Profile-Version": 1.3}}, "unsupported BagIt-Profile-Version 1.3"),
-    ({"Accept-BagIt-Version": []}, "name at least one version"),
+    ({"Accept-BagIt-Version": []}, "specify at least one version"),
     ({"Accept-BagIt-Version": None}, "Accept-BagIt-Version is null; expected a list of strings"),
     ({"Accept-BagIt-Version": [1.0]}, "expected a list of strings"),
     ({"Accept-BagIt-Version": ["one"]}, "expected versions such as 1.0"),
@@ -167,7 +167,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"Accept-Serialization": ["zip"]}, "expected media types such as application/zip"),
     ({"Bag-Info": []}, "Bag-Info is not an object"),
     ({"Bag-Info": {"": {}}}, "Bag-Info contains an empty label"),
-    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info contains the label 'a' twice, also as 'A'"),
+    ({"Bag-Info": {"A": {}, "a": {}}}, "Bag-Info contains the label 'a' more than once, also as 'A'"),
     ({"Bag-Info": {"A": True}}, "'A' is not an object"),
     ({"Bag-Info": {"A": {"required": "yes"}}}, "Bag-Info: 'A': required is 'yes'; expected true or false"),
     ({"Bag-Info": {"A": {"values": "x"}}}, "Bag-Info: 'A': values is 'x'; expected a list of strings"),
@@ -314,7 +314,7 @@ def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     payload = {b"data/%d" % number: b"" for number in range(5)}
     found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
     assert [kind for kind, _path in kinds(found)] == ["profile-payload-file-forbidden"] * 2 + ["problems-omitted"]
-    assert found[-1].message == "3 more of profile-payload-file-forbidden"
+    assert found[-1].message == "3 more of kind profile-payload-file-forbidden"
 
 
 # --- arbitrary inpu

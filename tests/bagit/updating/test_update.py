@@ -22,6 +22,7 @@ from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger, Progress
 from support.implementations import Implementation
+from support.users import OTHER, as_user, needs_users
 
 from ..bags import PAYLOAD, Sketch, digest, tree
 from ..naive import flaws
@@ -199,11 +200,17 @@ def changed_bag(folder: Path) -> Path:
 def test_payload_that_was_changed(implementation: Implementation, tmp_path: Path) -> None:
     """Each kind of difference is refused unless accepted, and all are reported at once."""
     bag = changed_bag(tmp_path / "b")
-    error = refused("if this is intended, use --accept added,removed$", bag)
+    early = '; checksums were not compared; "pressmark bag validate" lists all problems$'
+    error = refused("if this is intended, use --accept added,removed" + early, bag)
     assert kinds(error) == [("file-unlisted", b"data/new %\n"), ("file-missing", b"data/1")]
-    error = refused("accept removed$", bag, accept=["added"])
+    error = refused("accept removed" + early, bag, accept=["added"])
+    assert [found.message for found in error.report.errors] == [
+        "listed in manifest-md5.txt, manifest-sha512.txt, but not found"
+    ]
     error = refused("use --accept changed$", bag, accept=["added", "removed"])
     assert kinds(error) == [("checksum-mismatch", b"data/3")] * 2
+    for found in error.report.errors:
+        assert found.message == f"{found.algorithm} is {found.found[:12]}…; expected {found.expected[:12]}…"
     assert {(found.algorithm, len(found.expected), len(found.found)) for found in error.report.errors} == {
         ("sha512", 128, 128),
         ("md5", 32, 32),
@@ -235,7 +242,7 @@ def test_unusable_payload(tmp_path: Path) -> None:
     assert kinds(refused("named pipe", bag, accept=["added"])) == [("file-special", b"data/pipe")]
     os.unlink(bag / "data" / "pipe")
     (bag / "data" / "out").symlink_to(tmp_path)
-    assert kinds(refused("link out of the bag", bag, accept=["added"])) == [("link-outside", b"data/out")]
+    assert kinds(refused("link to a target outside the bag", bag, accept=["added"])) == [("link-outside", b"data/out")]
 
 
 def test_a_file_in_one_manifest_only(tmp_path: Path) -> None:
@@ -434,6 +441,35 @@ def test_names_of_manifests(tmp_path: Path) -> None:
 # --- fetch.txt --------------------------------------------------------------------------------------------------------
 
 
+@needs_users
+@pytest.mark.parametrize("accept", [[], ["removed", "tag-files"]])
+def test_unreadable_directories(implementation: Implementation, open_folder: Path, accept: list[str]) -> None:
+    """Files in a directory that cannot be listed are not missing: the update is refused even if removal is accepted."""
+    payload = {b"data/a/x": b"x", b"data/a/y/z": b"z", b"data/b/c": b"y", b"data/gone": b""}
+    bag = sketched(open_folder / "b", payload=payload, tag_files={b"more/x": b"x"})
+    (bag / "data" / "gone").unlink()
+    (bag / "data" / "a").chmod(0)
+    (bag / "data" / "b").chmod(0o400)
+    (bag / "more").chmod(0)
+    for path in (open_folder, bag, *bag.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+
+    def act() -> None:
+        before = sorted(os.listdir("b"))
+        with pytest.raises(BagInvalidError, match="Permission denied; 2 listed files in it were not checked") as caught:
+            update("b", accept=accept)
+        assert sorted(os.listdir("b")) == before
+        error = caught.value
+        assert kinds(error) == [
+            ("file-unreadable", b"data/a"),
+            ("file-unreadable", b"data/b/c"),
+            ("file-unreadable", b"more"),
+            *([] if accept else [("file-missing", b"data/gone")]),
+        ]
+
+    as_user(OTHER, open_folder, act)
+
+
 def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
     """Files not fetched yet keep their lines; updates that need their content are refused with the remedy."""
     payload = {b"data/a": b"1", b"data/hole": b"22", b"data/z": b"333"}
@@ -446,7 +482,7 @@ def test_files_that_are_not_fetched_yet(tmp_path: Path) -> None:
         info=b"Payload-Oxum: 6.3\n",
     )
     refused(
-        "cannot compute sha256 of all files: 1 files of fetch.txt are missing; complete the bag first",
+        "cannot compute sha256 of all files: 1 files listed in fetch.txt are missing; complete the bag first",
         bag,
         add="sha256",
     )
@@ -535,11 +571,58 @@ def test_tag_files_that_were_changed(tmp_path: Path) -> None:
     assert b"more/new" in (bag / "tagmanifest-sha512.txt").read_bytes()
 
 
+def unlisted(events: list[Event]) -> list[tuple[bytes, str]]:
+    """Return the tag files that no tag manifest listed, and what became of them."""
+    found = [event.problem for event in events if isinstance(event, Notice)]
+    return [(one.path, one.message.partition("; ")[2]) for one in found if one.kind == "tag-file-unlisted"]
+
+
+@pytest.mark.parametrize("version", ["0.97", "1.0"])
+def test_unlisted_tag_files(implementation: Implementation, tmp_path: Path, version: str) -> None:
+    """A tag file that no tag manifest listed is added only if the caller accepts tag files; each is reported."""
+    bag = sketched(tmp_path / "b", version=version)
+    (bag / "note.txt").write_bytes(b"note")
+    (bag / "data" / "new").write_bytes(b"n")
+    tag_manifest = bag / "tagmanifest-sha512.txt"
+    events: list[Event] = []
+    update(bag, accept=["added"], info={"X": "y"}, on_event=events.append)
+    assert b"note.txt" not in tag_manifest.read_bytes()
+    assert unlisted(events) == [(b"note.txt", "to add it, use --accept tag-files")]
+    assert [(found.kind, found.path) for found in validate(bag).problems] == [("tag-file-unlisted", b"note.txt")]
+    before = tree(bag)
+    update(bag)
+    assert tree(bag) == before
+    events.clear()
+    update(bag, accept=["tag-files"], on_event=events.append)
+    assert unlisted(events) == [(b"note.txt", "added to the tag manifests")]
+    assert b"note.txt" in tag_manifest.read_bytes()
+    assert validate(bag).problems == []
+    events.clear()
+    update(bag, info={"X": "z"}, on_event=events.append)
+    assert unlisted(events) == []
+
+
+def test_unlisted_metadata(tmp_path: Path) -> None:
+    """Even bag-info.txt is added only if accepted; payload manifests, which the update verifies, always are."""
+    bag = sketched(tmp_path / "b", version="0.97", info=b"X: y\n")
+    tag_manifest = bag / "tagmanifest-sha512.txt"
+    lines = tag_manifest.read_bytes().splitlines(keepends=True)
+    tag_manifest.write_bytes(b"".join(line for line in lines if b"bagit.txt" in line))
+    update(bag, info={"X": "z"})
+    listed = tag_manifest.read_bytes()
+    assert (b"bag-info.txt" in listed, b"manifest-sha512.txt" in listed, b"bagit.txt" in listed) == (False, True, True)
+    update(bag, accept=["tag-files"])
+    assert b"bag-info.txt" in tag_manifest.read_bytes()
+    assert validate(bag).problems == []
+
+
 def test_tag_manifests_are_made(tmp_path: Path) -> None:
     """A bag without tag manifests gets them for all algorithms and all tag files."""
     bag = sketched(tmp_path / "b", tag_algorithms=[], tag_files={b"more/x%": b"x"}, algorithms=["md5", "sha512"])
-    update(bag)
+    events: list[Event] = []
+    update(bag, on_event=events.append)
     assert flaws(bag) == []
+    assert unlisted(events) == [(b"more/x%", "added to the tag manifests")]
     assert sorted(path.name for path in bag.glob("tagmanifest-*")) == ["tagmanifest-md5.txt", "tagmanifest-sha512.txt"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
@@ -14,12 +15,14 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit import Bag, validate
 from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation.small_bags import check_small_bags
 from pressmark.bagit.validation.validate import LEVELS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Finished, Ledger, Progress
 from pressmark.fixity.outcomes import Event
 from pressmark.reports import Problem
 from support.implementations import Implementation
+from support.users import OTHER, as_user, needs_users
 
 from ..bags import PAYLOAD, Sketch, digest, line
 from ..watching import watched
@@ -508,7 +511,7 @@ def test_huge_tag_files(implementation: Implementation, tmp_path: Path, name: st
     """A tag file of one endless line takes no more memory than a small one."""
     bag = Sketch(fetch=FETCH).write(tmp_path / "bag")
     with open(bag / name, "ab") as file:
-        file.truncate(1 << 27)
+        file.truncate(1 << 26)
     used, *problems = python(MEMORY, bag, PRESSMARK_IMPLEMENTATION=str(implementation))
     assert int(used) < 60
     expected = {"bagit.txt": "declaration-malformed", "bag-info.txt": "info-too-long"}.get(name, "line-too-long")
@@ -601,6 +604,74 @@ def test_files_without_permission(tmp_path: Path, name: str) -> None:
     (bag / name).chmod(0)
     report = validate(bag)
     assert [found.kind for found in report.problems if found.path == name.encode()] == ["file-unreadable"]
+
+
+def validated_by_another(folder: Path, level: str) -> list[Problem]:
+    """Return the problems that another user finds in the bag ``folder/bag``, which is not valid for that user.
+
+    :raises AssertionError: the bag cannot be opened, or is valid
+    """
+    reports = folder / "reports"
+    reports.mkdir()
+    reports.chmod(0o777)
+    folder.chmod(0o755)  # pytest's own are private
+
+    def act() -> None:
+        report = validate("bag", level)
+        assert not report.ok
+        assert list(check_small_bags([b"bag", b"bag"])) == [None, None]
+        Path("reports/found").write_text(json.dumps([one.record() for one in report.problems]))
+
+    as_user(OTHER, folder, act)
+    return [Problem.from_record(record) for record in json.loads((reports / "found").read_text())]
+
+
+@needs_users
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("name", "hidden"), [("data/a", 13), ("data/b", 1), ("data", 15), ("data/empty", 0), ("more", 2)]
+)
+def test_directories_without_permission(
+    implementation: Implementation, tmp_path: Path, name: str, hidden: int, level: str
+) -> None:
+    """Files in an unreadable directory are not reported as missing, and Payload-Oxum is not compared without them."""
+    payload = {b"data/a/%d" % number: b"x" for number in range(13)} | {b"data/gone": b"", b"data/b/c": b"y"}
+    bag = Sketch(payload=payload, tag_files={b"more/x": b"x", b"more/y/z": b"", b"gone": b""}).write(tmp_path / "bag")
+    (bag / "data" / "empty").mkdir()
+    for gone in ("data/gone", "gone"):
+        (bag / gone).unlink()
+    (bag / name).chmod(0)
+    found = validated_by_another(tmp_path, level)
+    [unreadable] = (one for one in found if one.kind == "file-unreadable")
+    words = "" if level == "oxum" or not hidden else f"; {hidden} listed files in it were not checked"
+    words = words.replace("1 listed files in it were", "1 listed file in it was") if hidden == 1 else words
+    assert (unreadable.path, unreadable.message) == (name.encode(), f"Permission denied{words}")
+    missing = {one.path for one in found if one.kind == "file-missing"}
+    assert missing == (set() if level == "oxum" else {b"gone"} if name == "data" else {b"gone", b"data/gone"})
+    assert ("oxum-mismatch" in {one.kind for one in found}) == (name == "more")
+
+
+@needs_users
+def test_directories_that_can_only_be_listed(implementation: Implementation, tmp_path: Path) -> None:
+    """If names can be read, but not types and sizes, each file is unreadable, and none is missing."""
+    bag = Sketch(payload={b"data/a/b/c": b"x", b"data/a/d": b"y"}).write(tmp_path / "bag")
+    (bag / "data" / "a").chmod(0o744)
+    found = validated_by_another(tmp_path, "full")
+    assert {(one.kind, one.path) for one in found} == {
+        ("file-unreadable", b"data/a/b"),
+        ("file-unreadable", b"data/a/d"),
+    }
+    assert [one.message for one in found if one.path == b"data/a/b"] == [
+        "Permission denied; 1 listed file in it was not checked"
+    ]
+
+
+@needs_users
+def test_a_bag_without_permission(implementation: Implementation, tmp_path: Path) -> None:
+    """Nothing is reported as missing from a bag whose names cannot be read."""
+    good(tmp_path).chmod(0o711)
+    with pytest.raises(AssertionError, match="BagError: 'bag': Permission denied"):
+        validated_by_another(tmp_path, "full")
 
 
 def test_unfinished_change(tmp_path: Path) -> None:

@@ -538,11 +538,11 @@ def test_what_a_killed_plan_leaves_is_cleared_away(
     # Without a plan beside it, the file is foreign.
     (tmp_path / "other").mkdir()
     Path(temporary(str(tmp_path / "other" / "run.json"))).write_text("mine")
-    with pytest.raises(MigrationError, match="belongs to no plan"):
+    with pytest.raises(MigrationError, match="does not belong to a plan"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "other")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "refused.jsonl").write_text("mine")
-    with pytest.raises(MigrationError, match="belongs to no plan"):
+    with pytest.raises(MigrationError, match="does not belong to a plan"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=tmp_path / "mine")
 
 
@@ -608,7 +608,7 @@ def test_a_lock_alone(source: Path, tmp_path: Path, holder: str) -> None:
         assert migrate.plan(source, tmp_path / "root", to="pairtree", work=work).objects == 1
         return
     expected = MigrationError if holder == "mine" else JobError
-    with pytest.raises(expected, match=r"belongs to no plan|process 12 on elsewhere; .* remove driver\.lock"):
+    with pytest.raises(expected, match=r"does not belong to a plan|process 12 on elsewhere; .* remove driver\.lock"):
         migrate.plan(source, tmp_path / "root", to="pairtree", work=work)
     assert (work / "driver.lock").read_text() == holder
 
@@ -625,7 +625,7 @@ def test_a_destination_that_is_there(source: Path, there: Path) -> None:
         plan = migrate.plan(source, there, to="ocfl", layout=layout)
         assert plan.options.layout is not None
         assert plan.options.layout["extensionName"].startswith("0003")
-    with pytest.raises(MigrationError, match="name another destination"):
+    with pytest.raises(MigrationError, match="choose another destination"):
         migrate.plan(source, there, to="ocfl", layout="0004")
     with pytest.raises((MigrationError, StoreError), match="of kind ocfl, not pairtree"):
         migrate.plan(source, there, to="pairtree")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pressmark.fs import directory_watch
 from pressmark.stores.bags import bag_index, index_file
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_index import BagIndex
+from pressmark.stores.bags.index_file import Table
 from support.effort import repeats
 from support.trees import snapshot, write
 
@@ -130,7 +132,7 @@ def test_the_table(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPa
     """Bags in the table, beside it, and removed from it are found, or not; the table is written again at times."""
     if not is_watched:
         unwatched(monkeypatch)
-    monkeypatch.setattr(bag_index, "_BESIDE_TABLE", 5)
+    monkeypatch.setattr(bag_index, "isqrt", lambda _count: 5)
     monkeypatch.setattr(index_file, "_PAGE", 7)
     look(folder)
     tables = set()
@@ -143,6 +145,39 @@ def test_the_table(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPa
     assert sorted(os.listdir(folder / ".pressmark-work")) == ["index", max(os.listdir(folder / ".pressmark-work"))]
     for number in range(COUNT):
         assert is_missing(folder, f"id:{number}") == (number < 16 and number % 2 == 1)
+
+
+def test_few_bags_are_beside_the_table(folder: Path) -> None:
+    """Every run reads them: none after a batch, and the square root of the number of all bags after single ones."""
+    look(folder)
+
+    def beside() -> int:
+        head = index_file.read_head(os.fsencode(folder / ".pressmark-work"))
+        assert head is not None
+        return len(head.added)
+
+    with BagFolder(folder).ingest() as batch:
+        for number in range(20):
+            batch.put(f"new:{number}", folder.parent / "f.txt")
+    assert beside() == 0
+    found = []
+    for number in range(20, 35):
+        BagFolder(folder).put(f"new:{number}", folder.parent / "f.txt")
+        found.append(beside())
+    most = isqrt(COUNT + 35)
+    assert max(found) == most < 15
+    assert found[: most + 1] == [*range(1, most + 1), 0]
+    assert not any(is_missing(folder, f"new:{number}") for number in range(35))
+
+
+def test_a_put_reads_a_page_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of the identifier, and that of bags without one: with the offsets, four reads beside the start."""
+    look(folder)
+    reads: list[int] = []
+    read = Table._read
+    monkeypatch.setattr(Table, "_read", lambda self, *where: (reads.append(where[0]), read(self, *where))[1])
+    BagFolder(folder).put("new", folder.parent / "f.txt")
+    assert len(reads) == len(set(reads)) <= 5
 
 
 def test_a_small_folder_has_no_index(tmp_path: Path, folder: Path) -> None:
@@ -578,7 +613,7 @@ def test_killed_while_the_index_is_written(folder: Path, monkeypatch: pytest.Mon
         pytest.skip("no fork")
     look(folder)
     bag(folder / "foreign", "x:1")
-    monkeypatch.setattr(bag_index, "_BESIDE_TABLE", 0)
+    monkeypatch.setattr(bag_index, "isqrt", lambda _count: 0)
     child = os.fork()
     if child == 0:
         left = [step]

@@ -1,9 +1,10 @@
-"""Many bags at once: equal to those of put, prepared without the engine, and never a second one for an identifier."""
+"""Many bags at once: equal to those of put, prepared with few checks, and never a second one for an identifier."""
 
 from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 import pressmark
 from pressmark.errors import ObjectError
+from pressmark.fixity import Outcome, copying
+from pressmark.fixity.outcomes import failed_outcome
 from pressmark.stores import IngestResult, StoreObject
-from pressmark.stores.bags import bag_writer
+from pressmark.stores.bags import bag_writer, small_bag
 from pressmark.stores.bags.bag_folder import BagFolder
 from support.implementations import Implementation, use
 from support.trees import write
@@ -31,7 +34,7 @@ SOURCES: dict[str, dict[str | bytes, bytes | None]] = {
     "many": {f"{number:02}": b"%d" % number for number in range(20)},
     "tilde": {"~name": b"1", "b": b"2"},
 }
-SMALL = {"small", "nested", "tilde"}
+UNUSUAL = {"names", "empty directory"}
 IDENTIFIERS = {name: f"ark:/1/{name.replace(' ', '')}" for name in SOURCES}
 
 
@@ -79,10 +82,10 @@ def test_bags_equal_those_of_put(
 
 
 @pytest.mark.parametrize("mode", ["auto", "copy"])
-def test_small_bags_are_not_given_to_the_engine(
+def test_bags_with_plain_names_are_written_with_few_checks(
     tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
-    """Only the first bag, which shows what the file system can do, and unusual ones are."""
+    """Only unusual ones are made as put makes them."""
     if str(pressmark.implementation) == "pure":
         pytest.skip("no small bags")
     made: list[bytes] = []
@@ -90,10 +93,41 @@ def test_small_bags_are_not_given_to_the_engine(
     monkeypatch.setattr(BagFolder, "_make", lambda self, *rest: (made.append(rest[0]), make(self, *rest))[1])
     store = BagFolder.create(tmp_path / "store")
     with store.ingest(mode=mode) as batch:
-        batch.put("first", given / "small")
         for name in SOURCES:
             batch.put(IDENTIFIERS[name], given / name)
-    assert set(made) - {"first"} == {IDENTIFIERS[name] for name in SOURCES.keys() - SMALL}
+    assert set(made) == {IDENTIFIERS[name] for name in UNUSUAL}
+
+
+@pytest.mark.parametrize("change", ["content", "added", "removed", "failed"])
+def test_a_source_that_changes_is_copied_again(
+    tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """The bag has the files that are there in the end, and their digests."""
+    if str(pressmark.implementation) == "pure":
+        pytest.skip("all bags are made as put makes them")
+    source = given / "large"
+    (source / "b").write_bytes(b"2")
+    calls: list[object] = []
+
+    def copied(tasks: Any, *rest: Any, **more: Any) -> Iterator[Outcome]:
+        calls.append(tasks)
+        outcomes = list(copying.copy_files(tasks, *rest, **more))
+        if change == "failed":
+            outcomes[1] = failed_outcome(outcomes[1].path, "unreadable", 5)
+        elif change == "removed":
+            (source / "b").unlink()
+        else:
+            (source / ("b" if change == "content" else "c")).write_bytes(b"other")
+        yield from outcomes
+
+    monkeypatch.setattr(small_bag, "copy_files", copied)
+    store = BagFolder.create(tmp_path / "store")
+    with store.ingest() as batch:
+        batch.put("x:1", source)
+    assert len(calls) == 1
+    now = {path.name: path.read_bytes() for path in source.iterdir()}
+    assert {path.name: path.read_bytes() for path in Path(store.root, "x+1", "data").iterdir()} == now
+    assert store.check(digests=True).problems == []
 
 
 def test_a_bag_of_another_program_between(tmp_path: Path, given: Path) -> None:

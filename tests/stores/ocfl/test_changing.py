@@ -290,8 +290,9 @@ def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
     assert [one for one in found if one.kind != "inventory-advice"] == []
 
 
+@pytest.mark.long
 def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
-    """While an object gets 200 versions, checks report nothing, and readers find each version whole."""
+    """While an object gets many versions, checks report nothing, and readers find each version whole."""
     done = threading.Event()
     failed: list[BaseException] = []
     counts = dict.fromkeys(("check", "check with digests", "read", "list"), 0)
@@ -321,7 +322,7 @@ def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
         except BaseException as error:
             failed.append(error)
 
-    updates = 199 if LONG else 60
+    updates = 199 if LONG else 20
     root.update(IDENTIFIERS[0], add=dict.fromkeys(("one", "two"), folder / "0"))
     threads = [threading.Thread(target=repeat, args=(name,)) for name in work]
     for thread in threads:

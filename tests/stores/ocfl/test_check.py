@@ -156,7 +156,7 @@ def test_extensions_that_are_not_registered(root: OcflRoot) -> None:
         ("extension-unregistered", "W013", "3.9", min(encode_fs(record.path) for record in root.objects())),
     ]
     assert found[1].message == (
-        "'of-our-own' is not the name of a registered extension; 3 objects, this is the first (W013)"
+        "'of-our-own' is not the name of a registered extension; 3 objects affected; this is the first (W013)"
     )
 
 

@@ -322,6 +322,7 @@ def no_content(folder: Path) -> None:
     rewrite(folder, change)
 
 
+@pytest.mark.verdicts
 @pytest.mark.parametrize(("change", "expected", "code"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
 def test_each_bad_object(root: OcflRoot, change: Callable[[Path], object], expected: list[str], code: str) -> None:
     """Exactly the expected kinds of problems are reported, with codes and with paths in the object."""

@@ -385,7 +385,7 @@ LAYOUT_FILES: list[tuple[str, bytes, str, str]] = [
     ("pairtree", b'{"extension": "pairtree", "description": "x"}', "pairtree is not an OCFL layout", "layout-unknown"),
     ("no JSON", b"{", "is not valid JSON", "layout-malformed"),
     ("a list", b"[]", "is not a JSON object", "layout-malformed"),
-    ("extension", b'{"description": "x"}', "names no extension", "layout-malformed"),
+    ("extension", b'{"description": "x"}', "does not specify an extension", "layout-malformed"),
     ("upward", b'{"extension": "../x", "description": "x"}', "extension", "layout-unknown"),
     (
         "required",

@@ -218,7 +218,7 @@ def test_content_paths(root: OcflRoot, tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "remove nothing": ({"remove": ["none"]}, "missing", "'none' is not in the object"),
-    "remove a directory": ({"remove": ["d"]}, "missing", "'d' is a directory in the object; name its files"),
+    "remove a directory": ({"remove": ["d"]}, "missing", "'d' is a directory in the object; specify its files"),
     "rename nothing": ({"rename": {"none": "n"}}, "missing", "'none' is not in the object"),
     "rename a directory": ({"rename": {"d/e": "n"}}, "missing", "'d/e' is a directory in the object"),
     "rename over a file": ({"rename": {"a": "b"}}, "collision", "'b' is in the object; remove it to rename 'a'"),

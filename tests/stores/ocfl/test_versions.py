@@ -115,7 +115,7 @@ def test_no_number_is_left(root: OcflRoot, tmp_path: Path) -> None:
     assert kinds(root.check(digests=True)) == []
     error = refused(root, lambda: root.update("x", add={"new": tmp_path / "in/new"}))
     assert error.kind == "improper"
-    assert "no version number of this width is left after v09; store the content as a new object" in str(error)
+    assert "no version number of this width is available after v09; store the content as a new object" in str(error)
 
 
 def test_earlier_versions_are_not_read(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_a_later_version_of_ocfl(tmp_path: Path) -> None:
     (tmp_path / "root/0=ocfl_1.1").rename(tmp_path / "root/0=ocfl_1.0")
     older = OcflRoot(root.root, durable=False)
     error = refused(older, lambda: older.update("x", remove=["a.txt"]))
-    assert "version-later: the object declares OCFL 1.1, but its storage root OCFL 1.0" in str(error)
+    assert "version-later: the object declares OCFL 1.1, but its storage root declares OCFL 1.0" in str(error)
 
 
 # --- interrupted runs -------------------------------------------------------------------------------------------------

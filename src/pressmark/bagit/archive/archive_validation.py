@@ -96,7 +96,7 @@ def validate_archive(
         if archive.has_changed():
             report_problems([problem("file-changing", b"", "archive changed while it was read; validate it again")])
         if archive.extra:
-            message = f"{archive.extra} bytes before or after the archive belong to no member"
+            message = f"{archive.extra} bytes before or after the archive do not belong to any member"
             report_problems([problem("archive-extra", b"", message)])
         if members.top is None:
             message = "not exactly one top-level directory; pack the directory of the bag only"

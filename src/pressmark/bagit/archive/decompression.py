@@ -48,7 +48,7 @@ class Plain:
             self._file.seek(min(self._file.position + size, self._file.size))
 
     def remainder(self) -> int:
-        """Return the number of bytes after the stream, once it was read to its end."""
+        """Return the number of bytes after the stream, after it has been read to its end."""
         return 0
 
 
@@ -99,7 +99,7 @@ class Compressed:
             size -= len(piece)
 
     def remainder(self) -> int:
-        """Return the number of bytes after the stream, once it was read to its end."""
+        """Return the number of bytes after the stream, after it has been read to its end."""
         return len(self._packed) + self._file.size - self._file.position
 
     def _decompressed(self) -> bytes:

@@ -25,10 +25,10 @@ class Limits:
     :ivar members: number of members
     :ivar header: size of an extended header in bytes: long names, PAX records, maps of sparse files
     :ivar manifests: number of manifests and other files that the draft describes
-    :ivar tag_files: total size of these files in bytes; what they list takes memory
+    :ivar tag_files: total size of these files in bytes; their entries use memory
     :ivar per_member: additional size of these files for each member, in bytes
     :ivar expanded: expanded size of a small archive in bytes
-    :ivar ratio: expanded size of a large archive, as a multiple of its own size
+    :ivar ratio: expanded size of a large archive, as a multiple of the archive size
     """
 
     members: int = 20_000_000

@@ -27,7 +27,8 @@ class Archive:
     :ivar path: the given path, in bytes
     :ivar size: size of the file in bytes
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
-    :ivar extra: number of bytes before or after the archive that belong to no member; known after the last member
+    :ivar extra: number of bytes before or after the archive that do not belong to any member; known after the last
+        member
     :raises BagError: the file cannot be opened or read
     """
 

@@ -1,7 +1,7 @@
 """A table of the members of an archive: the directory that unpacking would create, without its contents.
 
-The table is a temporary database. Small ones stay in memory, others are written to a file in the directory for
-temporary files, and so are the tag files. Memory does not grow with the number of members.
+The table is a temporary database. Small tables stay in memory; larger tables and tag files are written to the directory
+for temporary files. Memory use does not depend on the number of members.
 """
 
 from __future__ import annotations

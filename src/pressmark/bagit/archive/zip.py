@@ -1,6 +1,6 @@
 """Read zip files: the central directory lists the members, and every local header must match it.
 
-The central directory is read as a stream, so memory does not grow with the number of members.
+The central directory is read as a stream, so memory use does not depend on the number of members.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shared by creating, updating and completing a bag: their events, and errors as :class:`~pressmark.errors.BagError`.
+"""Events and errors of creating, updating and completing a bag; errors are :class:`~pressmark.errors.BagError`.
 
 The events are sent in addition to those of the fixity engine.
 """
@@ -52,7 +52,7 @@ Event: TypeAlias = "Stage | Notice | Copying | Finished | Progress"
 def enter_staging(
     staging: bytes, base: bytes, *, holds: frozenset[bytes] | None = None, shared: bool = False
 ) -> StagingDirectory:
-    """Create the staging directory of a change of ``base``, or take over that of a killed run, and lock it.
+    """Create the staging directory of a change of ``base``, or take over the directory of a killed run, and lock it.
 
     :param holds: passed to :class:`~pressmark.fs.staging.StagingDirectory`, as is ``shared``
     :raises BagError: the directory cannot be created, another run holds it, or another user could have created it or

@@ -1,4 +1,4 @@
-"""Change a bag, or a directory that becomes one, as a whole or not at all: :mod:`pressmark.fs.transaction` for bags."""
+"""Change a bag, or a directory that becomes one, atomically: :mod:`pressmark.fs.transaction` for bags."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class BagTransaction(Transaction):
 
 
 def is_decided(base: bytes) -> bool:
-    """Return whether a change of ``base`` was decided and is unfinished.
+    """Return whether a change of ``base`` was committed and is unfinished.
 
     :raises BagError: the hidden directory cannot be read
     """
@@ -65,9 +65,9 @@ def is_decided(base: bytes) -> bool:
 
 
 def recover(base: bytes) -> dict[str, Any] | None:
-    """Finish the change of ``base`` that an interrupted run had decided, or remove the files that it had prepared.
+    """Finish the change of ``base`` that an interrupted run had committed, or remove the files that it had prepared.
 
-    :return: the request of the change that was finished; :data:`None` if no change was decided
+    :return: the request of the change that was finished; :data:`None` if no change was committed
     :raises BagError: another run is changing ``base``, or a move fails
     """
     with refusing(base):

@@ -1,8 +1,8 @@
 """Turn the content of directories into the payload of bags, many directories at a time.
 
 The steps and the files on disk are those of :class:`~pressmark.fs.transaction.Transaction`: the next run finishes or
-reverses what an interrupted run has decided. But each step is one call for all directories, and many directories are
-flushed together. The caller changes the directories that fail one by one.
+reverses the changes that an interrupted run has committed. But each step is one call for all directories, and many
+directories are flushed together. The caller changes the directories that fail one by one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SmallChange:
         self.lock = -1
 
     def abandon(self) -> None:
-        """Release the lock. The next run reverses the change, or removes its files if it was not decided."""
+        """Release the lock. The next run reverses the change, or removes its files if it was not committed."""
         if self.lock >= 0:
             with suppress(OSError):
                 os.rename(self._path(JOURNAL), self._path(UNDO))
@@ -84,7 +84,7 @@ class SmallChange:
         return steps, [*(path for path, _content in files), new]
 
     def decide(self) -> tuple[list[_Step], list[bytes]]:
-        """Return the step that decides the change."""
+        """Return the step that commits the change."""
         return [(_MOVE, self._path(PART), self._path(JOURNAL))], [self.staging]
 
     def move_out(self) -> tuple[list[_Step], list[bytes]]:

@@ -1,1 +1,1 @@
-"""Create bags: of a directory in place, or of copied files."""
+"""Create bags: from a directory in place, or from copied files."""

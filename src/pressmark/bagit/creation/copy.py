@@ -1,4 +1,4 @@
-"""Create a bag in a new directory: in a hidden directory beside its destination, which is renamed when the bag is
+"""Create a bag in a new directory: in a hidden directory next to its destination, which is renamed when the bag is
 complete.
 
 ::
@@ -74,7 +74,7 @@ def create_elsewhere(
     nested: bool,
     on_event: Listener,
 ) -> BagInfo | None:
-    """Create a bag at ``destination`` of the files at ``paths``.
+    """Create a bag at ``destination`` from the files at ``paths``.
 
     :param several: keep the name of each of ``paths`` in the payload
     :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
@@ -82,7 +82,7 @@ def create_elsewhere(
     :raises BagError: the bag cannot be created
     """
     if not destination:  # abspath would return the working directory
-        raise BagError(destination, "destination is empty; name a new directory")
+        raise BagError(destination, "destination is empty; specify a new directory")
     destination = os.path.abspath(destination)
     parent, name = os.path.split(destination)
     staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
@@ -164,7 +164,8 @@ def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextl
             name = os.path.basename(os.path.abspath(path))
             if normal_key(name) in taken:
                 raise BagError(
-                    path, "two sources have this name; rename one, or create the bag of a directory that contains both"
+                    path,
+                    "two sources have this name; rename one, or create the bag from a directory that contains both",
                 )
             if reason := why_unlistable(name):
                 raise BagError(path, reason)

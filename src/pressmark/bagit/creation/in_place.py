@@ -1,4 +1,4 @@
-"""Create a bag of a directory in place, as a whole or not at all.
+"""Create a bag from a directory in place, atomically.
 
 All files are checked and hashed in place. Files are moved only after all tag files are written; ``bagit.txt`` is moved
 in last.
@@ -73,7 +73,8 @@ def create_in_place(
                 if transaction.recovered.get("command") == "create":
                     raise BagError(
                         path,
-                        "an interrupted run was finished: this is now a bag, but with other options; update the bag",
+                        "an interrupted run was completed: this is now a bag, but created with different options;"
+                        " update the bag",
                     )
                 refuse_bag(path, nested)
             on_event(Stage("examine"))

@@ -52,7 +52,7 @@ class CreateOptions(NamedTuple):
         return cls(names, elements, links, files, threads, read, date or datetime.date.today())
 
     def request(self, **more: Any) -> dict[str, Any]:
-        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
+        """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
@@ -93,7 +93,7 @@ def checked_tag_files(given: Mapping[str, Path] | Iterable[Path]) -> list[tuple[
         seen.add(normal_key(path))
         with refusing(where):
             if not stat.S_ISREG(os.stat(where).st_mode):
-                raise BagError(where, "not a regular file; name a file to use as tag file")
+                raise BagError(where, "not a regular file; specify a file to use as tag file")
     return files
 
 

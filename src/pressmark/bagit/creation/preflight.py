@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
@@ -23,6 +23,7 @@ __all__ = [
     "ChangeDetector",
     "Listener",
     "Preflight",
+    "empty_directories",
     "is_writable",
     "payload_files",
     "real_path",
@@ -194,6 +195,19 @@ def why_unlistable(path: bytes) -> str | None:
     return f"manifests cannot list this name: {reason}; rename it" if reason else None
 
 
+def empty_directories(entries: Sequence[tuple[bytes, object]]) -> list[bytes]:
+    """Return the paths of directories without content, which bags cannot record.
+
+    :param entries: paths in the order of a walk, and :data:`None` for a directory
+    """
+    following = [path for path, _facts in entries[1:]] + [b""]
+    return [
+        path
+        for (path, facts), after in zip(entries, following, strict=True)
+        if facts is None and not after.startswith(path + b"/")
+    ]
+
+
 def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
     """Yield the files of ``base`` that will be payload.
 
@@ -207,7 +221,10 @@ def _link_message(kind: str, in_place: bool) -> str:
     if kind == "link-dangling":
         return "symbolic link to a missing target; remove it"
     if kind == "link-outside" and in_place:
-        return "symbolic link out of the directory; remove it, or create the bag in a new one with --links follow"
+        return (
+            "symbolic link to a target outside the directory; remove it, or create the bag in a new directory with"
+            " --links follow"
+        )
     return "symbolic link; remove it, or include its target with --links follow"
 
 
@@ -276,7 +293,7 @@ def _refuse_around(into: bytes, link: bytes) -> None:
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:
-    """Refuse to create a bag of a bag, unless ``nested``.
+    """Refuse to create a bag from a bag, unless ``nested``.
 
     :raises BagError: ``path`` is a bag, or cannot be accessed
     """

@@ -1,6 +1,6 @@
 """Create bags in place of directories of few small files: read, hashed and changed many at a time.
 
-Whatever is unusual or fails is left to :mod:`.in_place`, which also has the messages.
+Directories that need special handling or fail are left to :mod:`.in_place`, which also creates the messages.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pressmark.bagit.changes import RUN_AGAIN, Notice, Stage
 from pressmark.bagit.changes.bag_transaction import FORMAT
 from pressmark.bagit.changes.small_changes import SmallChange, SmallChanges
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, is_writable
-from pressmark.bagit.creation.tag_writer import small_tag_files
+from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, empty_directories, is_writable
+from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -64,7 +64,7 @@ class _Folder:
     :param base: its real path
     """
 
-    __slots__ = ("bytes", "change", "entries", "files", "info", "problems")
+    __slots__ = ("bytes", "change", "entries", "files", "problems")
 
     def __init__(self, base: bytes, entries: _Entries) -> None:
         self.entries = entries
@@ -73,13 +73,9 @@ class _Folder:
         self.bytes = sum(facts[0] for _path, facts in self.files)
         self.problems: list[Problem] = []
         if len(self.files) < len(entries):
-            following = [path for path, _facts in entries[1:]] + [b""]
             self.problems = [
-                problem("directory-empty", path)._replace(severity="warning")
-                for (path, facts), after in zip(entries, following, strict=True)
-                if facts is None and not after.startswith(path + b"/")
+                problem("directory-empty", path)._replace(severity="warning") for path in empty_directories(entries)
             ]
-        self.info = BagInfo()
 
     def is_movable(self) -> bool:
         """Return whether all directories can be moved, which writes to them."""
@@ -91,7 +87,7 @@ class _Folder:
 
     def write_tag_files(self, options: CreateOptions) -> None:
         digests = [(path, facts[3]) for path, facts in self.files]
-        self.change.new, self.info = small_tag_files(options, digests, self.bytes)
+        self.change.new = small_tag_files(options, digests, self.bytes)
 
     def changed(self, now: _Entries | None) -> bytes | None:
         """Return the path of a file that is no longer as it was read, if any."""
@@ -135,14 +131,14 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
             raise BagError(os.path.join(path, changed), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
         on_event(Stage("move"))
         changes.commit()
-        return folder.info if changes.changes else None
+        return new_info(options, folder.bytes, len(folder.files)) if changes.changes else None
 
 
 def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
     """Create bags in place of many directories; yield each bag in order, once it is on disk.
 
-    :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, too, and for one that was changed
-        meanwhile
+    :return: :data:`None` for a directory that :func:`create_small` leaves unchanged, or that was changed in the
+        meantime
     """
     workers = min(resolve_threads(options.threads), LOCKS // LEAST)
     bases = _real_paths(paths)

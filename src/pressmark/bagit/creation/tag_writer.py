@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import TracebackType
 
 from pressmark.bagit.bag_info import BagInfo
@@ -23,6 +24,7 @@ from pressmark.version import __version__
 __all__ = [
     "ManifestWriter",
     "bag_size",
+    "new_info",
     "small_tag_files",
     "write_tag_files",
     "write_tag_manifests",
@@ -117,14 +119,14 @@ def write_tag_manifests(
 def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
     """Write all tag files except the payload manifests, which exist.
 
-    :param folder: contains nothing but tag files
+    :param folder: contains only tag files
     :param nbytes: size of the payload
     :param files: number of payload files
     :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end; and the content of
         bag-info.txt
     :raises OSError: a file cannot be written
     """
-    info = _new_info(options, nbytes, files)
+    info = new_info(options, nbytes, files)
     paths = list(map(manifest_name, options.algorithms))
     for path, data in ((b"bag-info.txt", info.to_bytes()), (b"bagit.txt", declaration_bytes())):
         paths.append(path)
@@ -144,46 +146,61 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
 
 def small_tag_files(
     options: CreateOptions, digests: Sequence[tuple[bytes, Mapping[str, str]]], nbytes: int
-) -> tuple[dict[bytes, bytes], BagInfo]:
-    """Return the content of all tag files, without other tag files, by name; and that of bag-info.txt.
+) -> dict[bytes, bytes]:
+    """Return the content of all tag files, without other tag files, by name.
 
     :param digests: path in the payload and digests of each payload file
     :param nbytes: size of the payload
     """
-    info = _new_info(options, nbytes, len(digests))
-    contents = {b"bag-info.txt": info.to_bytes(), b"bagit.txt": declaration_bytes()}
+    given, labels = _given_info(tuple(options.info))
+    computed = _computed_info(options, nbytes, len(digests))
+    info = given + b"".join(b"%b: %b\n" % element for element in computed if element[0].lower() not in labels)
+    contents = {b"bag-info.txt": info, b"bagit.txt": declaration_bytes()}
     for name in options.algorithms:
         lines = [manifest_line(found[name], b"%b/%b" % (PAYLOAD, path)) for path, found in digests]
         contents[manifest_name(name)] = b"".join(lines)
     listed = sorted(contents.items())
     for name in options.algorithms:
-        make = ALGORITHMS[name].make
-        lines = []
-        for path, data in listed:
-            hasher = make(1)
-            hasher.update(data)
-            lines.append(manifest_line(hasher.hexdigest(), path))
+        lines = [b"%b  %b\n" % (_digest_of(name, data), path) for path, data in listed]
         contents[manifest_name(name, tag=True)] = b"".join(lines)
-    return contents, info
+    return contents
 
 
-def _new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
+@lru_cache(maxsize=16)  # all bags of a run have the same bagit.txt, and most the same bag-info.txt
+def _digest_of(algorithm: str, data: bytes) -> bytes:
+    hasher = ALGORITHMS[algorithm].make(1)
+    hasher.update(data)
+    return hasher.hexdigest().encode()
+
+
+@lru_cache(maxsize=8)  # for a run
+def _given_info(elements: tuple[tuple[str, str], ...]) -> tuple[bytes, frozenset[bytes]]:
+    """Return the start of bag-info.txt, and the labels in it in lower case."""
+    return BagInfo(elements).to_bytes(), frozenset(label.lower().encode() for label, _value in elements)
+
+
+def _computed_info(options: CreateOptions, nbytes: int, files: int) -> list[tuple[bytes, bytes]]:
+    """Return the elements of bag-info.txt that are computed: each is one short line of ASCII."""
+    return [
+        (b"Bagging-Date", options.date.isoformat().encode()),
+        (b"Bag-Size", bag_size(nbytes).encode()),
+        (b"Payload-Oxum", b"%d.%d" % (nbytes, files)),
+        (b"Bag-Software-Agent", AGENT.encode()),
+    ]
+
+
+def new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
     """Return the content of bag-info.txt: the given elements and those that are computed."""
     info = BagInfo(options.info)
     given = {label.lower() for label, _value in options.info}
-    for label, value in (
-        ("Bagging-Date", options.date.isoformat()),
-        ("Bag-Size", bag_size(nbytes)),
-        ("Payload-Oxum", f"{nbytes}.{files}"),
-        ("Bag-Software-Agent", AGENT),
-    ):
-        if label.lower() not in given:
-            info.add(label, value)
+    for label, value in _computed_info(options, nbytes, files):
+        if label.decode().lower() not in given:
+            info.add(label.decode(), value.decode())
     return info
 
 
 def bag_size(nbytes: int) -> str:
-    """Return a size for people (Bag-Size, 2.2.2), in powers of 1000.
+    """Return a human-readable size (Bag-Size, 2.2.2), in powers of 1000.
 
     >>> bag_size(42_600_000_000)
     '42.6 GB'

@@ -45,7 +45,7 @@ LOOK_AHEAD = 4096  # entries
 # Time to wait for cancelled downloads; a thread that is still connecting ends by itself.
 JOIN_TIMEOUT = 2.0  # seconds
 
-BLOCKED = "a parent directory is occupied by a file or symbolic link; move it away"
+BLOCKED = "a parent directory is occupied by a file or symbolic link; move it elsewhere"
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -68,18 +68,18 @@ def complete(
 ) -> Report:
     """Download the missing files that the fetch.txt of a bag lists (2.2.3).
 
-    A file that cannot be downloaded, or has a wrong checksum, is a problem in the report; the other files are
-    downloaded nevertheless. After an interruption or problems, calling this again continues.
+    A file that cannot be downloaded, or has a wrong checksum, is a problem in the report; the other files are still
+    downloaded. After an interruption or problems, call this again to continue.
 
     :param bag: the bag, or its base directory
     :param threads: number of parallel downloads
     :param allow_http: allow ``http:`` in addition to ``https:``
-    :param allow_file: allow ``file:`` URLs, and with them all files that this user can read
+    :param allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :param allow_private: allow hosts whose addresses are private, reserved, or of this machine
     :param allow_hosts: names of hosts that may have such addresses
-    :param maximum: size limit in bytes for files whose length fetch.txt leaves open; a stated length is always a limit
+    :param maximum: size limit in bytes for files without a length in fetch.txt; a length in fetch.txt is always a limit
     :param retries: number of retries of a request
-    :param timeout: seconds without data after which a connection counts as broken
+    :param timeout: seconds without data after which a connection fails
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
     :param on_event: called with :class:`~pressmark.bagit.changes.Stage`, :class:`~pressmark.fixity.Finished` and

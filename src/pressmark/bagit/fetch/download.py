@@ -68,12 +68,12 @@ class DownloadPolicy:
     """The rules of downloads: allowed URLs, limits, timeouts and retries.
 
     :ivar allow_http: allow unencrypted HTTP, also in redirects
-    :ivar allow_file: allow ``file:`` URLs, and with them all files that this user can read
+    :ivar allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
-    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for none
+    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
     :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
-    :ivar timeout: seconds without data after which a connection counts as broken
+    :ivar timeout: seconds without data after which a connection fails
     :ivar pause: seconds before the first retry, doubled each time
     :ivar certificates: a file with the certificates to trust instead of the system's
     """
@@ -107,7 +107,7 @@ class Download(NamedTuple):
     :ivar kind: a word of the table; :data:`None` for success
     :ivar message: one line that explains the kind
     :ivar size: present size in bytes
-    :ivar digests: lower-case hex by official algorithm name, if the file is complete
+    :ivar digests: lower-case hex digests by official algorithm name, if the file is complete
     """
 
     kind: str | None
@@ -141,8 +141,8 @@ class _Watch:
 class Downloader:
     """The policy, connections and cancellation that the downloads of a run share; thread-safe.
 
-    A timeout for each read is no protection: headers, chunks and trailers can arrive one byte at a time, forever. So a
-    thread watches all connections, and ends those that are too slow.
+    A timeout for each read is not sufficient: headers, chunks and trailers can arrive one byte at a time, forever. So a
+    thread watches all connections, and ends connections that are too slow.
 
     :raises BagError: urllib3 is missing, or the certificates cannot be read
     """
@@ -153,7 +153,7 @@ class Downloader:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] != "urllib3":
                 raise
-            raise BagError("fetch.txt", "downloads require urllib3: pip install pressmark[fetch]") from None
+            raise BagError("fetch.txt", "downloads require urllib3: pip install 'pressmark[fetch]'") from None
         self._urllib3 = urllib3
         self._policy = policy
         self._hosts = frozenset(host.lower().rstrip(".").strip("[]") for host in policy.allow_hosts)
@@ -200,11 +200,11 @@ class Downloader:
     ) -> Download:
         """Download ``url`` to the temporary file ``name``: complete, on disk, and with the expected digests.
 
-        An existing file is continued. After a failure that another run can overcome, the file is kept.
+        The download of an existing file is continued. If a later run can succeed after a failure, the file is kept.
 
         :param directory: directory of the file
         :param length: size in bytes; also a limit
-        :param expected: lower-case hex by official algorithm name
+        :param expected: lower-case hex digests by official algorithm name
         :param on_bytes: called with the number of bytes of each read, in this thread
         """
         limit = self._policy.maximum if length is None else length
@@ -370,7 +370,9 @@ class Downloader:
                         decode_content=False,
                     )
                 except (self._urllib3.exceptions.NewConnectionError, self._urllib3.exceptions.ConnectTimeoutError):
-                    last = DownloadError("failed", f"{redacted_url(place.url)}: no connection to {address}", again=True)
+                    last = DownloadError(
+                        "failed", f"{redacted_url(place.url)}: cannot connect to {address}", again=True
+                    )
         raise last or DownloadError("failed", f"host {quoted(place.host)} has no address")
 
     @contextlib.contextmanager
@@ -603,10 +605,10 @@ def _refusal(response: BaseHTTPResponse, place: ParsedUrl) -> DownloadError:
         status = f"{response.status} {http.HTTPStatus(response.status).phrase}"
     except ValueError:
         status = str(response.status)
-    reason = f"{redacted_url(place.url)}: server responds {status}"
+    reason = f"{redacted_url(place.url)}: server responded with {status}"
     wait = _retry_after(response.headers)
     if wait is not None and wait > LONGEST_RETRY_AFTER:
-        return DownloadError("failed", f"{reason}, and asks to wait {wait:.0f} seconds")
+        return DownloadError("failed", f"{reason}, and requests a delay of {wait:.0f} seconds")
     return DownloadError("failed", reason, response.status in _AGAIN, wait)
 
 

@@ -73,7 +73,7 @@ class DownloadDirectory:
         except OSError as error:
             path = os.path.join(self._path, *((STAGING,) if name == STAGING else (STAGING, name)))
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
-                raise BagError(path, "not the directory of an interrupted run; move it away") from None
+                raise BagError(path, "not created by an interrupted run; move it elsewhere") from None
             raise BagError(path, error.strerror or str(error)) from None
 
     def land(self, part: bytes, path: bytes) -> None:
@@ -107,7 +107,7 @@ class DownloadDirectory:
     def finish(self, clean: bool) -> None:
         """Write all new names to disk, and remove partial files.
 
-        :param clean: remove all of them; else only empty ones
+        :param clean: remove all files; otherwise only empty files
         :raises OSError: a name could not be written
         """
         self._flush()

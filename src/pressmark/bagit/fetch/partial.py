@@ -14,6 +14,7 @@ from types import TracebackType
 from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
+from pressmark.fs.durable import flush_file
 
 __all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "unlink", "validator_of"]
 
@@ -33,7 +34,7 @@ Directory = int | bytes
 class PartialFile:
     """A file under a temporary name, and the digests of its present content; a context manager.
 
-    A large file has a record ``name.json`` beside it, with the URL and the validator of the server.
+    A large file has a record ``name.json`` in the same directory, with the URL and the validator of the server.
 
     :param directory: directory of the file
     :param name: temporary name
@@ -43,7 +44,8 @@ class PartialFile:
     :param cancelled: called before each write
 
     :ivar size: present size in bytes
-    :ivar spliced: whether the content comes from several responses, so that only a digest proves that it is one file
+    :ivar spliced: whether the content was received in several responses, so only a digest can prove that it is
+        consistent
     :ivar validator: name and value of the header by which the server identifies this state of the file
     :raises OSError: the file cannot be opened or read
     """
@@ -128,7 +130,7 @@ class PartialFile:
 
     def flush(self) -> None:
         """Write the content to disk."""
-        os.fsync(self._descriptor)
+        flush_file(self._descriptor)
 
     # --- the file and its record ----------------------------------------------------------------------------------
 

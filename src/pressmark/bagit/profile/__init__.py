@@ -1,1 +1,1 @@
-"""BagIt Profiles: what a receiver requires of the bags it accepts."""
+"""BagIt Profiles: the requirements of a receiver for the bags it accepts."""

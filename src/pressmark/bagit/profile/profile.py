@@ -84,7 +84,7 @@ class Element:
     :ivar recommended: the element should be present
     :ivar repeatable: the element may occur more than once
     :ivar values: the allowed values; empty for any
-    :ivar description: a description for people
+    :ivar description: a human-readable description
     """
 
     label: str
@@ -102,7 +102,7 @@ class Profile:
     Lists are :data:`None` if the profile does not have the section.
 
     :ivar source: origin of the profile, for messages
-    :ivar identifier: the URI by which bags name it
+    :ivar identifier: the URI that bags use to refer to it
     :ivar version: version of the specification
     :ivar about: metadata of the profile
     :ivar unknown: sections and parameters that the specification does not define
@@ -193,7 +193,7 @@ class Profile:
                 found.append(one)
         for kind, count in counts.items():
             if count > PROBLEMS_LIMIT:
-                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of {kind}"))
+                found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of kind {kind}"))
         return found
 
     def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
@@ -243,7 +243,7 @@ class Profile:
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
-            message = f"{IDENTIFIER} names other profiles" if named else f"{IDENTIFIER} not found"
+            message = f"{IDENTIFIER} refers to other profiles" if named else f"{IDENTIFIER} not found"
             found = ", ".join(named) or None
             yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
@@ -411,17 +411,18 @@ class _Reader:
     def _elements(self, content: dict[str, Any]) -> Iterator[Element]:
         section = content.get(BAG_INFO, {})
         if not isinstance(section, dict):
-            self._refuse(f"{BAG_INFO} is not an object of labels and their parameters")
+            self._refuse(f"{BAG_INFO} is not an object that maps labels to parameters")
         folded: dict[str, str] = {}
         for label, given in section.items():
             if not label.strip():
                 self._refuse(f"{BAG_INFO} contains an empty label")
             if folded.setdefault(label.lower(), label) != label:
                 self._refuse(
-                    f"{BAG_INFO} contains the label {quoted(label)} twice, also as {quoted(folded[label.lower()])}"
+                    f"{BAG_INFO} contains the label {quoted(label)} more than once, also as"
+                    f" {quoted(folded[label.lower()])}"
                 )
             if not isinstance(given, dict):
-                self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object of parameters such as required")
+                self._refuse(f"{BAG_INFO}: {quoted(label)} is not an object with parameters such as required")
             where = f"{BAG_INFO}: {quoted(label)}: "
             for name in given:
                 if name not in ("required", "recommended", "repeatable", "values", "description"):
@@ -472,7 +473,7 @@ class _Reader:
     def _accepted_versions(self, content: dict[str, Any]) -> tuple[str, ...]:
         versions = self._list(content, "Accept-BagIt-Version")
         if not versions:
-            self._refuse("Accept-BagIt-Version is missing or empty; name at least one version")
+            self._refuse("Accept-BagIt-Version is missing or empty; specify at least one version")
         for version in versions:
             if not _VERSION.fullmatch(version):
                 self._refuse(f"Accept-BagIt-Version contains {quoted(version)}; expected versions such as 1.0")

@@ -65,7 +65,7 @@ class UpdateOptions(NamedTuple):
         )
 
     def request(self) -> dict[str, object]:
-        """Return a JSON-serializable record of the options, by which a later run recognizes the same request."""
+        """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
         return {
             "command": "update",
             "algorithms": None if self.algorithms is None else list(self.algorithms),

@@ -1,7 +1,7 @@
 """Update a bag: payload, algorithms, metadata and version. Old checksums are verified in the same read.
 
 A wrong checksum is never replaced unless the caller accepts the changed file. New files are written to a hidden
-directory and moved into place as a whole or not at all.
+directory and moved into place atomically.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pressmark.bagit import bag_info, bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import BagTags, ManifestFile, open_listing, read_tag_files
+from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missing_problem, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Event, Notice, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
@@ -27,9 +27,9 @@ from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
-from pressmark.bagit.problems import BagReport, problem
+from pressmark.bagit.problems import KINDS, BagReport, mismatch_problem, problem
 from pressmark.bagit.updating.options import UpdateOptions
-from pressmark.bagit.walk import BagEntry, walk
+from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
@@ -37,9 +37,11 @@ from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import exists
 from pressmark.reports import Problem
 
-__all__ = ["algorithms_to_read", "update_bag"]
+__all__ = ["ADDED", "algorithms_to_read", "update_bag"]
 
 VERSION = (1, 0)
+#: The end of the message about a tag file that no tag manifest listed, and that the update adds.
+ADDED = "added to the tag manifests"
 # Problems of a manifest's format only, which rewriting fixes.
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
 # Problems of the declaration and structure that make manifests ambiguous.
@@ -121,6 +123,7 @@ class _Update:
         self._refused = False
         self._hints: dict[str, None] = {}  # words that the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
+        self._left_out: set[bytes] = set()  # tag files that no tag manifest listed and that stay so
         self._listed_manifests: list[BagEntry] = []  # tag manifests listed by another one, as allowed before 1.0
         self._rewrite = options.rewrite
         self._nbytes = self._nfiles = 0
@@ -142,7 +145,7 @@ class _Update:
         self._on_event(Stage("examine"))
         self._check_algorithms()
         tag_files, jobs = self._examine()
-        self._settle()
+        self._settle(compared=False)
         self._verify_tag_files([*tag_files, *self._listed_manifests])
         if self._options.payload:
             self._on_event(Stage("hash", len(self._payload)))
@@ -167,9 +170,10 @@ class _Update:
             self._hints[word] = None
         self._note(found, not accepted)
 
-    def _settle(self) -> None:
+    def _settle(self, *, compared: bool = True) -> None:
         """Raise an error about the problems that prevent the update, if any.
 
+        :param compared: whether the checksums of the files were compared
         :raises BagInvalidError: the bag does not match its manifests
         """
         if not self._refused:
@@ -180,6 +184,8 @@ class _Update:
             reason += f"; and {len(errors) - 1} more"
         if self._hints:
             reason += f"; if this is intended, use --accept {','.join(self._hints)}"
+        if not compared:
+            reason += '; checksums were not compared; "pressmark bag validate" lists all problems'
         raise BagInvalidError(self._bag.path, reason, self._report)
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:
@@ -219,8 +225,11 @@ class _Update:
         aside: dict[bytes, tuple[bytes, bytes]] = {}
         unlisted: list[BagEntry] = []
         strays: list[bytes] = []
+        unreadable = UnreadableDirectories()
         for found in walk(self._base):
-            if found.fault is not None and found.fault.kind != "change-unfinished":
+            if found.fault is not None and found.fault.kind == "file-unreadable":
+                unreadable.add(found.fault)
+            elif found.fault is not None and found.fault.kind != "change-unfinished":
                 self._note(found.fault, found.fault.severity == "error")
             if found.kind != "file":
                 continue
@@ -252,11 +261,18 @@ class _Update:
             # Tag manifests are rewritten from the files, which fixes the spelling.
             if (again := self._tags.find_respelled(path)) is not None:
                 self._respelled[path] = again.digests
+            else:
+                self._judge_unlisted(path)
         missing = {listed.path for listed in self._payload.unmarked()}
-        holes = {entry.path for entry in self._fetched() if entry.path in missing}
-        self._note_missing(holes)
-        for listed in self._tags.unmarked():
-            self._judge(problem("file-missing", listed.path), "tag-files")
+        hidden = {path for path in missing if unreadable.hides(path)}
+        missing_tag_files = [listed for listed in self._tags.unmarked() if not unreadable.hides(listed.path)]
+        for fault in unreadable.problems():
+            self._note(fault, True)
+        known = missing - hidden
+        holes = {entry.path for entry in self._fetched() if entry.path in known}
+        self._note_missing(holes, hidden)
+        for listed in missing_tag_files:
+            self._judge(missing_problem(listed.path, self._bag.tag_manifests, listed.digests), "tag-files")
         return tag_files, self._jobs(aside, added, missing, holes)
 
     def _note_added(self, found: BagEntry) -> None:
@@ -265,20 +281,39 @@ class _Update:
         if reason := why_unlistable(found.path.removeprefix(BELOW_PAYLOAD)):
             self._note(problem("path-unsafe", found.path, reason), True)
 
-    def _note_missing(self, holes: Collection[bytes]) -> None:
+    def _judge_unlisted(self, path: bytes) -> None:
+        """Decide whether the tag manifests will list a tag file that none of them listed.
+
+        The update verifies or writes payload manifests and bagit.txt; nothing is known about other tag files. The first
+        tag manifests of a bag list all tag files.
+        """
+        first = not self._bag.tag_manifests
+        if path == bagit_txt.NAME or any(one.name == path for one in self._bag.manifests):
+            return
+        if first and is_described(path):
+            return
+        message = KINDS["tag-file-unlisted"].meaning
+        if first or "tag-files" in self._options.accept:
+            message += f"; {ADDED}"
+        else:
+            self._left_out.add(path)
+            message += "; to add it, use --accept tag-files"
+        self._note(problem("tag-file-unlisted", path, message), False)
+
+    def _note_missing(self, holes: Collection[bytes], hidden: Collection[bytes]) -> None:
         self._holes = len(holes)
         lacking: set[str] = set()
         for listed in self._payload.unmarked():
             if listed.path in holes:
                 lacking |= set(self._target) - listed.digests.keys()
-            else:
-                self._judge(problem("file-missing", listed.path), "removed")
+            elif listed.path not in hidden:
+                self._judge(missing_problem(listed.path, self._bag.manifests, listed.digests), "removed")
                 self._changed = True
-        advice = f"{len(holes)} files of fetch.txt are missing; complete the bag first"
+        advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
         if holes and self._options.accept:
-            raise BagError(self._bag.path, f"cannot accept the present payload: {advice}")
+            raise BagError(self._bag.path, f"cannot accept the current payload: {advice}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
         """Yield the entries of fetch.txt."""
@@ -366,8 +401,7 @@ class _Update:
         """Compare the checksums of a file with the listed ones."""
         wrong = [name for name, digest in digests.items() if name in found and found[name] != digest]
         for name in wrong:
-            mismatch = problem("checksum-mismatch", path, algorithm=name, expected=digests[name], found=found[name])
-            self._judge(mismatch, word)
+            self._judge(mismatch_problem(path, name, digests[name], found[name]), word)
         return not wrong
 
     def _verify_tag_files(self, tag_files: Collection[BagEntry]) -> None:
@@ -401,6 +435,8 @@ class _Update:
         kept = {found.path: self._path(found.path) for found in tag_files if found.path not in old | staged}
         kept |= {name: self._path(name) for name in old - staged if self._stays(name, staged)}
         files = kept | {name: os.path.join(self._new, name) for name in staged}
+        for path in self._left_out & files.keys():
+            del files[path]
         write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset, version)
         staged = set(os.listdir(self._new))
         gone = {name for name in old if name not in staged and name not in kept}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
-from pressmark.bagit.bag_tags import ManifestFile
+from pressmark.bagit.bag_tags import ManifestFile, missing_problem
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import judge_violation, problem
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
-from pressmark.bagit.walk import BagEntry, walk
+from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Progress
 from pressmark.fs.disk_queue import DiskQueue
@@ -49,6 +49,7 @@ class FileMatcher:
     :ivar nbytes: size of the payload files
     :ivar nfiles: number of payload files
     :ivar tag_files: number of other files
+    :ivar is_counted: whether the walk could list the whole payload
     """
 
     def __init__(self, tag_files: TagFiles, links: str, report_problems: ReportProblems) -> None:
@@ -57,7 +58,9 @@ class FileMatcher:
         self._tags = tag_files.tags
         self._links = links
         self._report_problems = report_problems
+        self._unreadable = UnreadableDirectories()
         self.nbytes = self.nfiles = self.tag_files = 0
+        self.is_counted = True
 
     def counts(self) -> dict[str, int]:
         """Return the counts of a report."""
@@ -113,19 +116,25 @@ class FileMatcher:
         """Report files that are listed but were not found, after the walk."""
         bag, fetched = self._tag_files.bag, self._tag_files.fetched
         for listing, manifests in ((self._payload, bag.manifests), (self._tags, bag.tag_manifests)):
-            names = {manifest.algorithm: os.fsdecode(manifest.name) for manifest in manifests}
             missing = False
             for listed in listing.unmarked():
+                if self._unreadable.hides(listed.path):
+                    continue
                 missing = True
-                where = ", ".join(names[algorithm] for algorithm in listed.digests)
                 # Bounds memory; no file has a longer path.
                 path = listed.path[:PATH_LIMIT]
                 if listing is self._payload and fetched is not None and listed.path in fetched:
                     self._report_problems([problem("file-not-fetched", path)])
                 else:
-                    self._report_problems([problem("file-missing", path, f"listed in {where}, but not found")])
+                    self._report_problems([missing_problem(path, manifests, listed.digests)])
             if missing:
                 self._explain_missing(listing)
+
+    def report_unreadable(self) -> None:
+        """Report the directories that the walk could not list, after :meth:`check_missing`."""
+        for found in self._unreadable.problems():
+            if found.path not in self._tag_files.unreadable:
+                self._report_problems([found])
 
     def _explain_missing(self, listing: Listing) -> None:
         """Report listed names of which a file system that ignores case or normalization keeps only one (6.1.1.3).
@@ -143,7 +152,7 @@ class FileMatcher:
         fetched = self._tag_files.fetched
         for found in walk(self._tag_files.base, links=self._links):
             if found.fault is not None:
-                self._report_problems([self._judged(found.fault)])
+                self._add_fault(found.fault)
             if found.kind == "file":
                 if found.path.startswith(BELOW_PAYLOAD):
                     self.nfiles += 1
@@ -153,6 +162,17 @@ class FileMatcher:
                 else:
                     self.tag_files += 1
             yield found
+
+    def _add_fault(self, fault: Problem) -> None:
+        """Report a fault of the walk, or keep it until the files that it hides are known."""
+        if fault.kind != "file-unreadable":
+            self._report_problems([self._judged(fault)])
+            return
+        self.is_counted &= fault.path not in (b"", PAYLOAD) and not fault.path.startswith(BELOW_PAYLOAD)
+        if self._listing(fault.path).find(fault.path):
+            self._report_problems([fault])
+        else:
+            self._unreadable.add(fault)
 
     def _judged(self, fault: Problem) -> Problem:
         """Return a fault of the walk with its severity for validation.

@@ -4,7 +4,7 @@ The walk finds the files, and each is matched with the manifests: no path from a
 unless the walk found it. Problems of one stage do not stop the next: a bag without bagit.txt is treated as version 1.0
 in UTF-8, and its files are still compared with its manifests.
 
-Memory grows by about 24 bytes for each line of a manifest, and does not grow with the number of files. The number of
+Memory use is about 24 bytes for each line of a manifest, and does not depend on the number of files. The number of
 problems that are kept is bounded.
 """
 
@@ -17,12 +17,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from pressmark.bagit.bag_directory import BagDirectory, BagFiles
-from pressmark.bagit.problems import KEEP, BagReport, problem
+from pressmark.bagit.problems import KEEP, BagReport, mismatch_problem, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
-from pressmark.errors import BagError, LedgerError, short_digest
+from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Event, Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.disk_queue import DiskQueue
@@ -68,7 +68,7 @@ def validate(
 
     :param path: the base directory
     :param level: ``"full"``; ``"complete"`` without checksums; ``"oxum"`` for bagit.txt, bag-info.txt and a comparison
-        of the payload with Payload-Oxum. Only a full validation can call a bag valid (section 3)
+        of the payload with Payload-Oxum. Only a full validation can find a bag valid (section 3)
     :param lenient: report blank lines in manifests and in fetch.txt as warnings
     :param links: ``"inside"`` follows symbolic links that stay in the bag, ``"trusted"`` all links
     :param threads: number of threads; :data:`None` or 0 for one per core
@@ -147,8 +147,10 @@ def check_files(
         except BagError as error:
             # A manifest changed during the validation.
             report_problems([problem("file-changing", os.fsencode(error.path), error.reason)])
+        matcher.report_unreadable()
         report.counts.update(matcher.counts())
-        tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
+        if matcher.is_counted:
+            tag_files.check_oxum(matcher.nbytes, matcher.nfiles)
     return tag_files
 
 
@@ -162,9 +164,7 @@ def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_
     for algorithm, expected in match.digests.items():
         found = outcome.digests.get(algorithm)
         if expected and found is not None and found != expected:
-            message = f"{algorithm} is {short_digest(found)}; expected {short_digest(expected)}"
-            one = problem("checksum-mismatch", match.path, message, algorithm=algorithm, expected=expected, found=found)
-            report_problems([one])
+            report_problems([mismatch_problem(match.path, algorithm, expected, found)])
 
 
 class _Verifier:

@@ -24,8 +24,8 @@ Examples:
   pressmark bag create files -o bag --info "Source-Organization=Example University"
   pressmark bag validate bag
 
-A bag is a directory with a payload and manifests of its checksums, for transfer and storage. Bags are written as BagIt
-File Packaging Format 1.0; versions 0.93 and later can be read.
+A bag is a directory for transfer and storage; it contains a payload and manifests with checksums. Pressmark
+writes bags of version 1.0 of the BagIt File Packaging Format, and reads version 0.93 and later.
 """
 
 EPILOG = """\

@@ -10,11 +10,11 @@ import click
 
 from pressmark.bagit import complete
 from pressmark.cli.bag.change_progress import Listener
-from pressmark.cli.bag.options import BAG, JSON, bag_errors, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.reports import Report
@@ -40,10 +40,10 @@ EPILOG = """\
 More examples:
   pressmark bag complete bag --allow-host repository.internal.example
 
-Only missing files with a safe path in the payload that every payload manifest lists are downloaded. A file is written
-under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums match. If the
-command is interrupted, the payload contains no wrong or partial file, and running it again continues. Redirects are
-checked like URLs of fetch.txt. fetch.txt is not changed.
+A missing file is only downloaded if it has a safe path in the payload and every payload manifest lists it. A file is
+written under a hidden name, must not be longer than fetch.txt states, and is renamed only after all its checksums
+match. After an interruption, the payload does not contain incorrect or partial files, and running the same command
+again continues. Redirects are checked like URLs in fetch.txt. fetch.txt is not changed.
 
 Downloads require urllib3: pip install 'pressmark[fetch]'.
 
@@ -63,7 +63,7 @@ interrupted.
     help="Allow HOST even if its address is private; repeatable.",
 )
 @click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine.")
-@click.option("--allow-file", is_flag=True, help="Allow file: URLs, which can name any file that you can read.")
+@click.option("--allow-file", is_flag=True, help="Allow file: URLs, which can refer to any file that you can read.")
 @click.option(
     "--certificates",
     metavar="FILE",
@@ -83,7 +83,7 @@ interrupted.
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds without data after which a connection has failed.",
+    help="Seconds without data after which a connection fails.",
 )
 @click.option(
     "--retries",
@@ -158,7 +158,7 @@ def _verdict(bag: bytes, report: Report, seconds: float) -> str:
         told = [f"{format_count(counts['files'], 'file')} downloaded", format_bytes(size), *format_rate(size, seconds)]
         pieces.append(", ".join(told))
     if counts["present"]:
-        pieces.append(f"{format_count(counts['present'], 'file')} of fetch.txt present before")
+        pieces.append(f"{format_count(counts['present'], 'file')} listed in fetch.txt already present")
     if counts["failed"]:
         pieces.append(f"{format_count(counts['failed'], 'file')} not downloaded")
     state = "no file is missing" if report.ok else "not complete"

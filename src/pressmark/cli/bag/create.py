@@ -1,4 +1,4 @@
-"""``pressmark bag create``: create a bag of files."""
+"""``pressmark bag create``: create a bag from files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from pressmark.cli.bag.options import (
     parse_elements,
     problem_text,
     refuse_inside,
-    refuse_missing,
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
@@ -46,7 +45,7 @@ TOGETHER = 64
 COPIES = {"copy": "copied", "reflink": "cloned (reflink)", "hardlink": "hard-linked"}
 
 HELP = """\
-Create a bag of the files in SOURCE.
+Create a bag from the files in SOURCE.
 
 \b
 Examples:
@@ -56,11 +55,11 @@ Examples:
 Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/data, and manifests and bag-info.txt are
 added. A SOURCE that fails is reported, and the others are processed.
 
-With -o the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums.
-The payload is the content of a single directory SOURCE; several SOURCEs keep their names.
+With -o, the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums. The
+payload is the content of a single directory SOURCE; several SOURCEs keep their names.
 
 The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
-added unless they are given.
+added unless you specify them.
 """
 
 EPILOG = """\
@@ -72,16 +71,16 @@ More examples:
   pressmark bag create objects/*
 
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
-cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. The bag is
-created as a whole or not at all: if the command is interrupted, SOURCE is unchanged, or running the same command again
-finishes the bag. Empty directories are kept on disk, but manifests cannot list them.
+cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. Creating a bag
+is atomic: after an interruption, either SOURCE is unchanged, or running the same command again completes the bag. Empty
+directories are kept on disk, but manifests cannot list them.
 
 Exit status: 0 success, 1 a file could not be read or written, or one of several bags was not created, 2 usage error, or
 the only SOURCE was refused before anything was written, 130 interrupted.
 """
 
 
-@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag of files.")
+@click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag from files.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
 @click.option(
     "--output",
@@ -92,12 +91,12 @@ the only SOURCE was refused before anything was written, 130 interrupted.
     help="Create the bag in the new directory DESTINATION; SOURCE is not changed. Default: SOURCE becomes the bag.",
 )
 @ALGORITHM
-@info_options("Add the element LABEL with this VALUE to bag-info.txt; repeatable, also with the same")
+@info_options("Add the element LABEL with the value VALUE to bag-info.txt; repeatable, also with the same")
 @click.option(
     "--mode",
     type=click.Choice(MODES),
-    help="With -o: copy files (the default); share their blocks until either is changed (reflink), if the file"
-    " system supports it; create hard links; or reflink if supported, otherwise copy (auto).",
+    help="With -o: copy files (the default); share disk blocks, if the file system supports it (reflink); create hard"
+    " links (hardlink); or reflink if possible and copy otherwise (auto).",
 )
 @click.option(
     "--tag-file",
@@ -138,18 +137,18 @@ def create_command(
     read: str,
     progress: bool | None,
 ) -> int:
-    """Create a bag of files."""
+    """Create a bag from files."""
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     if destination is None:
         if mode is not None:
-            raise CallError("--mode requires -o: without it nothing is copied")
+            raise CallError("--mode requires -o; without -o, nothing is copied")
         if ledger is not None and len(sources) > 1:
             raise CallError("--ledger: not supported with several bags; create each bag with its own ledger")
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
-    advice = "; use -o DESTINATION to create a bag of files"
+    advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
     with contextlib.ExitStack() as stack:
@@ -218,7 +217,7 @@ def _create_each(
                 new = next(small)
             except KeyboardInterrupt:
                 advice = "run the same command again to create the others"
-                raise Interrupted(f"interrupted; the bags that were begun are complete; {advice}") from None
+                raise Interrupted(f"interrupted; the bags that were started are complete; {advice}") from None
             problems: list[Problem] = [] if new is None else new.problems
             begin = time.monotonic()
             report = reporter.report

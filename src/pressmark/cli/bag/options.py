@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.cli.common.console import CallError, Failure, cause, one_line
+from pressmark.cli.common.console import CallError, Failure, one_line
 from pressmark.cli.common.files import open_source
 from pressmark.errors import BagError, BagInvalidError, quoted
 from pressmark.fs.names import is_inside
@@ -25,7 +24,6 @@ __all__ = [
     "parse_elements",
     "problem_text",
     "refuse_inside",
-    "refuse_missing",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -41,21 +39,8 @@ def problem_text(problem: Problem, bag: bytes = b"") -> str:
     return ": ".join(map(one_line, pieces))
 
 
-def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice: str = "") -> None:
-    """Refuse missing files, or files that are not ``directories``, before anything is done.
-
-    :param advice: appended to the message about a file that is no directory
-    """
-    for path in paths:
-        try:
-            if not stat.S_ISDIR(os.stat(path).st_mode) and directories:
-                raise CallError(f"{os.fsdecode(path)}: not a directory{advice}")
-        except OSError as error:
-            raise CallError(f"{os.fsdecode(path)}: {cause(error)}") from None
-
-
 def refuse_inside(ledger: str | None, directory: bytes) -> None:
-    """Refuse a ledger inside the directory that is processed, where it would be one more file."""
+    """Refuse a ledger inside the directory that is processed, where it would be an additional file."""
     if ledger is not None and is_inside(ledger, directory):
         raise CallError(f"--ledger {ledger}: file is inside {os.fsdecode(directory)}; choose a file outside of it")
 

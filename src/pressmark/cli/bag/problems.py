@@ -1,4 +1,4 @@
-"""Print the problems of bags: a line for people, or a JSON object for programs."""
+"""Print the problems of bags: a human-readable line, or a JSON object."""
 
 from __future__ import annotations
 

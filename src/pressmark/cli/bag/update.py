@@ -1,22 +1,25 @@
-"""``pressmark bag update``: change a bag; damaged files are never given new checksums."""
+"""``pressmark bag update``: change a bag; damaged files never get new checksums."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
+from collections import Counter
+from collections.abc import Callable
 
 import click
 
 from pressmark.bagit import Bag, update
+from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.updating.options import ACCEPTED
-from pressmark.bagit.updating.update import algorithms_to_read
+from pressmark.bagit.updating.update import ADDED, algorithms_to_read
 from pressmark.cli.bag.change_progress import Listener, interruption_message
-from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import (
     LEDGER,
     READ,
@@ -28,20 +31,26 @@ from pressmark.cli.common.fixity_options import (
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
+from pressmark.reports import Problem
 
 __all__ = ["update_command"]
 
+_ACCEPTED_BY = {"file-unlisted": "added", "file-missing": "removed", "checksum-mismatch": "changed"}
+
 HELP = """\
-Update BAG to BagIt 1.0, and apply the requested changes.
+Verify BAG, and change its payload, algorithms, metadata or version.
 
 \b
 Examples:
   pressmark bag update bag
   pressmark bag update bag --add-algorithm sha256 --drop-algorithm md5
 
-Manifests that need no change are kept. Each problem is a line on standard output: "error" or "warning", the kind,
-the path in the bag, and a message; --json prints JSON instead. Errors stop the update. Warnings are problems that
-the update fixes, that --accept allows, or that are not affected.
+A bag of an older version becomes a bag of BagIt 1.0. Manifests that do not need to change are kept. A tag file that no
+tag manifest lists is added to them only with --accept tag-files.
+
+Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message; --json
+prints JSON instead. Errors stop the update. Warnings are problems that the update fixes, that --accept allows, or that
+it does not affect.
 """
 
 EPILOG = """\
@@ -51,9 +60,9 @@ More examples:
   pressmark bag update bag --info "Contact-Name=A. Archivist" --metadata-only
 
 All files are verified first, in the same read that computes new checksums. Files that do not match the manifests stop
-the update: they are listed, and nothing is changed, unless --accept allows the change. The update is made as a whole or
-not at all: if the command is interrupted, the bag is unchanged, or running the same command again finishes the change.
-Unchanged elements of bag-info.txt keep their bytes, and all elements keep their order.
+the update: they are listed, and nothing is changed, unless --accept allows the change. An update is atomic: after an
+interruption, either the bag is unchanged, or running the same command again completes the update. Unchanged elements of
+bag-info.txt keep their bytes, and all elements keep their order.
 
 Exit status: 0 success, 1 the bag does not match its manifests, or reading or writing failed, 2 usage error (nothing was
 done), 130 interrupted.
@@ -80,13 +89,14 @@ done), 130 interrupted.
     shell_complete=complete_algorithms,
     help="Remove the manifests of these algorithms.",
 )
-@info_options("Replace all elements LABEL with one that has this VALUE; repeatable, also with the same")
-@click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all elements LABEL; repeatable.")
+@info_options("Replace all LABEL elements with one that has the value VALUE; repeatable, also with the same")
+@click.option("--remove-info", "removed", metavar="LABEL", multiple=True, help="Remove all LABEL elements; repeatable.")
 @click.option(
     "--accept",
-    metavar="WORD[,WORD]...",
+    metavar="CHANGE[,CHANGE]...",
     multiple=True,
-    help="Accept payload files that were added, removed or changed, or changed tag files (tag-files); repeatable.",
+    help="Accept changes: added, removed, changed (payload files), tag-files (changed, removed or unlisted tag files);"
+    " repeatable.",
 )
 @click.option(
     "--rewrite",
@@ -97,8 +107,8 @@ done), 130 interrupted.
 @click.option(
     "--metadata-only",
     is_flag=True,
-    help="Leave the payload unread and the version unchanged; fast also for large bags. Supported with --info,"
-    " --info-file, --remove-info and --drop-algorithm only.",
+    help="Do not read the payload, and do not change the version; fast even for large bags. Only supported with"
+    " --info, --info-file, --remove-info and --drop-algorithm.",
 )
 @JSON
 @LEDGER
@@ -145,7 +155,8 @@ def update_command(
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None, problems.flush))
-        listener = Listener(reporter, problems.write)
+        accepted_changes = _Accepted(problems.write)
+        listener = Listener(reporter, accepted_changes.add)
         begin = time.monotonic()
         failure: Failure | None = None
         try:
@@ -173,12 +184,47 @@ def update_command(
         problems.flush()
         if failure is not None:
             raise failure
-        reporter.report(_report(updated, listener, time.monotonic() - begin))
+        reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin))
     return 0
 
 
-def _report(bag: Bag, listener: Listener, seconds: float) -> str:
+class _Accepted:
+    """Counts the files whose changes an update accepts, by the problems that it reports.
+
+    :param write: writes a problem
+    """
+
+    def __init__(self, write: Callable[[Problem], object]) -> None:
+        self._write = write
+        self._last = b""
+        self._counts: Counter[str] = Counter()
+        self._new_tag_files = 0
+
+    def add(self, problem: Problem) -> None:
+        """Count and write a problem."""
+        self._write(problem)
+        word = _ACCEPTED_BY.get(problem.kind)
+        if word is not None and problem.path != self._last:
+            # A file has a problem for each algorithm, one after another.
+            self._last = problem.path
+            self._counts[word if problem.path.startswith(BELOW_PAYLOAD) else "tag-files"] += 1
+        self._new_tag_files += problem.kind == "tag-file-unlisted" and problem.message.endswith(ADDED)
+
+    def summary(self) -> str:
+        """Return the numbers in words, or an empty string."""
+        pieces = []
+        if total := self._counts.total():
+            words = [word if total == count else f"{count:,} {word}" for word, count in self._counts.items()]
+            pieces.append(f"{format_count(total, 'file')} accepted ({', '.join(words)})")
+        if self._new_tag_files:
+            pieces.append(f"{format_count(self._new_tag_files, 'tag file')} added to the tag manifests")
+        return ", ".join(pieces)
+
+
+def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float) -> str:
     state = "bag updated" if listener.moved else "no change needed"
+    if listener.moved and (changes := accepted.summary()):
+        state += f": {changes}"
     pieces = []
     if listener.read.files:
         size = listener.read.bytes

@@ -16,11 +16,11 @@ from pressmark.bagit import validate
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
-from pressmark.cli.bag.options import JSON, refuse_inside, refuse_missing
+from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink
+from pressmark.cli.common.files import open_sink, refuse_missing
 from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
@@ -58,8 +58,7 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
 of the specification. The verdict, with counts, is printed to standard error.
 
-With --ledger, an interrupted validation can be resumed: running the same command again does not read verified
-files.
+With --ledger, an interrupted validation can be resumed: running the same command again skips verified files.
 """
 
 EPILOG = """\
@@ -68,8 +67,9 @@ More examples:
   pressmark bag validate bag --level complete
   pressmark bag validate bag --profile profile.json
 
-All problems are listed in one run. The documentation explains their kinds (bagit-problems). A bag with warnings is
-valid. No file outside BAG is read, whatever manifests and symbolic links contain, and no file is changed.
+One run lists all problems. The documentation explains the kinds of problems (bagit-problems). A bag with warnings is
+valid. The command does not change any file, and does not read files outside BAG, regardless of manifests and symbolic
+links.
 
 Exit status: 0 every bag is valid at the requested level (warnings allowed), 1 a bag is invalid or reading failed, 2
 usage error (nothing was done), 130 interrupted.

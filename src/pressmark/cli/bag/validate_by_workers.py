@@ -44,6 +44,8 @@ def validate_by_workers(
     size = min(BAGS, max(LEAST, len(bags) // CHUNKS))
     work = workers.run(job, lambda folder: job.plan(folder, bags, size), paths, None, count)
     waiting = zip(bags, paths, strict=True)
+    # All keys that not every summary has are counts.
+    others = {"path", *BagReport(level=job.level, keep=0).summary()}
     for receipt in work.receipts():
         unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
         assert receipt.output is not None
@@ -59,6 +61,5 @@ def validate_by_workers(
             for one in map(Problem.from_record, record.pop("problems")):
                 problems.write(one)
                 report.add([one])
-            # All keys that not every summary has are counts.
-            report.counts.update((name, record[name]) for name in record if name not in {"path", *report.summary()})
+            report.counts.update((name, record[name]) for name in record if name not in others)
             yield bag, report, None

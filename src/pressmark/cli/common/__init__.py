@@ -1,1 +1,1 @@
-"""What commands share: options, console, progress, streams, tables, signals."""
+"""Code shared by commands: options, console, progress, streams, tables, signals."""

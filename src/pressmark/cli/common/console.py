@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import sys
 from collections.abc import Callable
 
 import click
 
-__all__ = ["PROGRAM", "CallError", "Failure", "Interrupted", "cause", "one_line", "say", "say_lines", "write_lines"]
+from pressmark import _kernels
+
+__all__ = [
+    "PROGRAM",
+    "CallError",
+    "Failure",
+    "Interrupted",
+    "cause",
+    "one_line",
+    "say",
+    "say_lines",
+    "say_not_compiled",
+    "write_lines",
+]
 
 PROGRAM = "pressmark"
 
@@ -66,3 +81,14 @@ def write_lines(texts: list[str]) -> None:
         if sys.stderr is not None and texts:
             sys.stderr.write("".join(f"{PROGRAM}: {one_line(text)}\n" for text in texts))
             sys.stderr.flush()
+
+
+@functools.cache
+def say_not_compiled() -> None:
+    """Report on a terminal, once, that no native implementation is installed."""
+    chosen = os.environ.get("PRESSMARK_IMPLEMENTATION") == "pure"
+    if _kernels.active.NAME == "pure" and not chosen and sys.stderr is not None and sys.stderr.isatty():
+        say(
+            "the pure implementation is running, which is slower; for the native one, install a C compiler and Python's"
+            " headers, then reinstall Pressmark with PRESSMARK_BUILD=native"
+        )

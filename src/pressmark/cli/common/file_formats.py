@@ -64,12 +64,13 @@ def source_options(function: Function) -> Function:
         click.option(
             "--delimiter",
             metavar="CHARACTER",
-            help="Separator of the fields of CSV, for example ';', or '\\t' for TAB. Default: a comma.",
+            help="Field separator of CSV, for example ';', or '\\t' for TAB. Default: a comma.",
         ),
         click.option(
             "--header/--no-header",
             default=None,
-            help="The first row of CSV and TSV has the column names, or is data. Required if --column is a number.",
+            help="The first row of CSV and TSV contains column names, or contains data. Required if --column is a"
+            " number.",
         ),
         click.option(
             "--format",
@@ -81,8 +82,8 @@ def source_options(function: Function) -> Function:
         click.option(
             "--column",
             metavar="NAME|NUMBER",
-            help="Read FILE as a table, and use this column: a name, or a number from 1 (digits are always a number);"
-            " for JSON lines, the name of a key.",
+            help="Read FILE as a table, and use this column: a name, or a number from 1 (digits are always"
+            " interpreted as a number); for JSON lines, a key.",
         ),
     ):
         function = decorator(function)

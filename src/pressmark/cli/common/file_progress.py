@@ -63,8 +63,13 @@ class FileProgress(Reporter):
         self._expected: int | None = None
         self._stage_begin = self._begin
 
+    @property
+    def done(self) -> Progress:
+        """What was read so far."""
+        return self._now
+
     def hide(self) -> None:
-        """Write the lines that wait, and end the display."""
+        """Write the waiting lines, and end the display."""
         super().hide()
         if self._sizing is not None:
             self._sizing.stop()

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
@@ -26,6 +26,7 @@ __all__ = [
     "open_sink",
     "open_source",
     "packed",
+    "refuse_missing",
     "unpacked",
 ]
 
@@ -34,8 +35,8 @@ WRITE_SIZE = 1 << 16  # 64 KiB
 CRLF_OPTION = click.option(
     "--crlf",
     type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as parts of"
-    " identifiers. Default: refuse such a list.",
+    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as part of"
+    " the identifiers. Default: refuse such a list.",
 )
 
 
@@ -196,6 +197,19 @@ def open_sink(path: str | None, source: InputStream | None) -> Iterator[OutputSt
         yield OutputStream(opened, path)
 
 
+def refuse_missing(paths: Iterable[bytes], *, directories: bool = False, advice: str = "") -> None:
+    """Refuse missing files, or files that are not ``directories``, before anything is done.
+
+    :param advice: appended to the message about a file that is no directory
+    """
+    for path in paths:
+        try:
+            if not stat.S_ISDIR(os.stat(path).st_mode) and directories:
+                raise CallError(f"{os.fsdecode(path)}: not a directory{advice}")
+        except OSError as error:
+            raise CallError(f"{os.fsdecode(path)}: {cause(error)}") from None
+
+
 def _refuse_same(status: os.stat_result | None, source: InputStream | None, name: str) -> None:
     """Refuse to write to the file that is read: the run would lose the file, or never end."""
     if status and source and source.status and stat.S_ISREG(status.st_mode) and os.path.samestat(status, source.status):
@@ -222,7 +236,7 @@ def unpacked(source: InputStream, gunzip: bool) -> BinaryIO:
 def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
     """Yield a stream that writes to ``sink``, compressed if ``gzip``.
 
-    Where the block fails no end mark is written, so that an incomplete file cannot pass for a complete one.
+    If the block fails, no end mark is written, so an incomplete file cannot be mistaken for a complete one.
     """
     if not gzip:
         yield cast(BinaryIO, sink)

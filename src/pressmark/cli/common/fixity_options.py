@@ -40,7 +40,7 @@ ALGORITHM = click.option(
     metavar="NAME[,NAME]...",
     multiple=True,
     shell_complete=complete_algorithms,
-    help="Algorithms, computed from one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
+    help="Algorithms to compute in one read; repeatable. Names as in OCFL or BagIt: md5, sha1, sha224,"
     " sha256, sha384, sha512, sha512/256, sha3-224 to sha3-512, blake2b-160, -256, -384, -512, blake2s, blake3, xxh32,"
     " xxh64, xxh3-64, xxh128.",
 )
@@ -48,22 +48,23 @@ LEDGER = click.option(
     "--ledger",
     metavar="LEDGER",
     type=click.Path(readable=False, dir_okay=False),
-    help="Record finished files in the file LEDGER. The same command with the same LEDGER skips files whose size, time"
-    " of modification and inode have not changed.",
+    help="Record finished files in the file LEDGER. The same command with the same LEDGER skips files whose size,"
+    " modification time and inode have not changed.",
 )
 THREADS = click.option(
     "--threads",
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Number of threads (default 0: one per core). The output is the same.",
+    help="Number of threads (default 0: one per core). The output does not depend on it.",
 )
 READ = click.option(
     "--read",
     type=click.Choice(["parallel", "sequential"]),
     default="parallel",
     show_default=True,
-    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output is the same.",
+    help="Read several files at a time, or one at a time, which is faster on spinning disks. The output does not"
+    " depend on it.",
 )
 
 
@@ -93,7 +94,7 @@ def interruption_message(ledger: fixity.Ledger | None) -> str:
 
 
 def output_files(output: str | None) -> Iterator[tuple[int, int]]:
-    """Yield device and inode of the output file, and of temporary files of interrupted runs beside it."""
+    """Yield device and inode of the output file, and of temporary files of interrupted runs next to it."""
     if output is None or output == "-":
         return
     target = os.path.realpath(output)

@@ -43,7 +43,7 @@ def _read_config(config: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CallError(f"{config}: not JSON: {error}") from None
     if not isinstance(mapping, dict):
-        raise CallError(f"{config}: not a JSON object; name the config.json of an OCFL extension")
+        raise CallError(f"{config}: not a JSON object; specify the config.json of an OCFL extension")
     return mapping
 
 

@@ -46,8 +46,7 @@ def layout_options(function: Function) -> Function:
             "--config",
             metavar="CONFIG",
             type=click.Path(readable=False),
-            help="Read the parameters from CONFIG, the config.json of an OCFL extension, which must be that of LAYOUT;"
-            " --set overrides it.",
+            help="Read the parameters from CONFIG, the config.json of the OCFL extension LAYOUT; --set overrides them.",
         ),
         click.option(
             "--set",

@@ -7,23 +7,34 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
 import click
 
-from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.console import PROGRAM, CallError, Failure, Interrupted, cause, say, say_not_compiled
 from pressmark.errors import LayoutConfigError, PressmarkError
 
 __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctrl_c", "signals_as_ctrl_c"]
 
 # Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _SIGNALS = ("SIGTERM", "SIGHUP")
+# Seconds of a run after which its user is told what would make it faster.
+LONG_RUN = 10.0
 
 
 class Command(click.Command):
     """A command whose help shows options in groups."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; after a long run, report on a terminal that the native implementation is missing."""
+        begin = time.monotonic()
+        result = super().invoke(ctx)
+        if time.monotonic() - begin > LONG_RUN and ctx.params.get("progress") is not False:
+            say_not_compiled()
+        return result
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups of options."""

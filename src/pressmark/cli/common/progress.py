@@ -1,4 +1,4 @@
-"""Progress of a run: a display on a terminal, a line now and then in a log, and failures in between."""
+"""Progress of a run: a display on a terminal, or regular lines in a log, with failures in between."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class View(NamedTuple):
     left: float | None = None
 
     def parts(self, seconds: float) -> tuple[str, float, float | None, str, str]:
-        """Return what the display of a run shows that has lasted ``seconds``."""
+        """Return the parts of the progress display of a run that has lasted ``seconds``."""
         times = format_duration(seconds)
         if self.left is not None:
             times += f", {format_duration(self.left)} left"
@@ -121,7 +121,7 @@ class View(NamedTuple):
 class Reporter:
     """Shows the progress of a run on stderr, and failures above it; a context manager.
 
-    A thread draws the display, so that it also moves while a single file or step takes long. Output to the same
+    A thread draws the display, so it is also updated while a single file or step takes long. Output to the same
     terminal is written above the display.
 
     :ivar failed: number of failures
@@ -153,7 +153,7 @@ class Reporter:
             self._thread = thread
 
     def hide(self) -> None:
-        """Write the lines that wait, and end the display until :meth:`resume`."""
+        """Write the waiting lines, and end the display until :meth:`resume`."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -175,7 +175,7 @@ class Reporter:
         self._add(text)
 
     def flush(self) -> None:
-        """Write the lines that wait; the thread writes them above the display."""
+        """Write the waiting lines; the thread writes them above the display."""
         with self._lock:
             if self._display is None:
                 self._write_pending()
@@ -209,7 +209,7 @@ class Reporter:
                 self._draw()
 
     def _draw(self) -> None:
-        """Write the lines that wait above the display, and draw it again."""
+        """Write the waiting lines above the display, and draw it again."""
         with self._lock:
             if self._display is None:
                 return
@@ -263,7 +263,7 @@ def seconds_left(done: float, total: float | None, seconds: float) -> float | No
 class LineProgress(Reporter):
     """The reporter of a run over the items of ``source``.
 
-    :param noun: what the items are, in the plural
+    :param noun: plural noun for the items
     :param null: items are delimited by NUL, and numbered instead of being on lines
     """
 

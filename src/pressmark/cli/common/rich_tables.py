@@ -1,4 +1,4 @@
-"""Tables for people, printed by rich: as wide as the terminal, or in full if the output is not a terminal."""
+"""Human-readable tables, printed by rich: as wide as the terminal, or in full if the output is not a terminal."""
 
 from __future__ import annotations
 

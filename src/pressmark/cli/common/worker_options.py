@@ -33,18 +33,12 @@ _WORKERS = (
         help="Share the work among the workers of the Dask cluster whose scheduler wrote FILE.",
     ),
 )
-_RUN = (
-    click.option(
-        "--work",
-        metavar="DIR",
-        type=click.Path(file_okay=False),
-        help="With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers"
-        " must see DIR under this path. Default: with -o OUTPUT, OUTPUT.work; otherwise a temporary directory, which"
-        " no later run can resume.",
-    ),
-    click.option(
-        "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."
-    ),
+_WORK = (
+    "With --workers or --dask: keep plan, receipts and results in DIR until the run is complete. All workers must see"
+    " DIR under this path. Default: {}a temporary directory, and the run cannot be resumed."
+)
+_RESUME = click.option(
+    "--resume", is_flag=True, help="Continue the interrupted run in DIR; finished parts are not repeated."
 )
 
 
@@ -79,10 +73,9 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
         with Workers(workers, dask, dask_scheduler_file, work, resume) as chosen:
             return function(*arguments, workers=chosen, **call)
 
-    wrapped: Callable[..., Any] = command
-    for option in reversed(_RUN):
-        wrapped = option(wrapped)
-    return worker_options(wrapped)
+    default = "with -o OUTPUT, OUTPUT.work; otherwise " if "output" in function.__annotations__ else ""
+    work_option = click.option("--work", metavar="DIR", type=click.Path(file_okay=False), help=_WORK.format(default))
+    return worker_options(work_option(_RESUME(command)))
 
 
 def check_workers(workers: int | None, dask: str | None, scheduler_file: str | None) -> None:

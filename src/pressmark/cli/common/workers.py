@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from time import monotonic
 from typing import Any
 
 from pressmark import jobs
@@ -16,8 +17,12 @@ from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
+from pressmark.threads import resolve_threads
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
+
+# Parts of at most so many bytes begin in threads, for the seconds that processes would take to start.
+SMALL, START = 16 << 20, 0.4
 
 Plan = Callable[[str], Iterable[Chunk]]
 OnReceipt = Callable[[Receipt], object]
@@ -163,6 +168,15 @@ class Workers:
     def _summary(self, job: Job, work: WorkFolder, client: Any, on_receipt: OnReceipt) -> Summary:
         if client is not None:
             return jobs.run_dask(job, work, client, on_receipt=on_receipt)
+        first = list(islice(work.remaining(), max(2, resolve_threads(self._count))))
         # For a single part, a thread starts faster than a process.
-        threads = len(list(islice(work.chunks(), 2))) < 2
-        return jobs.run_local(job, work, self._count, threads, on_receipt=on_receipt)
+        is_single = len(first) < 2
+        if not is_single and all(0 < chunk.nbytes <= SMALL for chunk in first):
+            # Small parts may all be done before processes have started.
+            end = monotonic() + START
+            summary = jobs.run_local(
+                job, work, self._count, True, on_receipt=on_receipt, window=1, stop=lambda: monotonic() > end
+            )
+            if summary.stopped is None or summary.complete:
+                return summary
+        return jobs.run_local(job, work, self._count, is_single, on_receipt=on_receipt)

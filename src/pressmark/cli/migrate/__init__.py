@@ -29,9 +29,9 @@ Examples:
   pressmark migrate books newroot --to ocfl --layout 0003 --dry-run
   pressmark migrate books newroot --to ocfl --layout 0003:tupleSize=2 --report report.html
 
-SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it
-exists as a store of the requested kind and layout. Objects keep their identifiers, unless --map changes them. SOURCE
-does not change, unless --move is given.
+SOURCE is a Pairtree, a Vitro store, an OCFL storage root or a folder of bags. DESTINATION is created, unless it is
+already a store of the requested kind and layout. Objects keep their identifiers, unless --map changes them. SOURCE is
+not changed, unless you use --move.
 """
 
 EPILOG = f"""\
@@ -39,7 +39,7 @@ EPILOG = f"""\
 More examples:
   pressmark migrate root newroot --to ocfl --layout 0004 --move --json
 
-Pressmark first plans where each object goes. A plan with conflicts (path collisions, names that the target system does
+Pressmark first plans the path of each object. A plan with conflicts (path collisions, names that the target system does
 not allow, too little space) is refused: all conflicts are listed, and nothing is written to DESTINATION. Then each
 object is copied and verified, and gets a status:
 

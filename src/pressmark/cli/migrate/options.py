@@ -96,13 +96,13 @@ _WHAT = (
         "--ids",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Migrate only the objects with an identifier in FILE: lines (or NUL-terminated), .csv, .tsv, .jsonl or"
-        " .parquet; text formats also with .gz.",
+        help="Migrate only the objects whose identifiers are in FILE: lines (or NUL-terminated), .csv, .tsv, .jsonl"
+        " or .parquet; text formats can be gzipped (.gz).",
     ),
     click.option(
         "--column",
         metavar="NAME",
-        help="Column of the --ids file that has the identifiers. Default: source_id, id or identifier.",
+        help="Column of the --ids file that contains the identifiers. Default: source_id, id or identifier.",
     ),
     CRLF_OPTION,
     click.option(
@@ -116,7 +116,8 @@ _WHAT = (
         "new_ids",
         metavar="FILE",
         type=click.Path(dir_okay=False),
-        help="Change identifiers: each line of FILE has an old and a new identifier, separated by a TAB, or as CSV.",
+        help="Change identifiers: each line of FILE contains an old and a new identifier, separated by a TAB, or as"
+        " CSV.",
     ),
     click.option(
         "--improper",
@@ -184,7 +185,7 @@ _RUN = (
     click.option(
         "--catch-up",
         is_flag=True,
-        help="After a finished run: migrate the objects that were added or changed in SOURCE since.",
+        help="After a finished run: migrate the objects that were added to SOURCE or changed since then.",
     ),
     click.option(
         "--verify-again",
@@ -203,7 +204,7 @@ _RUN = (
         "--max-errors",
         metavar="N",
         type=click.IntRange(min=0),
-        help="Stop after more than N failed objects. Default: no limit.",
+        help="Stop the run if more than N objects fail. Default: no limit.",
     ),
 )
 _REPORT = (
@@ -216,7 +217,7 @@ _REPORT = (
         help="Write a report at the end: a page (.html), or all rows (.csv, .jsonl, .csv.gz, .jsonl.gz, .parquet);"
         " repeatable.",
     ),
-    click.option("--all", "everything", is_flag=True, help="List all objects, not only those that are not done."),
+    click.option("--all", "everything", is_flag=True, help="List all objects, including the migrated ones."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary."),
     PROGRESS,
 )

@@ -1,4 +1,4 @@
-"""The output on stdout: objects, conflicts and warnings, one a line, and a summary in JSON."""
+"""The output on stdout: objects, conflicts and warnings, one per line, and a summary in JSON."""
 
 from __future__ import annotations
 

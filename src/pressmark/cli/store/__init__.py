@@ -1,4 +1,4 @@
-"""``pressmark store``: one module a subcommand, loaded when it is called."""
+"""``pressmark store``: one module per subcommand, loaded when it is called."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Examples:
 """
 
 EPILOG = """\
-"pressmark store ls STORE IDENTIFIER" lists the names. The file of a serialized bag is the archive.
+"pressmark store ls STORE IDENTIFIER" lists the names. The only file of a serialized bag is the archive.
 
 Exit status: 0 success, 1 object or file not found, or reading failed; 2 usage error, 130 interrupted.
 """

@@ -41,9 +41,8 @@ EPILOG = """\
 More examples:
   pressmark store check root --kind ocfl        # also a root without its declaration
 
-Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message.
-The kinds are explained in the documentation (store-problems), those of bags in bagit-problems. Nothing in STORE is
-changed.
+Each problem is a line on standard output: severity ("error" or "warning"), kind, path in STORE, and message. The
+documentation explains the kinds of problems (store-problems, and bagit-problems for bags). Nothing in STORE is changed.
 
 Exit status: 0 no error found (warnings allowed), 1 errors found, 2 usage error, 130 interrupted.
 """
@@ -142,7 +141,7 @@ def verdict(report: Report) -> str:
     pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
     if improper:
-        pieces.append(f"{improper:,} not proper")
+        pieces.append(f"{improper:,} improper")
     pieces += [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     if not report.problems:
         pieces.append("no problem")

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 __all__ = ["declare_command"]
 
 HELP = """\
-Declare namespaces of the Vitro store STORE, or list the declared ones.
+Declare namespaces of the Vitro store STORE, or list the declared namespaces.
 
 \b
 Examples:
   pressmark store declare uploads http://vivo.example.edu/individual/
   pressmark store declare uploads
 
-Paths contain one letter instead of a declared namespace. Each new NAMESPACE gets the first free letter; one that is
-declared keeps its letter.
+Paths contain one letter instead of a declared namespace. Each new NAMESPACE gets the first free letter; a declared
+namespace keeps its letter.
 """
 
 EPILOG = """\
 Each namespace is a line on standard output: letter, TAB, and namespace; with --json {"prefix": ..., "namespace": ...}.
-All namespaces of the call are declared, or none. Objects that were stored before in a new namespace are hidden until
-"pressmark store repair" moves them.
+Either all namespaces are declared, or none. Objects that were stored before their namespace was declared are hidden
+until "pressmark store repair" moves them.
 
 Exit status: 0 success, 1 reading or writing failed, 2 usage error, or STORE is not a Vitro store (nothing was written).
 """
@@ -81,4 +81,4 @@ def declare_command(path: bytes, namespaces: tuple[str, ...], as_json: bool) -> 
         lines.flush()
     if new:
         what = f"{format_count(new, 'namespace')} declared"
-        say(f"{os.fsdecode(path)}: {what}; if objects in them exist, move them with pressmark store repair")
+        say(f"{os.fsdecode(path)}: {what}; if they already have objects, move these with pressmark store repair")

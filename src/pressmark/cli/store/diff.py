@@ -42,8 +42,8 @@ More examples:
 
 Each file is a line on standard output: added, removed or changed, TAB, and its logical path; or renamed, TAB, the old
 path, TAB, and the new one. A renamed file has the same digest under another path. With --json it is {"change": ...,
-"name": ...}, and for a renamed file {"change": "renamed", "name": ..., "from": ...}. If the object has one version, all
-its files are listed as added. No content is read.
+"name": ...}, and for a renamed file {"change": "renamed", "name": ..., "from": ...}. If the object has only one
+version, all its files are listed as added. The command does not read file content.
 
 Exit status: 0 success, with or without differences; 1 object or version not found, or a path contains a line break;
 2 usage error, 130 interrupted.

@@ -44,8 +44,8 @@ Examples:
 """
 
 EPILOG = """\
-DESTINATION is created completely or not at all. The files of an OCFL object are those of its newest version, or
-of --version; those of a bag are its payload; a serialized bag is one file. Empty directories are created as well.
+DESTINATION is created atomically. For an OCFL object, the command copies the files of its newest version, or of
+--version; for a bag, its payload; for a serialized bag, the archive. It also creates empty directories.
 
 Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
 """

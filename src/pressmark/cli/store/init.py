@@ -35,8 +35,8 @@ More examples:
   pressmark store init bags transfers
 
 KIND is one of pairtree, vitro, ocfl, bags. A Pairtree and a Vitro store use the layout of that name; an OCFL storage
-root needs --layout; a folder of bags may have a layout, otherwise each bag is named after its identifier, cleaned as
-in a Pairtree.
+root requires --layout. For a folder of bags, --layout is optional; without it, the name of each bag is its identifier,
+cleaned as in a Pairtree.
 
 Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
 """
@@ -49,7 +49,8 @@ Exit status: 0 success, 1 writing failed, 2 usage error (nothing was created).
     "--layout",
     metavar="NAME[:KEY=VALUE,...]",
     shell_complete=complete_layout,
-    help='How identifiers become paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the keys.',
+    help='Layout that maps identifiers to paths; "pressmark layouts" lists the layouts, "pressmark layouts NAME" the'
+    " keys.",
 )
 @click.option("--prefix", metavar="PREFIX", help="Pairtree: common prefix of all identifiers, omitted from paths.")
 @click.option(

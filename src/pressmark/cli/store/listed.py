@@ -67,7 +67,7 @@ def _open_lines(path: str, null: bool, crlf: Crlf | None) -> Iterator[ListStream
     except FormatError as error:
         raise CallError(f"{path}: {error}") from None
     if format not in (None, "lines", "tsv"):
-        raise CallError(f"{path}: not a list of lines; save it as lines with a TAB in each")
+        raise CallError(f"{path}: not a list of lines; save it as lines with a TAB in each line")
     with open_source(path) as source:
         yield checked_list(unpacked(source, is_gzip(path)), "lines", null, crlf, json_lines=False)
 

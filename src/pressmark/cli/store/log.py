@@ -35,7 +35,7 @@ Examples:
 
 EPILOG = """\
 Each version is a line on standard output, with a TAB between its fields: name, date of creation, number of files, their
-size in bytes, user, and message. "-" stands for what is unknown; line breaks and other control characters in a message
+size in bytes, user, and message. "-" stands for an unknown value; line breaks and other control characters in a message
 are escaped. With --json it is {"version": ..., "created": ..., "user": {"name": ..., "address": ...}, "message": ...,
 "files": ..., "bytes": ...}.
 

@@ -57,7 +57,7 @@ Each object is a line on standard output: identifier, TAB, and the path in STORE
 objects is a line {"kind": ..., "severity": ..., "path": ...}; the last line is {"summary": {...}}. A listed object may
 have problems: "pressmark store check" lists them. The order does not depend on the file system.
 
-With IDENTIFIER, each line is the name of a file; in an OCFL object its logical path, TAB, and its digest. With --json
+With IDENTIFIER, each line is the name of a file; for an OCFL object, its logical path, TAB, and its digest. With --json
 it is {"name": ..., "algorithm": ..., "digest": ...}. "pressmark store cat" accepts these names.
 
 Exit status: 0 success, 1 a name cannot be read or contains a line break, a directory cannot be read, or the object was
@@ -91,7 +91,7 @@ def ls_command(
         with command_errors():
             return _list_files(open_store(path, kind, layout, identifiers, ignore), identifier, version, null, as_json)
     if version is not None:
-        raise CallError("--version: only with IDENTIFIER; name an object")
+        raise CallError("--version: only with IDENTIFIER; specify an object")
     counts = {"objects": 0, "proper": 0}
     beside = Report()
     with command_errors():
@@ -131,7 +131,7 @@ def ls_command(
     improper = counts["objects"] - counts["proper"]
     text = f"{os.fsdecode(path)}: {format_count(counts['objects'], 'object')}"
     if improper:
-        text += f", {improper:,} not proper"
+        text += f", {improper:,} improper"
     if beside.problems:
         text += f", {format_count(len(beside.problems), 'problem')} outside of objects"
     if improper or beside.problems:

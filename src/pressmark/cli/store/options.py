@@ -82,7 +82,7 @@ LAYOUT = click.option(
 IDENTIFIERS = click.option(
     "--identifiers",
     type=click.Choice(["external", "name", "layout"]),
-    help="Identifiers in a folder of bags: the External-Identifier of each bag (or, without one, the name of its"
+    help="Source of identifiers in a folder of bags: the External-Identifier of each bag (if missing, the name of its"
     " directory), the name of its directory, or its path under the layout.",
 )
 

@@ -26,7 +26,7 @@ class Objects:
 
     :param null: end items with NUL instead of a line feed
     :param go_on: continue when the reader closes the pipe, because the store is being changed
-    :param done: what happened to an object that cannot be written, for the error message
+    :param done: the operation on an object that cannot be written, for the error message
     :ivar unwritten: number of objects or files that do not fit on one line
     """
 
@@ -64,7 +64,7 @@ class Objects:
     def write_row(self, name: str, *fields: str) -> None:
         """Write fields with a TAB between them; only the last one may contain a TAB.
 
-        :param name: of the object or file, for messages
+        :param name: name of the object or file, for messages
         """
         encoded = [field.encode("utf-8", "surrogateescape") for field in fields]
         if self._end in b"".join(encoded) or b"\t" in b"".join(encoded[:-1]):
@@ -73,7 +73,7 @@ class Objects:
             self._lines.add(b"\t".join(encoded) + self._end)
 
     def write_json(self, record: dict[str, Any]) -> None:
-        """Write a JSON object on a line of its own."""
+        """Write a JSON object on a separate line."""
         self._lines.add(json.dumps(record).encode() + b"\n")
 
     def flush(self) -> None:

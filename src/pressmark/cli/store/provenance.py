@@ -30,15 +30,15 @@ def provenance_options(function: Function) -> Function:
             metavar="URI",
             help=f"Address of the user, such as mailto:NAME@EXAMPLE.ORG or an ORCID iD (default: {ADDRESS}).",
         ),
-        click.option("--user", metavar="NAME", help=f"User who makes the version (OCFL; default: {USER})."),
-        click.option("--message", metavar="TEXT", help="Reason for the version (OCFL)."),
+        click.option("--user", metavar="NAME", help=f"User who creates the version (OCFL; default: {USER})."),
+        click.option("--message", metavar="TEXT", help="Message of the version (OCFL)."),
     ):
         function = option(function)
     return function
 
 
 class Provenance(NamedTuple):
-    """The message and the user of the versions that a call makes.
+    """The message and the user of the versions that a call creates.
 
     :ivar message: of ``--message``
     :ivar user: of ``--user``
@@ -52,7 +52,8 @@ class Provenance(NamedTuple):
     def options(self, kind: str) -> dict[str, Any]:
         """Return the options for opening a store of a kind.
 
-        The environment is for OCFL alone. Its address belongs to its user.
+        The environment variables apply to OCFL only. The address in the environment belongs to the user in the
+        environment.
         """
         if kind != "ocfl":
             for option, value in (("--message", self.message), ("--user", self.user), ("--user-address", self.address)):
@@ -79,7 +80,8 @@ class Provenance(NamedTuple):
 
 
 def missing_provenance(store: Store) -> str | None:
-    """Return what new versions in a store should record and will not; :data:`None` if nothing is missing."""
+    """Return a warning about metadata that new versions in a store will not record; :data:`None` if nothing is
+    missing."""
     if store.kind != "ocfl":
         return None
     user = cast("OcflRoot", store).user

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, Interrupted, cause, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import CRLF_OPTION, open_sink
+from pressmark.cli.common.files import CRLF_OPTION, open_sink, refuse_missing
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
@@ -47,13 +47,13 @@ More examples:
   pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
   pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
 
-An object is stored completely or not at all, even if the command is killed. Each stored object is a line on standard
-output: identifier, TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are
-stored in batches, and listed when their batch is on disk; the objects of all lines that were read are stored before
-the command waits for more. A failed object is reported
-on standard error, and the command continues with the next. Content that STORE cannot hold, such as empty directories
-in an OCFL storage root, is reported as a warning. With --replace, an OCFL object keeps its versions, and the number of
-files that were added, removed, renamed and changed is reported; an object that stays the same gets no version.
+Storing an object is atomic, even if the command is killed. Each stored object is a line on standard output: identifier,
+TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are stored in batches, and
+listed when their batch is on disk. Before the command waits for more lines, it stores all objects that it has read. A
+failed object is reported on standard error, and the command continues with the next. Content that STORE does not
+support, such as empty directories in an OCFL storage root, is reported as a warning. With --replace, an OCFL object
+keeps its versions, and the command reports the number of files that were added, removed, renamed and changed; if
+nothing changes, no version is created.
 
 Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
@@ -112,7 +112,7 @@ def put_command(
     if identifier is not None:
         if not sources:
             raise CallError("missing argument; specify SOURCE, a file or directory")
-        _refuse_missing(sources)
+        refuse_missing(sources)
     with command_errors():
         provenance = Provenance(message, user, user_address)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
@@ -213,15 +213,7 @@ def _change_line(record: StoreObject) -> str:
     counts = record.changes or {}
     if _is_new(record):
         return f"{quoted(record.id or '')}: version {record.version}: {changes_text(counts)}"
-    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} stays the newest version"
-
-
-def _refuse_missing(sources: tuple[bytes, ...]) -> None:
-    for source in sources:
-        try:
-            os.stat(source)
-        except OSError as error:
-            raise CallError(f"{os.fsdecode(source)}: {cause(error)}") from None
+    return f"{quoted(record.id or '')}: {changes_text(counts)}; {record.version} remains the newest version"
 
 
 def _source(sources: tuple[bytes, ...]) -> ObjectSource:
@@ -231,6 +223,6 @@ def _source(sources: tuple[bytes, ...]) -> ObjectSource:
     for source in sources:
         name = os.fsdecode(os.path.basename(os.path.abspath(source)))
         if name in named:
-            raise CallError(f"two SOURCE have the name {name}; rename one of them")
+            raise CallError(f"two SOURCEs have the name {name}; rename one of them")
         named[name] = os.fsdecode(source)
     return named

@@ -42,7 +42,8 @@ Each change is a line on standard output: the action, the path in STORE, and nam
   rename        Vitro: rename a file as Vitro encodes its name
   write         OCFL: restore a layout file, declaration or sidecar
 
-Identifiers and file contents do not change. A second repair changes nothing; an interrupted one can be run again.
+A repair does not change identifiers or file contents. Running it again changes nothing; you can run an interrupted
+repair again.
 
 Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted.
 """
@@ -63,7 +64,7 @@ def repair_command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Repair what can be repaired."""
+    """Repair the problems that can be repaired."""
     done = 0
     with command_errors():
         store = open_store(path, kind, layout, identifiers)

@@ -32,8 +32,8 @@ Examples:
 """
 
 EPILOG = """\
-An object is removed completely or not at all, with the directories above it that become empty. A failed object is
-reported on standard error, and the command continues with the next. Removal cannot be undone.
+Removing an object is atomic. Directories above it that become empty are also removed. A failed object is reported on
+standard error, and the command continues with the next. Removal cannot be undone.
 
 Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """

@@ -1,4 +1,4 @@
-"""``pressmark store update``: make a new version of an OCFL object from a few changes."""
+"""``pressmark store update``: create a version of an OCFL object from a few changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Examples:
   pressmark store update root ark:/13030/xt12t3 --add page2.tif --add lily.jpg=cover.jpg
   pressmark store update root ark:/13030/xt12t3 --remove mets.xml --rename page1.tif=images/1.tif
 
-All changes make one new version. All other files stay.
+All changes are stored in one new version. All other files are kept.
 """
 
 EPILOG = """\
@@ -47,11 +47,11 @@ EPILOG = """\
 More examples:
   pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New mets" --user Curator
 
-Only added files are read. Content that the object has in any version is not stored again. If nothing changes, there is
-no new version. The version is stored completely or not at all. The output is that of "pressmark store put".
+Only added files are read. Content that already exists in a version of the object is not stored again. If nothing
+changes, no version is created. Adding a version is atomic. The output is the same as for "pressmark store put".
 
-FILE may be a directory, for all files in it. Names may contain "=": FILE exists, and OLD is a file of the object. All
-files are renamed at once, so that two can exchange their names.
+If FILE is a directory, all files in it are added. Names can contain "=", because FILE must exist and OLD must be a file
+of the object. All files are renamed at once, so two files can exchange names.
 
 Exit status: 0 success, 1 the object was not changed (the reason is on standard error), 2 usage error, 130 interrupted.
 """
@@ -65,11 +65,11 @@ Exit status: 0 success, 1 the object was not changed (the reason is on standard 
     "added",
     metavar="FILE[=NAME]",
     multiple=True,
-    help="Add FILE, or replace a file of the object, as NAME (default: its own name); repeatable.",
+    help="Add FILE as NAME (default: the name of FILE), or replace the file NAME of the object; repeatable.",
 )
 @click.option("--remove", "removed", metavar="NAME", multiple=True, help="Remove a file; repeatable.")
 @click.option("--rename", "renamed", metavar="OLD=NEW", multiple=True, help="Rename a file; repeatable.")
-@click.option("--no-dedup", is_flag=True, help="Store added content even if the object has it already.")
+@click.option("--no-dedup", is_flag=True, help="Store added content even if the object already contains it.")
 @MODE
 @LINKS
 @provenance_options

@@ -60,7 +60,7 @@ class Series(NamedTuple):
 
     :ivar id: the anchor
     :ivar title: the heading
-    :ivar text: what the panels show and how to read them
+    :ivar text: the content of the panels, and how to read them
     :ivar key: the legend: pairs of a CSS variable and its meaning
     :ivar panels: the panels
     """
@@ -195,9 +195,9 @@ def _first_segments(comparison: ComparisonData) -> Series:
     return Series(
         "first-segments",
         "Top-level directories",
-        "How evenly paths are distributed over the directories directly below the root, which are often used to divide"
-        " a store between disks, servers and workers. The dashed line is an even distribution; the further above it,"
-        " the more paths are in a few directories.",
+        "The distribution of paths over the directories directly below the root, which are often used to divide a"
+        " store among disks, servers and workers. The dashed line is an even distribution; the further a line is"
+        " above it, the more paths are in a few directories.",
         (("--first", "this layout"), ("--others", "even distribution (dashed)")),
         _panels("first-segments", "Top-level directories", layouts, draw, text),
     )

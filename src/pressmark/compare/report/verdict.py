@@ -26,7 +26,7 @@ _MOST_NAMES = 6
 class Statement(NamedTuple):
     """One sentence of a verdict.
 
-    :ivar rule: the rule of :func:`judge` it follows from, a stable word
+    :ivar rule: the rule of :func:`judge` that produced it; stable
     :ivar text: the sentence
     """
 
@@ -56,9 +56,9 @@ def judge(comparison: ComparisonData) -> Verdict:
         There are no identifiers (``attention``).
     ``duplicates``
         Identifiers that occur more than once share a path under every layout. They are reported once, as a property of
-        the input, and do not count against a layout.
+        the input, and do not count as collisions.
     ``safe``
-        The layouts without :func:`find_defects`: each identifier has a path of its own, and no path is inside another,
+        The layouts without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
         unless the store format allows it. The verdict is ``bad`` if no layout is safe, and ``attention`` if only some
         are.
     ``recommended``
@@ -198,7 +198,7 @@ def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> La
 
 def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
     """Return the sentence that recommends a layout, with its reasons."""
-    own = "every identifier has a path of its own"
+    own = "every identifier has a unique path"
     if layout.collisions.folded == layout.collisions.equal:
         own += ", also on file systems that ignore case"
     reasons = [own]
@@ -206,12 +206,12 @@ def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
         reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
     if layout.irreversible <= layout.collisions.equal:
         reasons.append("identifiers can be restored from paths")
-    reasons.append(f"an object needs {layout.costs.inodes_per_object:.1f} inodes")
+    reasons.append(f"each object needs {layout.costs.inodes_per_object:.1f} inodes")
     return f"Recommended for these identifiers: {layout.name}. Reasons: {'; '.join(reasons)}."
 
 
 def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Statement:
-    own = "every identifier a path of its own"
+    own = "every identifier a unique path"
     count = len(layouts)
     if not safe:
         text = f"No layout gives {own}." if count > 1 else f"{layouts[0].name} does not give {own}."

@@ -1,1 +1,1 @@
-"""Carrying out a plan: processing chunks, merging rows, removing sources, and verification."""
+"""Running a plan: processing chunks, merging rows, removing sources, and verification."""

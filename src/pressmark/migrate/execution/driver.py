@@ -1,4 +1,4 @@
-"""Who processes the chunks of a run, and how progress is reported."""
+"""The workers of a run, and the reporting of its progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Driver", "RunOptions"]
 
 
 class RunOptions(TypedDict, total=False):
-    """How a run is carried out.
+    """The options of a run.
 
     ``workers``
         chunks processed at a time; :data:`None` for one per core, or per thread of the cluster
@@ -57,7 +57,7 @@ class Driver:
     stop: Callable[[], bool] | None = None
 
     def report(self, event: MigrationProgress) -> None:
-        """Report an event, if the caller wants events."""
+        """Report an event if there is a listener."""
         if self.on_event is not None:
             self.on_event(event)
 
@@ -65,7 +65,7 @@ class Driver:
         """Process the chunks without a receipt.
 
         :param phase: the word for events
-        :param plan: how many objects and bytes there are
+        :param plan: the number of objects and bytes
         :raises JobError: the run cannot start or continue
         """
         reporter = _ProgressReporter(phase, plan, work, self.report)

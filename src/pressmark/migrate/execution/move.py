@@ -28,7 +28,7 @@ def move_sources(
 ) -> tuple[MergedRows, jobs.Summary, int]:
     """Remove the sources, and the directories above them that became empty.
 
-    :param summary: of the chunks, all of which are done
+    :param summary: work folder of the chunks, all of which are done
     :return: the rows, the summary with errors of the removal, and the number of removed empty directories
     """
     merged = _copied_rows(plan, work)

@@ -26,11 +26,11 @@ __all__ = ["resume", "run"]
 
 
 def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
-    """Carry out a plan.
+    """Run a plan.
 
     :param plan_or_work: the plan, or its work folder
     :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
-    :raises MigrationError: the run has begun before (use :func:`resume`), or the destination has another layout
+    :raises MigrationError: the run has already started (use :func:`resume`), or the destination has another layout
     :raises StoreError: the destination cannot be created
     :raises JobError: the run cannot continue
     """
@@ -39,17 +39,17 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
     if found == "begun":
         raise _refused(plan, f"the run in {plan.work} is not finished; resume it (--resume)")
     if found == "finished":
-        raise _refused(plan, f"the run in {plan.work} is finished; name another --work folder to run again")
+        raise _refused(plan, f"the run in {plan.work} is finished; choose another --work folder to run again")
     return _run(plan, Driver(**how))
 
 
 def resume(
     plan_or_work: Plan | str | os.PathLike[str], *, options: Options | None = None, **how: Unpack[RunOptions]
 ) -> Run:
-    """Continue a run, however it ended; of a finished run, return the result.
+    """Continue an unfinished run, or return the result of a finished run.
 
     :param plan_or_work: the plan, or its work folder
-    :param options: the options of this call: refused if the run was started with others
+    :param options: the options of this call; refused if they differ from those of the run
     :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
     :raises MigrationError: there is no plan, or the run was started with different options
     :raises JobError: the run cannot continue

@@ -26,14 +26,14 @@ class Run:
     """The result of a migration or a verification.
 
     :ivar work: the work folder
-    :ivar plan: of the migration
+    :ivar plan: plan of the migration
     :ivar objects: number of objects with a row
-    :ivar files: of the objects that are done
-    :ivar bytes: of the objects that are done
+    :ivar files: number of files of the objects that are done
+    :ivar bytes: total size of the objects that are done
     :ivar by_status: number of objects with each status
     :ivar by_mode: number of objects with each copy mode: ``rename``, ``reflink``, ``copy``, ``hardlink``
     :ivar kept: with ``move``, number of objects that are done, but whose source could not be removed
-    :ivar noted: number of objects that are done without parts that the destination cannot hold
+    :ivar noted: number of objects that are done, except for parts that the destination does not support
     :ivar remaining: number of planned objects without a row
     :ivar failed: chunks that failed
     :ivar stopped: why the run stopped early: ``stop``, ``max_errors``; :data:`None` if it did not

@@ -22,9 +22,9 @@ __all__ = ["verify"]
 
 
 def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) -> Run:
-    """Read everything that a finished run has migrated, and the runs it caught up with, and compare it.
+    """Read and compare all objects that a finished run and the runs it caught up with have migrated.
 
-    An interrupted verification is resumed; after a finished one, another one starts.
+    An interrupted verification is resumed; after a finished verification, a new one starts.
 
     :param plan_or_work: the plan of the run, or its work folder
     :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`

@@ -1,1 +1,1 @@
-"""Plan a migration: every object with its place, conflicts, warnings."""
+"""Plan a migration: every object with its path, conflicts, warnings."""

@@ -1,4 +1,4 @@
-"""What a folder of bags accepts: identifiers, paths of bags, and names of files in manifests."""
+"""The identifiers, paths of bags, and file names in manifests that a folder of bags accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unstorable_identifier(identifier: str, path: str, layout: Layout | None) -> 
 
 
 def is_bag(names: Sequence[str]) -> bool:
-    """Return whether an object with files of these names is stored as the bag that it is."""
+    """Return whether an object with files of these names is a bag, and is stored as that bag."""
     return "bagit.txt" in names and any(name.startswith("manifest-") for name in names)
 
 

@@ -1,8 +1,8 @@
-"""Catching up: a run while the old system is in use, then another one for everything that changed since.
+"""Catching up: one run while the old system is in use, then another run for all later changes.
 
-A catch-up migrates objects that are new, that were not done, or whose number of files, size or time of change differs
-from the first run. The time is that of the latest change of a file's content or status. Objects keep the identifiers
-that the first run gave them.
+A catch-up migrates objects that are new, that were not done, or whose number of files, size or change time differs from
+the first run. The time is that of the latest change of a file's content or status. Objects keep the identifiers that
+the first run gave them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def catch_up(
     on_event: OnEvent | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan the migration of everything that changed in the source since a finished run.
+    """Plan the migration of all changes in the source since a finished run.
 
-    The run may have caught up with others: all of them count. Objects that are no longer in the source are warnings of
+    If the run caught up with earlier runs, these are included. Objects that are no longer in the source are warnings of
     the kind ``gone``; the destination keeps them.
 
     :param before: the plan or the work folder of the run
@@ -86,7 +86,7 @@ def catch_up(
 class PreviousRuns:
     """The objects that a chain of runs has migrated: a :class:`~pressmark.migrate.planning.planner.Selection`.
 
-    :param plan: of the last run, which is finished
+    :param plan: plan of the last run, which is finished
     :param index: empty; filled with the migrated objects
     :param version: the version of OCFL objects to migrate: objects migrated in another version count as changed
     :raises MigrationError: the work folder of an earlier run is missing
@@ -119,7 +119,8 @@ class PreviousRuns:
         return self._plan.new_ids()
 
     def gone(self) -> Iterator[str]:
-        """Yield the identifiers of migrated objects that are no longer in the source, after all others."""
+        """Yield the identifiers of migrated objects that are no longer in the source, after processing all other
+        objects."""
         for identifier, size in self._index.unused():
             if size != _MOVED:
                 yield identifier

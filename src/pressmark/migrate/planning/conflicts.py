@@ -33,17 +33,17 @@ KINDS: dict[str, Kind] = {
     "reserved": Kind(ERROR, "", "the path is reserved by the store"),
     "unmapped": Kind(ERROR, "", "the layout cannot map the identifier to a path"),
     "identifier-fixed": Kind(ERROR, "", "the object contains its identifier, which cannot be changed"),
-    "files-several": Kind(ERROR, "", "a Vitro store holds objects of exactly one file"),
+    "files-several": Kind(ERROR, "", "an object in a Vitro store must be exactly one file"),
     "map-unknown": Kind(ERROR, "", "the identifier in the map is not in the source"),
     "improper": Kind(ERROR, "", "the source object does not conform to its specification"),
     "space": Kind(ERROR, "", "not enough space on the destination file system"),
     "inodes": Kind(ERROR, "", "not enough inodes on the destination file system"),
     "unreadable": Kind(WARNING, "", "the object, or a part of it, cannot be read"),
-    "left-out": Kind(WARNING, "", "the destination cannot hold a part of the object"),
+    "left-out": Kind(WARNING, "", "the destination does not support a part of the object"),
     "missing": Kind(WARNING, "", "the identifier in the list is not in the source"),
     "version-missing": Kind(WARNING, "", "the object does not have the version to migrate; it is not migrated"),
     "list-repeated": Kind(WARNING, "", "the list contains an identifier more than once; the object is migrated once"),
-    "stray": Kind(WARNING, "", "a file or directory in the source belongs to no object; it is not migrated"),
+    "stray": Kind(WARNING, "", "a file or directory in the source does not belong to any object; it is not migrated"),
     "layout-0011": Kind(WARNING, "", "extension 0011 is registered for paths inside objects, not for storage roots"),
     "gone": Kind(WARNING, "", "an object of an earlier run is no longer in the source"),
 }
@@ -111,8 +111,8 @@ class PlanConflicts:
 
         :param members: its objects
         :param message: the meaning of the kind by default
-        :param count: the number of objects, if ``members`` are not all of them
-        :param severity: that of the kind by default
+        :param count: the total number of objects, if ``members`` is incomplete
+        :param severity: default: the severity of the kind
         """
         known = KINDS[kind]
         severity = severity or known.severity
@@ -148,7 +148,7 @@ def _line(kind: str, members: Sequence[ConflictMember], count: int, message: str
 class NameRules:
     """The rules of the target system for the names of objects and of their files.
 
-    :param options: of the migration
+    :param options: options of the migration
     """
 
     def __init__(self, options: Options) -> None:

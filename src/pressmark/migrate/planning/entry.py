@@ -23,9 +23,9 @@ class PlanEntry(NamedTuple):
     :ivar source_id: identifier in the source
     :ivar source: path relative to the source
     :ivar target: path relative to the destination
-    :ivar encapsulation: of an object of a Pairtree, as in :class:`~pressmark.stores.StoreObject`
+    :ivar encapsulation: encapsulating directory of a Pairtree object, as in :class:`~pressmark.stores.StoreObject`
     :ivar files: number of files
-    :ivar bytes: of all files
+    :ivar bytes: total size of all files
     :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
     """
 

@@ -29,13 +29,13 @@ class Measure(NamedTuple):
     """The size of an object.
 
     :ivar files: number of files
-    :ivar bytes: of all files
+    :ivar bytes: total size of all files
     :ivar changed: latest change of a file's content or status, in nanoseconds since 1970; of an OCFL object also of its
         inventory
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
-    :ivar left_out: the parts that the destination cannot hold; :data:`None` if there are none
+    :ivar left_out: the parts that the destination does not support, or :data:`None`
     :ivar missing: why the object is not migrated: it does not have the version to migrate; :data:`None` if it has
     """
 

@@ -30,21 +30,21 @@ class Plan:
     """A plan, and the size of its migration.
 
     :ivar work: the work folder
-    :ivar options: of the migration
+    :ivar options: options of the migration
     :ivar objects: number of objects to migrate
     :ivar files: number of their files
-    :ivar bytes: of their files
+    :ivar bytes: total size of their files
     :ivar chunks: number of chunks
     :ivar mode: the expected copy mode: ``rename``, ``reflink``, ``copy`` or ``hardlink``
     :ivar invalid: number of invalid source objects, which are left out
     :ivar missing: number of identifiers in the list that are not in the source
-    :ivar unchanged: of a catch-up, number of objects that did not change since the earlier runs
+    :ivar unchanged: number of objects that have not changed since the earlier runs (catch-up only)
     :ivar warnings: number of warnings of each kind, which ``warnings.jsonl`` lists
-    :ivar sha256: of the entries
-    :ivar known_sha256: of the rows of objects that are left out
-    :ivar map_sha256: of the map; empty without a map
+    :ivar sha256: SHA-256 of the entries
+    :ivar known_sha256: SHA-256 of the rows of objects that are left out
+    :ivar map_sha256: SHA-256 of the map; empty without a map
     :ivar seconds: duration of planning
-    :ivar before: of a catch-up, the work folder of the earlier run, relative to this one
+    :ivar before: work folder of the earlier run, relative to this one (catch-up only)
     """
 
     work: str
@@ -84,7 +84,7 @@ class Plan:
             found = None
         # With a damaged map, changed objects would get their old identifiers again.
         if found != self.map_sha256:
-            what = f"{path} is missing or was changed; restore it, or name a map of all objects"
+            what = f"{path} is missing or was changed; restore it, or specify a map of all objects"
             raise MigrationError(self.options.source, self.options.destination, what)
         return _pairs(path)
 
@@ -116,7 +116,7 @@ class Plan:
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
             refused = os.path.join(folder, REFUSED)
-            what = f"the plan was refused, see {refused}" if os.path.exists(refused) else "no plan found"
+            what = f"the plan was refused ({refused} lists the reasons)" if os.path.exists(refused) else "no plan found"
             raise MigrationError("", folder, f"{what}; plan the migration first") from None
         except UntrustedError as error:
             raise MigrationError("", folder, error.reason) from None

@@ -1,7 +1,7 @@
-"""Planning: one pass over the source, which writes down for each object where it goes.
+"""Planning: one pass over the source, which records the path of each object.
 
-Nothing is written to the destination; :mod:`pressmark.migrate.workdir` lists the files of a plan. Memory does not grow
-with the source, apart from what its walk needs.
+Nothing is written to the destination; :mod:`pressmark.migrate.workdir` lists the files of a plan. Memory use does not
+depend on the size of the source, except for the walk.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def plan(
     on_event: OnEvent | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan where each object of the source goes; nothing is written to the destination.
+    """Plan the path of each object of the source; nothing is written to the destination.
 
     :param source: the directory of a store
     :param destination: a directory that is empty or does not exist, or a store of the kind ``to`` and the same layout
@@ -104,13 +104,13 @@ def plan(
         :data:`None` for all
     :param column: the column of the file with the identifiers
     :param crlf: for a list of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep``
-        them as parts of identifiers; :data:`None` refuses a list with either
+        them as part of identifiers; :data:`None` refuses a list with either
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
     :param order: ``source`` for the order of the source, or ``size`` for the largest objects first
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
     :param on_event: called with :class:`MigrationProgress`
-    :param how: more of :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
+    :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
     :raises MigrationError: the plan is refused; ``refused`` is the file that lists the conflicts
@@ -153,7 +153,7 @@ def make_plan(
 ) -> Plan:
     """Write a plan, or refuse it: see :func:`plan` for parameters and errors.
 
-    :param work: the work folder; a plan in it whose run has not begun is replaced
+    :param work: the work folder; a plan in it whose run has not started is replaced
     :param memory: bytes for sorting paths; the rest is sorted on disk
     :param chunk_objects: objects in a chunk
     :param chunk_bytes: bytes in a chunk
@@ -392,12 +392,12 @@ class _Planning:
         if target is None:
             return kind, "", why
         if self._fixed and identifier != record.id:
-            what = f"cannot become {quoted(identifier)}: the object contains its identifier"
+            what = f"cannot be changed to {quoted(identifier)}: the object contains its identifier"
             return "identifier-fixed", target, what
         if self._options.to == "vitro" and size.files != 1 and size.unreadable is None:
-            return "files-several", target, f"the object has {size.files} files, and a Vitro object is one file"
+            return "files-several", target, f"the object has {size.files} files, but a Vitro object is a single file"
         if self._options.to == "vitro" and any("/" in name for name in names):
-            return "files-several", target, "the file is in a directory, and a Vitro object is one file"
+            return "files-several", target, "the file is in a directory, but a Vitro object is a single file"
         conflict = self._targets.conflict_of(names)
         return None if conflict is None else (conflict[0], f"{target}/{conflict[1]}", conflict[2])
 

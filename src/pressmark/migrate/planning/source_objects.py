@@ -30,7 +30,7 @@ _HIDING = frozenset({"unreadable", "link", "link-dangling", "link-loop", "symbol
 class SourceObjects:
     """Walks the source, or looks up a list of identifiers; each item is an object to plan or a row to report.
 
-    :param options: of the migration
+    :param options: options of the migration
     :param store: the source
     :param folder: the work folder
     :param threads: of the walk

@@ -50,7 +50,7 @@ class Targets:
         except IdentifierError as error:
             return None, "unmapped", error.reason
         if name in ("", ".", ".."):
-            return None, "unmapped", "it has no name"
+            return None, "unmapped", "the cleaned identifier is not a valid directory name"
         return self._checked(identifier, name)
 
     def _checked(self, identifier: str, path: str | None) -> TargetPath:
@@ -105,7 +105,7 @@ class Targets:
         return same_in_manifest(strange) if self._kind == "bags" else None
 
     def own_path(self, identifier: str, target: str, names: Sequence[str], encapsulation: str | None) -> str:
-        """Return the path that an object has for itself: no other may be equal to it, above it or below it.
+        """Return the exclusive path of an object: no other path may be equal to it, above it or below it.
 
         The ppaths of a Pairtree and the directories of a Vitro store may be inside one another; the encapsulating
         directories and the files at their ends may not.
@@ -124,7 +124,7 @@ class Targets:
     def files(self, names: Sequence[str]) -> Iterator[str]:
         """Yield the paths of files below :meth:`own_path`.
 
-        :param names: of an object's files; of an object that is stored as it is, with their directories
+        :param names: of an object's files; of an object that is stored unchanged, with their directories
         :raises IdentifierError: a name cannot be stored
         """
         if self._kind == "vitro":

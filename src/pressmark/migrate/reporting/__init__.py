@@ -1,1 +1,1 @@
-"""The report of a migration: all rows as a table or a file for programs, or one page for people."""
+"""The report of a migration: all rows as a machine-readable file, or an HTML page."""

@@ -57,8 +57,8 @@ class Format(Enum):
 
 
 _NEEDS = {
-    Format.HTML: _Needs("jinja2", "report", "name a file that ends in .csv or .jsonl"),
-    Format.PARQUET: _Needs("pyarrow", "arrow", "name a file that ends in .csv or .jsonl"),
+    Format.HTML: _Needs("jinja2", "report", "use a file name that ends in .csv or .jsonl"),
+    Format.PARQUET: _Needs("pyarrow", "arrow", "use a file name that ends in .csv or .jsonl"),
 }
 #: Formats by suffix.
 FORMATS = {
@@ -113,7 +113,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
         with Replacement(resolved(path), durable=False) as file:
             yield file
     except OSError as error:
-        raise ReportError(path, f"cannot be written ({error.strerror or error}); name another file") from error
+        raise ReportError(path, f"cannot be written ({error.strerror or error}); choose another file") from error
 
 
 # --- text -------------------------------------------------------------------------------------------------------------

@@ -88,14 +88,14 @@ def verdict_of(outcome: Outcome, summary: Summary) -> Verdict:
             text = f"{_objects(total)} {_was(total)} to be migrated. {text} {_in_destination(summary)}"
         word = "Moved, not read" if _unread(summary) else "All is well"
         if summary.noted.objects:
-            word = "Done, with parts left out"
+            word = "Done, but some content was not migrated"
             text += (
                 f" {_objects(summary.noted.objects)} {_was(summary.noted.objects)} not migrated completely; see below."
             )
         if not summary.kept.objects:
             return Verdict("good", word, text)
         text += f" The source of {_objects(summary.kept.objects)} could not be removed; see below."
-        return Verdict("attention", "Done, with sources left", text)
+        return Verdict("attention", "Done, but some sources remain", text)
     unverified = summary.by_status.get("unverified")
     text = f"{done:,} of {_objects(total)} {'is' if done == 1 else 'are'} {_in_destination(summary)}"
     if unverified is not None and unverified.objects == summary.undone:

@@ -8,7 +8,7 @@ __all__ = ["REMEDIES", "remedies_for"]
 REMEDIES = {
     "ok": "nothing",
     "exists_same": "nothing",
-    "exists_different": "compare both objects; if the one in the source is right, migrate it again with --replace",
+    "exists_different": "compare both objects; if the one in the source is correct, migrate it again with --replace",
     "collision": "give the object another identifier (--map), choose another layout, or move the other object",
     "refused_name": "rename the file in the source, give the object another identifier (--map), or choose another"
     " layout or --profile",
@@ -17,13 +17,12 @@ REMEDIES = {
     " then migrate the object again",
     "digest_mismatch": "the source is damaged or was misread; replace it with an intact copy, then migrate the object"
     " again",
-    "copy_failed": "fix the cause that the error names (space, permissions, disk, network), then migrate the object"
-    " again",
+    "copy_failed": "fix the cause of the error (space, permissions, disk, network), then migrate the object again",
     "unverified": "verify the object with --verify-again",
 }
 # After a verification the destination is at fault.
 _VERIFIED = {
-    "digest_mismatch": "the object in the destination is damaged; check that disk, then migrate the object again with"
+    "digest_mismatch": "the object in the destination is damaged; check the disk, then migrate the object again with"
     " --ids and --replace while its source exists",
     "copy_failed": "the object is missing from the destination or unreadable; find the cause, then migrate it"
     " again with --ids",

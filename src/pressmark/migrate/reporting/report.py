@@ -15,7 +15,7 @@ __all__ = ["check_report", "report"]
 
 
 def report(plan_or_work: Run | Plan | str | os.PathLike[str], path: str | os.PathLike[str]) -> Summary:
-    """Write the report of a run, finished or not: a page for people, or the rows as a table.
+    """Write the report of a finished or unfinished run: an HTML page, or the rows as a table.
 
     >>> from pressmark import migrate
     >>> migrate.report("/data/ocfl.migration", "report.html")     # doctest: +SKIP

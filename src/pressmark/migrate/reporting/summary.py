@@ -23,7 +23,7 @@ class Group:
 
     :ivar objects: number of rows
     :ivar files: number of files
-    :ivar bytes: of all files
+    :ivar bytes: total size of all files
     :ivar codes: number of rows with each ``error_code``
     :ivar first: the first :data:`FIRST` rows, if they are kept
     """

@@ -39,7 +39,7 @@ def check_bag(path: bytes, level: str = "complete", what: str = "complete") -> N
     """Check that a bag is complete or valid.
 
     :param level: ``complete`` reads no file, ``full`` reads all
-    :param what: the word for the message
+    :param what: the noun for the message
     :raises TransferError: it is not
     """
     report = validate(path, level, threads=1)

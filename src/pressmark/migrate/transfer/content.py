@@ -1,4 +1,4 @@
-"""The content of a source object: its files, and the parts that a store of another kind cannot hold."""
+"""The content of a source object: its files, and the parts that other kinds of stores do not support."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Content(NamedTuple):
     :ivar files: names within the object, and paths, in the byte order of the names
     :ivar known: recorded digests, by algorithm and name
     :ivar empty: names and paths of empty directories
-    :ivar encapsulation: of an object of a Pairtree, or of an unwrapped bag
+    :ivar encapsulation: encapsulating directory of a Pairtree object or an unwrapped bag
     :ivar top: the directory with just these files under these names; :data:`None` if there is no such directory
     :ivar seen: the paths that were listed, with their status: see :func:`check_unchanged`
     :ivar unversioned: descriptions of the other parts of an OCFL object, such as older versions
@@ -56,7 +56,7 @@ class Content(NamedTuple):
     unversioned: Sequence[str] = ()
 
     def left_out(self, to: str) -> str | None:
-        """Return in one line the parts that a store of another kind cannot hold; :data:`None` if there are none.
+        """Return in one line the parts that other kinds of stores do not support, or :data:`None`.
 
         :param to: the kind of the destination
         """
@@ -100,7 +100,7 @@ def all_files(store: Store, identifier: str, place: str) -> list[File]:
     found: list[File] = []
     top = os.path.join(os.path.abspath(os.fsencode(store.root)), encode_fs(place))
     if not os.path.lexists(top):
-        raise ObjectError(store.root, identifier, "missing", f"there is no object at {place!r}")
+        raise ObjectError(store.root, identifier, "missing", f"no object at {place!r}")
     with object_errors(store.root, identifier):
         others = list_tree(top, found, [])
     if others:
@@ -150,7 +150,7 @@ def check_unchanged(content: Content) -> None:
     for path, before in content.seen:
         if not is_same_version(status_of(path), before):
             what = f"{decode_fs(path)} was changed or replaced while the object was read"
-            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again while it does not change")
+            raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nothing changes it")
 
 
 def newest(files: Iterable[File]) -> int:

@@ -1,4 +1,4 @@
-"""What all directions of a migration share: an object is read, checked, stored and compared."""
+"""Code shared by all directions of a migration: an object is read, checked, stored and compared."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ __all__ = ["CopyRecorder", "Direction"]
 
 
 class Direction(ABC):
-    """From one kind of store to another; a context manager that lasts for a chunk.
+    """A migration from one kind of store to another; a context manager for a chunk.
 
-    :param options: of the migration
-    :param source: the store that objects come from
-    :param destination: the store that they go to
+    :param options: options of the migration
+    :param source: the source of the objects
+    :param destination: the destination of the objects
     :cvar concurrent: several threads can store objects at a time, until :meth:`settle`
     """
 
@@ -61,20 +61,20 @@ class Direction(ABC):
         return None
 
     def prepare(self, entries: Sequence[PlanEntry]) -> None:
-        """Compute for all entries of the chunk what would take longer one by one."""
+        """Prepare all entries of the chunk at once, which is faster than one by one."""
         return None
 
     @abstractmethod
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         """Store an object, and record its digest, size and copy mode in ``item``.
 
-        :param replace: in place of the object at its path
+        :param replace: replace the object at its path
         :return: whether it is stored; otherwise :meth:`settle` reports it
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
     def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
-        """Store an object in place of the different one at its path, and record its copy mode in ``item``.
+        """Replace the different object at the path of an object, and record its copy mode in ``item``.
 
         :param content: of the object
         :param ours: its digests, by :meth:`read_source`
@@ -122,13 +122,14 @@ class Direction(ABC):
         return os.path.join(os.path.abspath(os.fsencode(self.source.root)), encode_fs(entry.source))
 
     def record_changed(self, item: InFlight, content: Content) -> None:
-        """With ``move``, record when the object last changed: its source is removed only if it stays like that."""
+        """With ``move``, record when the object last changed: its source is removed only if it does not change
+        again."""
         if self.options.move:
             with object_errors(self.source.root, item.entry.source_id):
                 item.changed = newest(content.files)
 
     def record_copied(self, item: InFlight, content: Content) -> None:
-        """Record the parts that the destination cannot hold, and the change of status by a hard link."""
+        """Record the parts that the destination does not support, and the change of status by a hard link."""
         if item.mode == "hardlink":
             self.record_changed(item, content)
         item.note = content.left_out(self.options.to)
@@ -158,7 +159,7 @@ class Direction(ABC):
 
 
 class CopyRecorder:
-    """Records files as they are copied, and compares them with recorded digests.
+    """Records files while they are copied, and compares them with recorded digests.
 
     :param item: the object
     :param content: its content

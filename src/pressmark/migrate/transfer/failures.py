@@ -1,4 +1,4 @@
-"""Errors of objects: their status, a stable code, a message, and whether trying again may help."""
+"""Errors of objects: their status, a stable code, a message, and whether a retry may succeed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TransferFailure(NamedTuple):
     :ivar status: of the row
     :ivar code: a stable word
     :ivar message: one line
-    :ivar transient: whether trying again may help
+    :ivar transient: whether a retry may succeed
     :ivar full: whether the destination is full, so that no other object can be stored
     """
 

@@ -18,7 +18,7 @@ __all__ = ["InFlight"]
 class InFlight:
     """The state of an object during its transfer: see :class:`~pressmark.migrate.rows.Row`.
 
-    :ivar note: the parts that the destination cannot hold
+    :ivar note: the parts that the destination does not support
     """
 
     entry: PlanEntry

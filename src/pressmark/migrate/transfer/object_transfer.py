@@ -1,4 +1,4 @@
-"""The objects of a chunk, one after another from the source to the destination, and a row for each."""
+"""The transfer of the objects of a chunk, one by one, with a row for each."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def _direction(options: Options, source: Store, destination: Store) -> Direction
 class Transfer:
     """The transfer of the objects of a chunk.
 
-    :param options: of the migration
-    :param source: the store that they come from
-    :param destination: the store that they go to
+    :param options: options of the migration
+    :param source: the source of the objects
+    :param destination: the destination of the objects
     :param on_object: called for each object that is done, with its size in bytes
     """
 
@@ -279,7 +279,7 @@ class Transfer:
             if direction.replace(item, content, ours, theirs):
                 self._arrived(item)
         else:
-            what = f"the object at {entry.target!r} has other files; replace it (--replace), or omit this object"
+            what = f"the object at {entry.target!r} has different files; replace it (--replace), or omit this object"
             raise TransferError("exists_different", "exists", what)
 
     def _reread(self, item: InFlight) -> None:

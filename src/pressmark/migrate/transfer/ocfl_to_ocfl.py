@@ -1,8 +1,8 @@
-"""Objects of an OCFL storage root into another one with all their versions: moved or copied.
+"""The transfer of objects from one OCFL storage root to another with all versions, moved or copied.
 
-An object that the destination has with fewer versions gets the others, one after another, as they are in the source.
-A moved object is in one of the two roots at every moment. Before the next object is moved, directories above the moved
-one that became empty are removed: an OCFL storage root must not contain any (E073).
+If an object in the destination has fewer versions than the source object, the missing versions are added one by one,
+unchanged. At all times, a moved object is in one of the two roots. Before the next object is moved, directories above
+it that became empty are removed, because an OCFL storage root must not contain empty directories (E073).
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class OcflToOcfl(BulkDirection):
         return (ALGORITHM, algorithm) if algorithm == "sha256" else (ALGORITHM,)
 
     def _missing(self, entry: PlanEntry) -> ObjectError:
-        return ObjectError(self.source.root, entry.source_id, "missing", f"there is no object at {entry.source!r}")
+        return ObjectError(self.source.root, entry.source_id, "missing", f"no object at {entry.source!r}")
 
     def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         self.finish_target(entry)
@@ -248,7 +248,7 @@ class OcflToOcfl(BulkDirection):
         return [read_files((decode_fs(name), path) for name, path in files)]
 
     def digest_of(self, entry: PlanEntry, read: FileDigests) -> str:
-        """Return the digest of the newest version, whatever else the object contains."""
+        """Return the digest of the newest version, regardless of other content of the object."""
         try:
             return _newest_digest(self.source_path(entry), read.digests)
         except (InventoryError, KeyError, TypeError, AttributeError) as error:

@@ -57,7 +57,7 @@ def bag_directory(store: Store, found: StoredObject) -> bytes | None:
 class ContentReader:
     """Lists the content of source objects.
 
-    :param options: of the migration
+    :param options: options of the migration
     :param store: the source
     """
 

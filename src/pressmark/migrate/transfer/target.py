@@ -48,7 +48,7 @@ def _files_of(store: Store, entry: PlanEntry, found: StoredObject) -> tuple[list
 
 
 def read_target(store: Store, entry: PlanEntry, *, thorough: bool = False) -> list[FileDigests]:
-    """Read an object of the destination, and return its digests as an object of the source.
+    """Read an object of the destination, and return its digests for comparison with the source object.
 
     A bag has two candidates: the bag itself, and its payload.
 

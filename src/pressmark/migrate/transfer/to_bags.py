@@ -1,4 +1,4 @@
-"""Objects of any store into a folder of bags.
+"""The transfer of objects of any store to a folder of bags.
 
 An object that is a valid bag is stored as that bag, byte for byte, if the folder finds it by its identifier. Any other
 object becomes the payload of a new bag, recorded in :data:`~pressmark.migrate.transfer.bag_content.WRAPPED`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pressmark.bagit.bag import Bag
@@ -27,6 +27,7 @@ from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_writer import BagWriter
+from pressmark.stores.bags.small_bag import SmallBag
 
 __all__ = ["ToBags"]
 
@@ -109,8 +110,9 @@ class ToBags(Direction):
         copied = CopyRecorder(item, content)
         found: list[FileDigests] = []
 
-        def check(bag: bytes) -> None:
-            found.append(_payload(Bag.of_new(bag, self._algorithms, BagInfo()), copied.algorithms))
+        def check(bag: bytes, written: SmallBag | None = None) -> None:
+            listed = self._listed(bag) if written is None else written.digests
+            found.append(_payload(bag, listed, copied.algorithms))
             compare(found[0], content.known)
             check_unchanged(content)
 
@@ -129,15 +131,22 @@ class ToBags(Direction):
         item.digest = read.whole
         self.record_copied(item, content)
 
+    def _listed(self, bag: bytes) -> list[tuple[bytes, Mapping[str, str]]]:
+        """Return the names and digests in the manifests of a new bag."""
+        payload = Bag.of_new(bag, self._algorithms, BagInfo()).payload
+        try:
+            return [(listed.path.removeprefix(b"data/"), listed.digests) for listed in payload.entries()]
+        finally:
+            payload.close()
 
-def _payload(bag: Bag, algorithms: tuple[str, ...]) -> FileDigests:
-    """Return the digests of a new bag's payload, from its manifests if they list them."""
+
+def _payload(bag: bytes, listed: Iterable[tuple[bytes, Mapping[str, str]]], algorithms: tuple[str, ...]) -> FileDigests:
+    """Return the digests of a new bag's payload, from those that its manifests list."""
     digests: dict[str, dict[str, str]] = {}
-    for listed in bag.payload.entries():
-        found = dict(listed.digests)
-        missing = tuple(name for name in algorithms if name not in found)
+    for name, known in listed:
+        found = dict(known)
+        missing = tuple(one for one in algorithms if one not in found)
         if missing:
-            found.update(hash_file(os.path.join(bag.path, listed.path), missing, threads=1))
-        digests[decode_fs(listed.path).removeprefix("data/")] = found
-    bag.payload.close()
+            found.update(hash_file(os.path.join(bag, b"data", name), missing, threads=1))
+        digests[decode_fs(name)] = found
     return FileDigests(digests)

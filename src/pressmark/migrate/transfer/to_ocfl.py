@@ -1,4 +1,5 @@
-"""Objects of any store into an OCFL storage root, each as version 1 of a new object, or as the next version of one."""
+"""The transfer of objects of any store to an OCFL storage root, each as version 1 of a new object, or as the next
+version of an existing object."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ __all__ = ["BulkDirection", "ToOcfl"]
 
 
 class BulkDirection(Direction):
-    """Prepares objects aside, and moves many at a time into an OCFL storage root."""
+    """Prepares objects in a staging directory, and moves many at a time into an OCFL storage root."""
 
     destination: OcflRoot
 

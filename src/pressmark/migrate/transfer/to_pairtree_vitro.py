@@ -1,4 +1,4 @@
-"""Objects of any store into a Pairtree or a Vitro store."""
+"""The transfer of objects of any store to a Pairtree or a Vitro store."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class ToVitro(Direction):
         entry = item.entry
         content = self.content(entry)
         if len(content.files) != 1:
-            what = f"the object has {len(content.files)} files, and a Vitro object is one file"
+            what = f"the object has {len(content.files)} files, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         ((name, path),) = content.files
         if b"/" in name:
-            what = f"the file {decode_fs(name)!r} is in a directory, and a Vitro object is one file"
+            what = f"the file {decode_fs(name)!r} is in a directory, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         self.record_changed(item, content)
         copied = CopyRecorder(item, content)

@@ -104,9 +104,9 @@ class BagFolder(BagFolderReader):
         check: Callable[[bytes], object] | None = None,
         on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
-        """Create a bag of a source, with the identifier as its ``External-Identifier``, completely or not at all.
+        """Create a bag atomically from a source, with the identifier as its ``External-Identifier``.
 
-        A bag is replaced in one step where the system can exchange two names (Linux).
+        A bag is replaced in one step if the system can exchange two names (Linux).
 
         :param info: more elements for this bag's bag-info.txt
         :param check: called with the path of the bag before it appears; an exception discards the bag
@@ -154,7 +154,7 @@ class BagFolder(BagFolderReader):
         :param on_event: called with the events of copying
         :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with name and outcome of each copied file; an exception discards the bag
-        :raises ObjectError: nothing was stored; of kind ``improper``: the bag has another identifier
+        :raises ObjectError: nothing was stored; of kind ``improper``: the bag has a different identifier
         :raises IdentifierError: the identifier has no path in this folder
         """
         place = encode_fs(self._place(identifier))
@@ -173,7 +173,7 @@ class BagFolder(BagFolderReader):
                     os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
             own = self._own_identifier(made, place)
             if own != name:
-                what = f"the bag has another identifier, {own!r}; correct its External-Identifier"
+                what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
                 raise ObjectError(self.root, identifier, "improper", what)
             return made
 
@@ -413,7 +413,7 @@ class BagFolder(BagFolderReader):
         return check(self, digests=digests, threads=threads, on_event=on_event, on_problem=on_problem, ignore=ignore)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Repair everything around the bags, and report the remaining problems; bags are not changed.
+        """Repair the folder without changing bags, and report the remaining problems.
 
         =========== ==========================================================================================
         ``finish``  an interrupted replacement is completed

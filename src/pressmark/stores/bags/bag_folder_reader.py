@@ -12,7 +12,7 @@
 =========== ==========================================================================================================
 identifiers source of a bag's identifier
 =========== ==========================================================================================================
-external    its one ``External-Identifier``; without one, the name of its directory. New bags are named after the
+external    its only ``External-Identifier``; if missing, the name of its directory. New bags are named after the
             cleaned identifier (Pairtree, section 3)
 name        the name of its directory, or its path if it is in a directory
 layout      the path of its directory, if the layout has an inverse; otherwise its ``External-Identifier``
@@ -245,9 +245,9 @@ class BagFolderReader(Store):
     ) -> Iterator[StoreObject]:
         """Yield every bag lazily, in the order of the bytes of their names.
 
-        Only tag files are read. The first path of each identifier is kept, to find duplicates.
+        Only tag files are read. The first path of each identifier is kept in memory to find duplicates.
 
-        :param threads: no effect: bags are opened one after another
+        :param threads: no effect; bags are opened one after another
         """
         first: dict[str, str] = {}
         with store_errors(self._base):
@@ -262,7 +262,7 @@ class BagFolderReader(Store):
         return settled(item, lambda: self._again(item, ignore), os.path.join(self._base, WORK_DIRECTORY))
 
     def _again(self, item: Item, ignore: Sequence[str]) -> list[Item]:
-        """Return the items that the walk finds in the place of an item now; empty if it is gone."""
+        """Return the items that the walk finds in the place of an item now; empty if it no longer exists."""
         place = encode_fs(item.path)
         try:
             mode = os.lstat(os.path.join(self._base, place)).st_mode
@@ -382,7 +382,7 @@ class BagFolderReader(Store):
         elif kind == "special":
             yield problem("special-file", place, section="")
         else:
-            yield problem("beside", place, "belongs to no bag")
+            yield problem("beside", place, "does not belong to any bag")
 
     def _serialised(self, place: bytes, name: bytes, described: archives.Described) -> StoreObject:
         """Return a serialized bag.

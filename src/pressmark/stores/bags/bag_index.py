@@ -1,11 +1,11 @@
 """The paths of the bags in a folder by identifier: bags of other programs may be anywhere, with any name.
 
-A bag that is found is verified by its own tag files. That there is no bag is only concluded while the folder, and each
-directory of bags in it, is as it was when it was read; otherwise what has changed is read again:
+A bag that is found is verified by its own tag files. A bag is reported as missing only if the folder, and each
+directory of bags in it, is unchanged since it was read; otherwise changed directories are read again:
 
 * A :class:`~pressmark.fs.directory_watch.DirectoryWatch` reports changes of the folder itself, where the system can.
   Otherwise, and for the time between two processes, times of content and status are compared.
-* A time counts only if it was old when the directory was read: two changes may have the same time.
+* A time is used only if it was old when the directory was read, because two changes may have the same time.
 * A bag that another program may still be writing is read again for a while.
 
 An identifier that is edited in a bag that has one is found by the walk of :meth:`BagFolderReader.objects`.
@@ -17,6 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from math import isqrt
 from threading import RLock
 from time import monotonic, time_ns
 
@@ -54,8 +55,8 @@ _YOUNG = 3_600_000_000_000  # nanoseconds
 _SLOW = 60_000_000_000
 # Reading fewer bags takes less time than an index.
 _WORTHWHILE = 50
-# Bags beside the table on disk; more are merged into it.
-_BESIDE_TABLE = 1_000
+# After storing this share of the bags, merging all into the table takes little time.
+_MANY = 1 / 50
 _DAMAGED = (OSError, ValueError)
 
 
@@ -156,7 +157,7 @@ class BagIndex:
         return os.path.lexists(os.path.join(self._work, NAME))
 
     def discard(self) -> None:
-        """Forget everything, and remove the index on disk.
+        """Clear the index, and remove it from disk.
 
         :raises OSError: it cannot be removed
         """
@@ -400,12 +401,13 @@ class BagIndex:
         with suppress(OSError):
             self._watch = DirectoryWatch(self._base)
 
-    def save(self, *, soon: bool = True) -> None:
+    def save(self, *, soon: bool = True, stored: int = 0) -> None:
         """Write the index to disk if it has changed and saves later runs the time of reading the folder.
 
-        Nothing depends on it: errors are ignored.
+        The index is optional, so errors are ignored.
 
-        :param soon: not again soon after the last time
+        :param soon: not if it was written recently
+        :param stored: the number of bags that the caller has stored
         """
         begin = monotonic()
         if not self._is_kept or self._version == self._saved or (soon and begin < self._next_save):
@@ -413,12 +415,17 @@ class BagIndex:
         with self._turn, suppress(*_DAMAGED):
             count = len(self._added) + (self._table.count - len(self._removed) if self._table is not None else 0)
             if count >= _WORTHWHILE or len(self._all()) >= _WORTHWHILE:
-                self._save(self._work)
+                # Every run reads the bags beside the table, and the last one of these writes it.
+                self._save(self._work, 0 if stored > _MANY * count else isqrt(count))
             elif self.is_on_disk():
                 remove_index(self._work)
         self._next_save = monotonic() + _PATIENCE * (monotonic() - begin)
 
-    def _save(self, work: bytes) -> None:
+    def _save(self, work: bytes, most: int) -> None:
+        """Write the index.
+
+        :param most: the number of changes beside the table; more are merged into it
+        """
         if not (self._is_root_known or self._watch is None):
             return
         with suppress(FileExistsError):
@@ -428,7 +435,7 @@ class BagIndex:
         with FileLock(os.path.join(work, LOCK)):
             beside = len(self._added) + len(self._removed)
             table = os.path.join(work, self._table_name)
-            if self._table is None or beside > _BESIDE_TABLE or not os.path.lexists(table):
+            if self._table is None or beside > most or not os.path.lexists(table):
                 name = write_table(work, self._all())
                 self._table, self._table_name = Table(os.path.join(work, name)), name
                 self._added, self._by_key, self._removed = {}, {}, set()

@@ -1,27 +1,26 @@
-"""Many bags into a folder of bags: see :mod:`pressmark.stores.staging_writer`."""
+"""Storing many bags in a folder of bags: see :mod:`pressmark.stores.staging_writer`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import NamedTuple, Self
 
 from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.errors import ObjectError
-from pressmark.fixity.copying import Copying
 from pressmark.fs.durable import exists
 from pressmark.fs.entries import longest_inside
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, is_case_insensitive, too_long
-from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, record_of
-from pressmark.stores.bags.small_bag import ALGORITHMS, write_small_bag
+from pressmark.stores.bags.small_bag import SmallBag, write_small_bag
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import SourceCopier, check_source, refuse_within
+from pressmark.stores.object_sources import SourceCopier, check_source, identities_above, refuse_within
 from pressmark.stores.staging_writer import StagingWriter, make_above
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
@@ -54,15 +53,19 @@ class BagWriter(StagingWriter[_Staged]):
         self._links = links
         self._copier = SourceCopier(mode, links)
         self._is_case_insensitive = is_case_insensitive(self._base)
+        self._above: frozenset[tuple[int, int]] = frozenset()
+        self._stored = 0
 
     def __enter__(self) -> Self:
         self._store._index.open()
-        return super().__enter__()
+        super().__enter__()
+        self._above = identities_above(self._staging.path)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store._index.save(soon=False)
+        self._store._index.save(soon=False, stored=self._stored)
         super().__exit__(kind, error, trace)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
@@ -78,13 +81,14 @@ class BagWriter(StagingWriter[_Staged]):
         *,
         links: str | None = None,
         info: Mapping[str, str] | None = None,
-        check: Callable[[bytes], object] | None = None,
+        check: Callable[[bytes, SmallBag | None], object] | None = None,
         on_event: Callable[[object], object] | None = None,
     ) -> int:
         """Write a bag to the private directory, and return the size of its payload.
 
-        :param links: instead of that of the writer; the others as for :meth:`BagFolder.put`
-        :raises ObjectError: the bag cannot be stored; nothing of it is left
+        :param links: replaces the option of the writer; the others as for :meth:`BagFolder.put`
+        :param check: called with the path of the bag and, if they are known, its facts; an exception discards the bag
+        :raises ObjectError: the bag cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the folder
         """
         store = self._store
@@ -102,9 +106,10 @@ class BagWriter(StagingWriter[_Staged]):
                     on_event(event)
 
             try:
-                size, longest = self._make(identifier, source, new, elements, links or self._links, note)
+                written = self._make(identifier, source, new, elements, links or self._links, note)
                 if check is not None:
-                    check(new)
+                    check(new, written if isinstance(written, SmallBag) else None)
+                size, longest = written[:2]
                 reason = too_long(self._base, place + REPLACED + longest)
                 if reason is not None:
                     raise ObjectError(store.root, identifier, "bad-name", f"{reason}; use shorter file names")
@@ -122,18 +127,16 @@ class BagWriter(StagingWriter[_Staged]):
         info: list[tuple[str, str]],
         links: str,
         on_event: Callable[[object], object],
-    ) -> tuple[int, bytes]:
+    ) -> SmallBag | tuple[int, bytes]:
         """Write a bag, and return the size of its payload and the longest path in it."""
         mode = self._copier.mode_of(source)
-        if mode == "copy" and isinstance(source, (str, os.PathLike)) and self._store.algorithms == ALGORITHMS:
+        if isinstance(source, (str, os.PathLike)):
             given = os.fsencode(source)
-            refuse_within(given, new)
-            found = write_small_bag(given, new, info)
-            if found is not None:
-                on_event(Copying(mode))
-                return found
-            with suppress(FileNotFoundError):
-                remove_tree(new)
+            refuse_within(given, new, self._above)
+            options = CreateOptions.from_arguments(self._store.algorithms, info, "refuse", (), None, "parallel", None)
+            written = write_small_bag(given, new, options, mode, on_event)
+            if written is not None:
+                return written
         self._store._make(identifier, source, new, info, mode, links, on_event)
         data = os.path.join(new, b"data")
         sizes = (os.lstat(os.path.join(top, name)).st_size for top, _names, files in os.walk(data) for name in files)
@@ -155,6 +158,7 @@ class BagWriter(StagingWriter[_Staged]):
         self._check_free(staged.identifier, name, staged.place)
         make_above(self._base, staged.place, known)
         rename_new(staged.path, os.path.join(self._base, staged.place))
+        self._stored += 1
         if self._store.layout is None:
             self._store._index.note(name, staged.place)
 

@@ -68,7 +68,7 @@ def examined(
     """Validate the bag of a record of :meth:`BagFolderReader.objects`; again if another run has changed it.
 
     :param report: the report to which the numbers of files and bytes are added
-    :return: the record with all problems of the bag, or the items in its place; empty if it is gone
+    :return: the record with all problems of the bag, or the items in its place; empty if it no longer exists
     """
     double = tuple(one for one in record.problems if one.kind == "duplicate-id")
     for look in range(LOOKS):
@@ -112,7 +112,7 @@ def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
 def validated(
     bags: BagFolderReader, record: StoreObject, digests: bool, threads: int | None, report: Report
 ) -> Iterator[Problem]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects` as it is now, and yield its problems.
+    """Validate the bag of a record of :meth:`BagFolderReader.objects` in its current state, and yield its problems.
 
     :param report: the report to which the numbers of files and bytes are added
     """

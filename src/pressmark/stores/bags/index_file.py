@@ -6,7 +6,7 @@
     ├── index           checksum, then JSON: watched paths, and the bags that were added or removed since the table
     └── index-<random>  the table: bags in pages by the digest of the identifier, each page with a checksum
 
-Both are written under other names and renamed. One lookup reads one page of the table.
+Both are written under temporary names and then renamed. One lookup reads one page of the table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import os
 import secrets
 import struct
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from typing import NamedTuple
@@ -33,6 +33,7 @@ __all__ = [
 NAME = b"index"
 _VERSION = 1
 _PAGE = 64  # bags in a page, on average
+_KEPT = 8  # pages in memory: one put looks several times
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _START = struct.Struct("<8sQQ")  # magic, numbers of bags and pages
 _MAGIC = b"bagindex"
@@ -60,9 +61,9 @@ class Head(NamedTuple):
 
     :ivar table: name of the table; empty without one
     :ivar directories: the directories that contain bags, with their stamps; :data:`None`: always read again
-    :ivar unfinished: bags and archives that other programs may still be writing, likewise
+    :ivar unfinished: the same for bags and archives that other programs may still be writing
     :ivar added: bags by path that are not in the table, or differ from it
-    :ivar removed: paths in the table at or below which nothing is left
+    :ivar removed: paths in the table that, including everything below them, no longer exist
     """
 
     table: bytes
@@ -189,19 +190,29 @@ class Table:
         if len(start) != _START.size or not start.startswith(_MAGIC):
             raise ValueError("not a table of bags")
         _magic, self.count, self._pages = _START.unpack(start)
+        self._recent: dict[int, list[bytes]] = {}
 
     def find(self, key: str) -> Iterator[bytes]:
         """Yield the paths of the bags with a key."""
-        for place, bag in self._bags(_page(key, self._pages)):
-            if bag.key == key:
-                yield place
+        start = key.encode() + b" "
+        number = _page(key, self._pages)
+        if number not in self._recent:
+            if len(self._recent) == _KEPT:
+                self._recent.clear()
+            self._recent[number] = self._lines(number)
+        for line in self._recent[number]:
+            if line.startswith(start):
+                yield line.split(b" ", 3)[3]
 
     def all(self) -> Iterator[tuple[bytes, IndexedBag]]:
         """Yield path and bag of all."""
         for number in range(self._pages):
-            yield from self._bags(number)
+            for line in self._lines(number):
+                key, inode, changed, place = line.split(b" ", 3)
+                yield place, IndexedBag(key.decode(), int(inode), int(changed))
 
-    def _bags(self, number: int) -> Iterable[tuple[bytes, IndexedBag]]:
+    def _lines(self, number: int) -> list[bytes]:
+        """Return the bags of a page, each as :func:`write_table` writes it."""
         offsets = self._read(_START.size + 8 * number, _OFFSET.size)
         start, stop = _OFFSET.unpack(offsets) if len(offsets) == _OFFSET.size else (0, 0)
         if not 4 <= stop - start < 1 << 30:
@@ -209,9 +220,7 @@ class Table:
         data = self._read(start, stop - start)
         if data[:4] != _checksum(number, data[4:]):
             raise ValueError("damaged")
-        for line in data[4:-1].split(b"\0") if len(data) > 4 else ():
-            key, inode, changed, place = line.split(b" ", 3)
-            yield place, IndexedBag(key.decode(), int(inode), int(changed))
+        return data[4:-1].split(b"\0") if len(data) > 4 else []
 
     def _read(self, offset: int, size: int) -> bytes:
         if hasattr(os, "pread"):  # forked processes share the position

@@ -1,4 +1,4 @@
-"""Repairs around the bags of a folder; bags are not changed."""
+"""Repair of a folder of bags; bags are not changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["discard", "repair"]
 def repair(
     bags: BagFolderReader, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()
 ) -> Report:
-    """Repair everything around the bags, and report the remaining problems; bags are not changed.
+    """Repair the folder without changing bags, and report the remaining problems.
 
     =========== ==========================================================================================
     ``finish``  an interrupted replacement is completed

@@ -1,68 +1,142 @@
-"""A bag of a few small files, written without the engine; equal to one of :func:`pressmark.bagit.create`."""
+"""A bag of few files with plain names, written without the checks that others need; as :func:`pressmark.bagit.create`
+writes it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import why_unlistable
+from pressmark.bagit.creation.preflight import empty_directories, why_unlistable
 from pressmark.bagit.creation.tag_writer import small_tag_files
-from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.paths import PAYLOAD
-from pressmark.fixity.copying import keep_status
+from pressmark.errors import BagError
+from pressmark.fixity.copying import Copying, CopyTask, copy_files, keep_status
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.fs.removal import remove_tree
 
-__all__ = ["ALGORITHMS", "write_small_bag"]
+__all__ = ["SmallBag", "write_small_bag"]
 
-ALGORITHMS = ("sha512",)
+_QUICK = ("sha512",)  # the algorithms that the kernel for small files computes
 _FLAGS = OpenOptions(follow=False).flags
-_LONGEST = b"/" + manifest_name(ALGORITHMS[0], tag=True)
+
+# The name, the digests and the size of a file.
+_Files = Sequence[tuple[bytes, Mapping[str, str], int]]
 
 
-def write_small_bag(source: bytes, new: bytes, info: Sequence[tuple[str, str]]) -> tuple[int, bytes] | None:
-    """Write a bag with manifests of SHA-512; it is not flushed.
+class SmallBag(NamedTuple):
+    """A bag that was written.
+
+    :ivar size: of its payload, in bytes
+    :ivar longest: the longest path in it, after a slash
+    :ivar digests: the name of each payload file in ``data``, and its digests
+    """
+
+    size: int
+    longest: bytes
+    digests: list[tuple[bytes, Mapping[str, str]]]
+
+
+def write_small_bag(
+    source: bytes,
+    new: bytes,
+    options: CreateOptions,
+    mode: str,
+    on_event: Callable[[object], object],
+) -> SmallBag | None:
+    """Write a bag; it is not flushed.
 
     :param source: the directory of the payload
     :param new: path of the new bag
-    :param info: the first elements of bag-info.txt
-    :return: size of the payload, and the longest path in the bag after a slash; :data:`None` if the bag cannot be
-        written in this way, or at all: the caller removes ``new``, and creates the bag with the engine
+    :param options: of the bag, without tag files and with links refused
+    :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
+    :param on_event: called with the events of copying
+    :return: :data:`None` if the bag cannot be written in this way, or at all: nothing of it is left, and
+        :func:`pressmark.bagit.create` reports why
     :raises OSError: a file cannot be written
     """
-    try:
-        status = os.stat(source)
-    except OSError:
+    data = new + b"/" + PAYLOAD
+    found: _Files | None = None
+    if mode == "copy" and options.algorithms == _QUICK:
+        quick = _kernels.active.copy_small_tree(source, (new, data), _FLAGS)
+        if quick is not None:
+            on_event(Copying(mode))
+            found = [(name, {_QUICK[0]: digest}, size) for name, digest, size in quick]
+        elif os.path.lexists(new):
+            remove_tree(new)
+    if found is None:
+        found = _copied(source, new, options.algorithms, mode, on_event)
+    if found is None or not all(_is_listable(name) for name, _digests, _size in found):
+        written = None
+    else:
+        written = _with_tag_files(source, new, options, found)
+    if written is None and os.path.lexists(new):
+        remove_tree(new)
+    return written
+
+
+def _copied(
+    source: bytes, new: bytes, algorithms: tuple[str, ...], mode: str, on_event: Callable[[object], object]
+) -> _Files | None:
+    """Copy a directory of few files of any size; return :data:`None` if that fails or they change meanwhile."""
+    (entries,) = _kernels.active.read_small_folders([source], b"", (), False)
+    if not entries or empty_directories(entries):  # a warning
         return None
     data = new + b"/" + PAYLOAD
-    found = _kernels.active.copy_small_tree(source, (new, data), _FLAGS)
-    if found is None or any(_is_special(name) for name, _digest, _size in found):
+    os.mkdir(new)
+    os.mkdir(data)
+    tasks = []
+    for name, facts in entries:
+        if facts is None:
+            os.mkdir(data + b"/" + name)
+        else:
+            tasks.append(CopyTask(source + b"/" + name, data + b"/" + name))
+    try:
+        outcomes = list(copy_files(tasks, algorithms, mode=mode, on_event=on_event))
+    except BagError:  # the mode is not possible
         return None
+    (now,) = _kernels.active.read_small_folders([source], b"", (), False)
+    names = [name for name, facts in entries if facts is not None]
+    states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in zip(names, outcomes, strict=True)}
+    if now is None or states != {name: facts[:2] for name, facts in now if facts is not None}:
+        return None
+    files = []
+    for name, outcome in zip(names, outcomes, strict=True):
+        if outcome.digests is None or outcome.size is None:
+            return None
+        files.append((name, outcome.digests, outcome.size))
+    return files
+
+
+def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _Files) -> SmallBag | None:
+    """Complete a bag whose payload was copied."""
+    data = new + b"/" + PAYLOAD
     # In the order of a walk.
     files = sorted(found, key=lambda file: file[0].split(b"/"))
-    size = sum(file[2] for file in files)
-    inner = {above for name, _digest, _size in files for above in _directories(name)}
-    for above in sorted(inner, reverse=True):
+    inner = {above for name, _digests, _size in files for above in _directories(name)}
+    for above in (*sorted(inner, reverse=True), b""):
         keep_status(data + b"/" + above, os.stat(source + b"/" + above))
-    keep_status(data, status)
-    options = CreateOptions.from_arguments(ALGORITHMS, info, "refuse", (), None, "parallel", None)
-    digests = [(name, {ALGORITHMS[0]: digest}) for name, digest, _size in files]
-    tags, _info = small_tag_files(options, digests, size)
+    size = sum(file[2] for file in files)
+    digests = [(name, found) for name, found, _size in files]
+    tags = small_tag_files(options, digests, size)
     written = _kernels.active.write_small([new + b"/" + name for name in tags], list(tags.values()))
     if written is not True:
         if written is False:
             return None
         raise OSError(written[1], os.strerror(written[1]), new)
-    return size, max(_LONGEST, *(b"/data/" + file[0] for file in files), key=len)
+    paths = [*(b"/data/" + name for name, _digests in digests), *(b"/" + name for name in tags)]
+    return SmallBag(size, max(paths, key=len), digests)
 
 
-def _is_special(name: bytes) -> bool:
-    return name.startswith(STAGING + b"/") or name == STAGING or why_unlistable(name) is not None
+def _is_listable(name: bytes) -> bool:
+    return not name.startswith(STAGING + b"/") and name != STAGING and why_unlistable(name) is None
 
 
-def _directories(name: bytes) -> list[bytes]:
+def _directories(name: bytes) -> Iterable[bytes]:
     """Return the directories above a file."""
     parts = name.split(b"/")
     return [b"/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -9,10 +9,10 @@ __all__ = ["Changes", "compare_states"]
 
 
 class Changes(NamedTuple):
-    """What differs between two versions, by logical paths; each tuple is sorted.
+    """The differences between two versions, by logical path; each tuple is sorted.
 
-    :ivar added: files of the later version alone
-    :ivar removed: files of the earlier version alone
+    :ivar added: files that are only in the later version
+    :ivar removed: files that are only in the earlier version
     :ivar changed: files whose content differs
     :ivar renamed: old and new logical path of each file with the same content under another path
     :ivar unchanged: files with the same content

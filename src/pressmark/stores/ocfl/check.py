@@ -1,7 +1,7 @@
 """The check of an OCFL storage root: the root itself, its hierarchy, each object strictly, and optionally all content.
 
 Everything is streamed: objects come from the walk, their files are read in one run of the fixity engine, and results
-keep the order of the walk. Memory holds only the objects whose files are being read.
+keep the order of the walk. Only the objects whose files are being read are in memory.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KINDS = {"missing": "content-missing", "changed-while-read": "content-changing"
 class ObjectResult(NamedTuple):
     """The result of checking one object.
 
-    :ivar id: its identifier; :data:`None` if its inventory has none
+    :ivar id: its identifier; :data:`None` if missing in its inventory
     :ivar path: its path, relative to the root
     :ivar problems: all problems
     :ivar advice: recommendations that the object does not follow
@@ -122,14 +122,14 @@ def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterat
     :param advice: by code: kind of problem, number of objects, path of the first, message
     """
     for code, (kind, count, first, message) in sorted(advice.items()):
-        more = f"; {count:,} objects, this is the first" if count > 1 else ""
+        more = f"; {count:,} objects affected; this is the first" if count > 1 else ""
         yield problem(kind, first, f"{message}{more}", code=code)
 
 
 class Check:
     """One check of a storage root.
 
-    :ivar advice: so far, as for :func:`advice_problems`
+    :ivar advice: the advice so far, as for :func:`advice_problems`
     """
 
     def __init__(

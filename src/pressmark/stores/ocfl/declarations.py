@@ -60,7 +60,7 @@ def read_declaration(
     """Return the version that a directory declares, and the problems of its declarations.
 
     :param place: the directory
-    :param names: of all files in it
+    :param names: names of all files in it
     :return: the version is :data:`None` if no supported one is declared
     """
     several, unknown, malformed = _CODES[prefix]

@@ -15,11 +15,11 @@ class VersionInfo(NamedTuple):
     """One version of an object.
 
     :ivar version: its name, such as ``v2``
-    :ivar created: RFC 3339 date and time; :data:`None` if the inventory has none
-    :ivar user: ``name`` and ``address`` of the user; :data:`None` if the inventory has none
-    :ivar message: the reason for the version; :data:`None` if the inventory has none
+    :ivar created: RFC 3339 date and time; :data:`None` if missing in the inventory
+    :ivar user: ``name`` and ``address`` of the user; :data:`None` if missing in the inventory
+    :ivar message: the message of the version; :data:`None` if missing in the inventory
     :ivar files: number of files
-    :ivar bytes: their size; :data:`None` if a file is missing or cannot be read
+    :ivar bytes: their total size; :data:`None` if a file is missing or cannot be read
     """
 
     version: str

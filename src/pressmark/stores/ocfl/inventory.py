@@ -97,7 +97,7 @@ def read_inventory(data: bytes, repeated: list[str] | None = None) -> dict[str, 
 def scan_identifier(head: bytes) -> str | None:
     """Return the identifier from the beginning of an inventory, or :data:`None` if the whole inventory must be read.
 
-    Keys before ``id`` are skipped as long as their values are strings, so that nothing nested is taken for the
+    Keys before ``id`` are skipped as long as their values are strings, so no nested value is mistaken for the
     identifier.
     """
     match = _IDENTIFIER.match(head)
@@ -224,7 +224,7 @@ def first_version(
 ) -> dict[str, Any]:
     """Return the inventory of an object's first version.
 
-    :param version: of OCFL
+    :param version: version of OCFL
     :param block: the version's block
     """
     return {

@@ -59,7 +59,7 @@ class Finding(NamedTuple):
 
     :ivar kind: a word of :mod:`pressmark.stores.problems`
     :ivar code: the validation code, such as ``E036``
-    :ivar message: one line for people
+    :ivar message: one human-readable line
     """
 
     kind: str
@@ -212,7 +212,7 @@ def _manifest(
         for path in paths:
             if (fault := path_fault(path)) is not None:
                 slash = isinstance(path, str) and (path.startswith("/") or path.endswith("/"))
-                add(Finding("path-malformed", "E100" if slash else "E099", f"in the manifest {fault}"))
+                add(Finding("path-malformed", "E100" if slash else "E099", f"manifest: {fault}"))
                 continue
             if path in contents:
                 add(Finding("path-repeated", "E101", f"the manifest has the path {quoted(path)} more than once"))
@@ -271,10 +271,11 @@ def _versions(
 def _metadata(name: str, block: Mapping[str, Any], add: Any) -> None:
     created = block.get("created")
     if "created" not in block:
-        add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no created"))
+        add(Finding("inventory-key-missing", "E048", f"the version {quoted(name)} has no creation date"))
     elif not is_date_time(created):
         what = (
-            f"created of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is required"
+            f"creation date of the version {quoted(name)} is {quoted_value(created)}; an RFC 3339 date and time is"
+            " required"
         )
         add(Finding("inventory-value", "E049", what))
     if "message" not in block:
@@ -344,7 +345,7 @@ def _state(name: str, state: Mapping[str, Any], algorithm: str | None, digests: 
         for path in paths:
             if (fault := path_fault(path)) is not None:
                 slash = isinstance(path, str) and (path.startswith("/") or path.endswith("/"))
-                add(Finding("path-malformed", "E053" if slash else "E052", f"in the state of {quoted(name)} {fault}"))
+                add(Finding("path-malformed", "E053" if slash else "E052", f"state of {quoted(name)}: {fault}"))
             elif path in logical:
                 what = f"the state of {quoted(name)} has the path {quoted(path)} more than once"
                 add(Finding("path-repeated", "E095", what))
@@ -421,7 +422,8 @@ def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str,
     folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
     if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
         what = (
-            f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}, unlike in the newest one"
+            f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}, which differs from the"
+            " newest inventory"
         )
         found.append(Finding("history-differs", "E020", what))
     blocks, others = earlier.get("versions"), newest.get("versions")

@@ -68,12 +68,12 @@ _LARGEST = 1 << 20
 
 
 class RootFacts(NamedTuple):
-    """What the files of a storage root declare.
+    """The declarations in the files of a storage root.
 
-    :ivar version: of OCFL; :data:`None` if no supported one is declared
+    :ivar version: version of OCFL; :data:`None` if no supported one is declared
     :ivar layout: places the objects; :data:`None` if unknown
     :ivar why_no_layout: the reason on one line; empty if there is a layout
-    :ivar problems: with paths relative to the root
+    :ivar problems: problems with paths relative to the root
     """
 
     version: str | None
@@ -153,7 +153,7 @@ def _clear_unfinished(root: bytes) -> None:
 
 
 def read_root(storage: Storage) -> RootFacts:
-    """Return what a storage root declares, and its problems.
+    """Return the declarations of a storage root, and its problems.
 
     :raises OSError: the root cannot be read
     """
@@ -175,7 +175,7 @@ def read_root(storage: Storage) -> RootFacts:
 
 
 def open_root(storage: Storage) -> RootFacts:
-    """Return what a storage root declares, like :func:`read_root`, but without all problems.
+    """Return the declarations of a storage root, like :func:`read_root`, but without collecting all problems.
 
     The root is not listed: it may have many directories.
 
@@ -207,7 +207,7 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     ]
     name = document.get("extension")
     if not isinstance(name, str):
-        return None, f"{os.fsdecode(LAYOUT)} names no extension", problems
+        return None, f"{os.fsdecode(LAYOUT)} does not specify an extension", problems
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         why = f"{os.fsdecode(LAYOUT)} names {quoted(name)}, which is not a valid extension name"
         return None, why, [*problems, problem("layout-unknown", LAYOUT, why)]

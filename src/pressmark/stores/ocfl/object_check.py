@@ -84,8 +84,8 @@ class Advice(NamedTuple):
 class Checked(NamedTuple):
     """The result of checking one object.
 
-    :ivar identifier: from its inventory; :data:`None` without one
-    :ivar algorithm: of the manifest; :data:`None` if it is not allowed
+    :ivar identifier: identifier in its inventory; :data:`None` without an inventory
+    :ivar algorithm: digest algorithm of the manifest; :data:`None` if it is not allowed
     :ivar problems: their paths are relative to the store's root
     :ivar advice: each code once
     :ivar files: the content files that can be verified
@@ -199,7 +199,7 @@ class _Check:
         version, problems = read_declaration(self._storage, self._place, OBJECT, files)
         self._problems += problems
         if version is not None and root_version is not None and later(version, root_version):
-            what = f"the object declares OCFL {version}, but its storage root OCFL {root_version}"
+            what = f"the object declares OCFL {version}, but its storage root declares OCFL {root_version}"
             self._tell("version-later", (), what, expected=root_version, found=version)
         document, data = self._inventory(files, version)
         self._names(entries, document)

@@ -64,10 +64,11 @@ class OcflRoot(StorageRoot):
         """Store an object; with ``replace``, as a new version of an existing object.
 
         :param created: RFC 3339 date and time; :data:`None` for now
-        :param message: of the version; :data:`None` for the root's default
-        :param user: of the version; :data:`None` for the root's default
+        :param message: message of the version; :data:`None` for the default of the root
+        :param user: user of the version; :data:`None` for the default of the root
         :param fixity: known digests, by algorithm and logical path, for example from a manifest: they are compared with
-            the copied content and stored in the inventory; an algorithm without any is computed for all files
+            the copied content and stored in the inventory; if an algorithm has no digests, they are computed for all
+            files
         :raises ObjectError: nothing was stored. Its ``kind`` is ``exists``, ``collision`` (another object has the
             path), ``object-inside`` (the path is inside or around another object), ``reserved``, ``mismatch`` (a digest
             differs from the given one), ``mutable-head`` (the object has staged content, extension 0005), ``bad-name``,
@@ -108,21 +109,21 @@ class OcflRoot(StorageRoot):
         fixity: Mapping[str, Mapping[str, str]] | None = None,
         threads: int | None = None,
     ) -> StoreObject:
-        """Store a new version of an object that differs from the newest one as specified; all other files stay.
+        """Store a new version of an object with the given changes; all other files are kept.
 
-        Only files in ``add`` are read. If nothing changes, there is no new version.
+        Only files in ``add`` are read. If nothing changes, no version is created.
 
-        :param add: files, by their logical paths, to add or to store in place of existing ones: paths, bytes or open
-            binary files; the path of a directory stands for its files below the logical path
+        :param add: files to add or replace, by logical path: paths, bytes or open binary files; if the path is a
+            directory, all its files are added below the logical path
         :param remove: logical paths of files to remove
-        :param rename: new logical paths of files, by old ones; all files are renamed at once, so that two can be
-            exchanged
-        :param base: the version that the changes are meant for: refused if the object has another newest version
-        :param dedup: do not store content that is in the object already, in any version
-        :param created: as for :meth:`put`, like the parameters after it
+        :param rename: new logical paths of files, by old logical path; all files are renamed at once, so two files can
+            exchange names
+        :param base: the version to change; refused if it is not the newest version of the object
+        :param dedup: do not store content that already exists in a version of the object
+        :param created: as for :meth:`put`; also the parameters after it
         :param fixity: known digests of files in ``add``, as for :meth:`put`
         :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, or a file to remove or
-            rename), ``collision`` (a path is specified twice, exists already, or would be a file and a directory),
+            rename), ``collision`` (a path is specified twice, already exists, or would be a file and a directory),
             ``improper`` (the object is not valid), or as for :meth:`put`
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown, or OCFL does not allow an option
@@ -138,7 +139,7 @@ class OcflRoot(StorageRoot):
             if found is None:
                 raise self._missing(name, place)
             if base not in (None, found.document.get("head")):
-                what = f"{base} is not the newest version; look at the object, and change it again"
+                what = f"{base} is not the newest version; check the object, and repeat the change"
                 raise ObjectError(self.root, name, "changed", what)
             return self._add_version(name, found, how, **edit)
 

@@ -1,7 +1,6 @@
-"""Where an OCFL storage root is kept: everything that is read from a root or appears in it goes through a storage.
-
-The rest of this package knows what OCFL is; only :class:`LocalStorage` knows that it is on a local disk. New objects
-are written to a staging directory first, and a storage publishes them whole.
+"""The storage of an OCFL storage root, which performs all reads and writes of a root. Only :class:`LocalStorage`
+depends on a local disk; the rest of this package implements OCFL. New objects are written to a staging directory first,
+and a storage publishes them atomically.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class PlainObjects(NamedTuple):
     :ivar advice: recommendations that an object does not follow: see
         :func:`pressmark.stores.ocfl.inventory_rules.plain_advice`
     :ivar files: number of content files
-    :ivar sizes: of the content that was read, in bytes
+    :ivar sizes: size of the content that was read, in bytes
     """
 
     places: list[str]
@@ -43,10 +42,10 @@ class PlainObjects(NamedTuple):
 
 
 class Storage(Protocol):
-    """A place that keeps a storage root, or one object of it.
+    """A location that contains a storage root, or one object of it.
 
     All paths are bytes with ``/``, relative to the root; ``b""`` is the root itself. Symbolic links are not followed,
-    because OCFL allows none (E090). Every method raises :class:`OSError` where the storage refuses.
+    because OCFL allows none (E090). Every method raises :class:`OSError` if the storage refuses the operation.
     """
 
     def below(self, place: bytes) -> Storage:
@@ -56,7 +55,7 @@ class Storage(Protocol):
         """Return the path by which the operating system finds a file or directory."""
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
-        """Return what is in a directory, in the order of bytes."""
+        """Return the entries of a directory, in byte order."""
 
     def scan_objects(
         self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
@@ -67,7 +66,7 @@ class Storage(Protocol):
 
         :param reads: what to read of objects: ``places``, nothing; ``identities``, the beginning of the inventory;
             ``objects``, all files except content, which is only opened; ``content``, all files
-        :param version: of OCFL; objects of later versions are deferred
+        :param version: version of OCFL; objects of later versions are deferred
         :param clashes: defer directories with names that may differ only in case
         :param budget: maximum number of directories to read; those in an object do not count
         :return: the rest of the budget, and in order, each with its path: :data:`None` for a directory that is
@@ -76,10 +75,10 @@ class Storage(Protocol):
         """
 
     def exists(self, place: bytes) -> bool:
-        """Return whether anything has this path."""
+        """Return whether the path exists."""
 
     def status(self, place: bytes) -> os.stat_result:
-        """Return the status of a file or directory; it tells two versions of a file apart."""
+        """Return the status of a file or directory; it distinguishes two versions of a file."""
 
     def why_unreadable(self, file: bytes) -> OSError | None:
         """Return the error of opening a file for reading; :data:`None` if it is readable."""
@@ -94,13 +93,14 @@ class Storage(Protocol):
         """Yield the outcome of hashing each file, in order."""
 
     def publish(self, new: bytes, place: bytes) -> None:
-        """Move a staged directory to ``place``, with the directories above it; never over anything but an empty one.
+        """Move a staged directory to ``place``, with the directories above it; never replaces anything except an empty
+        directory.
 
         :param new: its path in the file system
         """
 
     def add(self, new: bytes, place: bytes) -> None:
-        """Move a staged directory that is not empty to ``place``, in an existing directory; never over anything.
+        """Move a staged directory that is not empty to ``place``, in an existing directory; never replaces anything.
 
         :param new: its path in the file system
         :raises FileExistsError: something is there
@@ -212,7 +212,7 @@ class LocalStorage:
 
 
 def status_or_none(storage: Storage, place: bytes) -> os.stat_result | None:
-    """Return the status of a file or directory, or :data:`None` if it has none or cannot be looked at."""
+    """Return the status of a file or directory, or :data:`None` if it cannot be determined."""
     try:
         return storage.status(place)
     except OSError:

@@ -76,13 +76,13 @@ class StorageRoot(Store):
     :param user: ``name`` and ``address`` (a URI) of the user who creates versions
     :param message: the default message of new versions
     :param content_paths: maps logical paths to content paths in new versions: extension 0011
-    :param durable: flush each object before it appears; without, a power failure may leave empty files
+    :param durable: flush each object before it appears; otherwise a power failure may leave empty files
     :param undeclared: also open a directory that declares no supported version, for :meth:`check`; it is not written to
-    :ivar version: of OCFL; the newest supported one if none is declared
-    :ivar storage: where the root is kept
+    :ivar version: version of OCFL; the newest supported one if none is declared
+    :ivar storage: location of the root
     :ivar copied: devices where sharing blocks was tried and files were copied
     :ivar signs: names of files that mark a directory as an object, each with a slash before it
-    :ivar layout_is_given: whether the layout is not that of ``ocfl_layout.json``
+    :ivar layout_is_given: whether the layout differs from ``ocfl_layout.json``
     :raises StoreError: not a storage root, or an argument is invalid
     """
 
@@ -146,9 +146,9 @@ class StorageRoot(Store):
         """Create an empty storage root.
 
         :param root: a directory that is empty or does not exist
-        :param layout: of its objects; required
-        :param version: of OCFL
-        :param description: of the layout, for ``ocfl_layout.json``
+        :param layout: layout of its objects; required
+        :param version: version of OCFL
+        :param description: description of the layout, for ``ocfl_layout.json``
         :param options: as for :class:`StorageRoot`
         :raises StoreError: the root cannot be created
         """
@@ -496,7 +496,7 @@ class StorageRoot(Store):
                 return
             above = b"/".join(parts[:number])
             if os.path.islink(path) or not os.path.isdir(path):
-                what = f"{decode_fs(above)!r}, above its path, is not a directory; move it out of the storage root"
+                what = f"{decode_fs(above)!r}, a parent of its path, is not a directory; move it out of the root"
                 raise ObjectError(self.root, identifier, "object-inside", what)
             if self.declares_object(path):
                 what = f"path {decode_fs(place)!r} is inside the object {decode_fs(above)!r}; use another layout"

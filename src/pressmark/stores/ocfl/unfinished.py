@@ -1,11 +1,11 @@
 """New versions that an interrupted run left unfinished.
 
 A version appears in three steps: its directory, the object's inventory, the sidecar of the inventory. The directory
-holds everything: content, inventory and sidecar. So a run that was killed between two steps leaves one of two states,
-and both can be finished without loss:
+contains everything: content, inventory and sidecar. So a run that was killed between two steps leaves one of two
+states, and both can be finished without loss:
 
 - a complete version directory that the object's inventory does not list
-- the new inventory of the object beside the sidecar of the earlier one
+- the new inventory of the object with the sidecar of the earlier one
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The storage hierarchy of an OCFL root, walked lazily in the order of names by several threads (section 4.3).
 
 The unit of work is a few sibling directories with everything below them. A thread that has read a certain number of
-directories returns the rest, which keeps its position in the order, so that a deep branch does not hold up the others.
-Results wait for those before them. How far threads may run ahead is bounded, and so is memory, except for the names of
-one directory.
+directories returns the rest, which keeps its position in the order, so a deep branch does not delay the others. Results
+wait for those before them. The number of results that threads prepare ahead is bounded, and so is memory use, except
+for the names of one directory.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _Part = FoundObject[T] | PlainObjects | Problem | _Group
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
-    """Return a function that tells whether a name matches one of the globs ``patterns``."""
+    """Return a function that checks whether a name matches one of the globs ``patterns``."""
     if not patterns:
         return lambda _name: False
     matches = re.compile("|".join(map(fnmatch.translate, patterns))).match

@@ -1,4 +1,4 @@
-"""Pairtrees of other programs: how each cleans identifiers differently from the specification.
+"""Pairtrees of other programs, which clean identifiers differently from the specification.
 
 =================== ==================================================================================================
 dialect             difference

@@ -1,7 +1,6 @@
-"""The repair of section 2: all names of one object are moved to one directory.
-
-The names are moved one by one to a directory with a reserved name, which is renamed in the end. After an interruption,
-everything is in one of the two places, and a second call continues.
+"""The repair of section 2: all names of one object are moved to one directory. The names are moved one by one to a
+directory with a reserved name, which is finally renamed. After an interruption, each name is in one of the two
+directories, and a second call continues.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class InterruptedObject(StoredObject):
 def replaced_names(directory: bytes) -> list[bytes]:
     """Return the name of the object that was put aside, unless the new object is in place.
 
-    Pressmark puts one name aside; if there are several, all whose places are free are returned, so that none is lost.
+    Pressmark moves one name aside; if there are several, all names whose paths are free are returned, so none is lost.
     """
     try:
         names = sorted(os.listdir(os.path.join(directory, REPLACED)))

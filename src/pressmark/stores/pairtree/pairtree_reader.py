@@ -1,9 +1,9 @@
 """Pairtree: a tree of directories of two characters, where each object is at the path of its identifier.
 
-The specification is draft-kunze-pairtree-01. Open points follow its sibling of December 2008 ("Pairtrees for Collection
-Storage"); in particular, a directory of one character ends every ppath.
+The specification is draft-kunze-pairtree-01. Open points follow the related specification of December 2008 ("Pairtrees
+for Collection Storage"); in particular, a directory of one character ends every ppath.
 
-Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists beside
+Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists next to
 ``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
 ``pairtree_pressmark`` in its last directory; the next change of the object, or a repair, completes it.
 """
@@ -113,11 +113,11 @@ class PairtreeReader(Store):
     ) -> Iterator[StoreObject]:
         """Yield every object lazily, in the order of the bytes of the ppaths' names.
 
-        Names outside of objects (reserved names, empty directories, files beside the tree, …) are passed to
+        Names outside of objects (reserved names, empty directories, files outside the tree, …) are passed to
         ``on_problem``. Memory grows only with the number of ppaths that are not canonical.
 
         :param threads: number of threads that read directories; :data:`None` or 0 for one per core
-        :param ignore: globs of names to ignore, besides those of the store
+        :param ignore: globs of names to ignore, in addition to those of the store
         """
         return self._objects(self._walk(ignore), threads, on_problem)
 
@@ -147,7 +147,8 @@ class PairtreeReader(Store):
         )
 
     def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
-        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object is gone."""
+        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object no longer
+        exists."""
         try:
             found = self._contents(record.path.removeprefix(ROOT).lstrip("/"))
         except OSError as error:
@@ -197,8 +198,8 @@ class PairtreeReader(Store):
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Detect the dialect of a tree: return the number of objects that each dialect may have written.
 
-        ``spec`` counts canonical ppaths, ``unknown`` those of no known dialect. An object that several dialects write
-        alike counts for each.
+        ``spec`` counts canonical ppaths; ``unknown`` counts ppaths of unknown dialects. An object that several dialects
+        write in the same way counts for each.
         """
         counts: Counter[str] = Counter()
         for record in self.objects(threads=threads):

@@ -89,9 +89,9 @@ class PairtreeStore(PairtreeReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
-        """Store an object in an encapsulating directory, completely or not at all.
+        """Store an object atomically in an encapsulating directory.
 
-        A replaced object keeps the name of its encapsulating directory. It is replaced in one step where the system can
+        A replaced object keeps the name of its encapsulating directory. It is replaced in one step if the system can
         exchange two names (Linux).
 
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
@@ -247,9 +247,9 @@ class PairtreeStore(PairtreeReader):
             os.rename(aside, staging / b"replaced")
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove one object, never the objects below it, and the directories above it that become empty.
+        """Remove an object, and the directories above it that become empty. Objects below it are kept.
 
-        If the encapsulating directory is a symbolic link, the link is removed and its target stays.
+        If the encapsulating directory is a symbolic link, the link is removed and its target is kept.
 
         :raises ObjectError: of kind ``missing``, or the object could not be removed
         :raises IdentifierError: the identifier has no path in this tree

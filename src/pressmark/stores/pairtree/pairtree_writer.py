@@ -1,4 +1,4 @@
-"""Many objects into a Pairtree: see :mod:`pressmark.stores.staging_writer`."""
+"""Storing many objects in a Pairtree: see :mod:`pressmark.stores.staging_writer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files beside pairtree_root: the Pairtree version, and the common prefix of identifiers (section 4)."""
+"""The files next to pairtree_root: the Pairtree version, and the common prefix of identifiers (section 4)."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def with_declared(base: bytes, namespaces: Mapping[str, str], declared: Iterable
         free = next((letter for letter in ascii_lowercase if letter not in result), None)
         if free is None:
             raise StoreError(
-                path, f"no letter is left for the namespace {quoted(namespace)}; at most 26 can be declared"
+                path, f"no letter is available for the namespace {quoted(namespace)}; at most 26 can be declared"
             )
         result[free] = namespace
     return result

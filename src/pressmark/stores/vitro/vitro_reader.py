@@ -10,7 +10,7 @@ the object.
         └── a~n/342/4/myPhoto.jpg
 
 The directory of an object may also contain directories of other objects. It never contains any other file, not even for
-a moment, because Vitro takes every file for the object's.
+a moment, because Vitro interprets every file there as the file of the object.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class VitroObject(StoredObject):
 
 
 class Renaming(NamedTuple):
-    """A file that gets new content and a new name: first the content, in one step, then the name.
+    """A file that gets new content and a new name: the content is replaced atomically, and then the file is renamed.
 
     :ivar place: directory of the file, relative to file_storage_root
     :ivar inode: inode of the new content
@@ -167,8 +167,8 @@ class VitroReader(Store):
 
         Files and directories outside of objects are passed to ``on_problem``.
 
-        :param threads: no effect: directories are read one after another
-        :param ignore: globs of names to ignore, besides those of the store
+        :param threads: no effect; directories are read one after another
+        :param ignore: globs of names to ignore, in addition to those of the store
         """
         return self._objects(ignore, on_problem)
 
@@ -259,7 +259,8 @@ class VitroReader(Store):
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
 
     def unreadable(self, record: StoreObject) -> list[Problem]:
-        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object is gone."""
+        """Return a problem for each unreadable file of an object of :meth:`objects`; none if the object no longer
+        exists."""
         place = record.path.removeprefix(f"{ROOT}/")
         try:
             return self._unreadable_in(place, self._files(place))

@@ -41,7 +41,7 @@ class VitroStore(VitroReader):
         """Create an empty Vitro store in a directory that is empty or does not exist, and open it.
 
         :param layout: a :class:`pressmark.Vitro` whose prefixes and namespaces are used
-        :param namespaces: more namespaces; each gets the first free letter (section "Namespaces")
+        :param namespaces: additional namespaces; each gets the first free letter (section "Namespaces")
         :param options: arguments of the class
         :raises StoreError: the directory is not empty or cannot be written, or a namespace is invalid
         """
@@ -78,7 +78,7 @@ class VitroStore(VitroReader):
 
         Existing objects in a new namespace become hidden: :meth:`check` lists them, :meth:`repair` moves them.
 
-        :raises StoreError: a namespace is invalid, or no letter is left; nothing was written
+        :raises StoreError: a namespace is invalid, or no letter is available; nothing was written
         """
         with store_errors(self._base), RunDirectory(self._work_directory()) as staging, staging.lock():
             self._read()  # another run may have declared namespaces
@@ -100,11 +100,11 @@ class VitroStore(VitroReader):
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
-        """Store an object, completely or not at all.
+        """Store an object atomically.
 
-        :param source: one file: its path, a directory with nothing else in it, or a mapping with its name in the
+        :param source: one file: its path, a directory that contains only this file, or a mapping with its name in the
             object; names may contain any characters up to U+00FF
-        :param replace: replace the existing file, whatever its name, in one step
+        :param replace: replace the existing file in one step, even if it has a different name
         :param algorithms: algorithms of the digests that ``on_file`` receives
         :param on_file: called with the stored name and the outcome of the file; an exception discards the object
         :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
@@ -261,7 +261,7 @@ class VitroStore(VitroReader):
             file.write(json.dumps(renaming).encode())
 
     def delete(self, identifier: str | bytes) -> None:
-        """Remove an object's file, whatever its name, and the directories above it that become empty.
+        """Remove the file of an object, and the directories above it that become empty.
 
         :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
         :raises IdentifierError: the identifier has no path in this store

@@ -1,4 +1,4 @@
-"""Many objects into a Vitro store: see :mod:`pressmark.stores.staging_writer`."""
+"""Storing many objects in a Vitro store: see :mod:`pressmark.stores.staging_writer`."""
 
 from __future__ import annotations
 

@@ -2,15 +2,12 @@
 
 #include <errno.h>
 
+#include "../shared/directories.h"
 #include "small_files.h"
 
-#ifndef _WIN32
-#include <dirent.h>
-#include <fcntl.h>
+#if PM_CAN_SCAN
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #ifdef __linux__
 #define PM_NOREPLACE 1 /* linux/fs.h */
@@ -36,6 +33,13 @@ static int flush(const char *path)
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     int error = 0;
     if (file < 0) return errno;
+#ifdef F_FULLFSYNC
+    /* On macOS, fsync leaves data in the cache of the drive. */
+    if (fcntl(file, F_FULLFSYNC) != -1) {
+        close(file);
+        return 0;
+    }
+#endif
     if (fsync(file) && errno != EINVAL && errno != EBADF && errno != ENOTSUP) error = errno;
     close(file);
     return error;
@@ -58,14 +62,16 @@ static int move_new(const char *old, const char *path)
 
 static int is_alone(const char *path, const char *name)
 {
-    struct dirent *entry;
-    int error;
-    DIR *directory = opendir(path);
-    if (!directory) return errno;
-    while ((errno = 0, entry = readdir(directory)))
-        if (strcmp(entry->d_name, name) && strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) break;
-    error = entry ? EEXIST : errno;
-    closedir(directory);
+    char buffer[PM_ENTRIES_SIZE];
+    pm_directory directory;
+    const char *entry;
+    int type, error;
+    if (pm_open_directory(&directory, AT_FDCWD, path, 0, buffer)) return errno;
+    do
+        entry = pm_next_entry(&directory, &type);
+    while (entry && !strcmp(entry, name));
+    error = entry ? EEXIST : directory.failed ? errno : 0;
+    pm_close_directory(&directory);
     return error;
 }
 

@@ -1,14 +1,9 @@
 #include "small_folder.h"
 
-#ifndef _WIN32
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
+#include "../shared/directories.h"
 
+#if PM_CAN_SCAN
 #define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-#define OPEN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 typedef struct {
     pm_folder *folder;
@@ -18,6 +13,7 @@ typedef struct {
     dev_t device;
     /* The open directories: a mount can lead back to one of them. */
     ino_t inodes[PM_FOLDER_DEPTH];
+    char entries[PM_ENTRIES_SIZE];
 } reading;
 
 uint32_t pm_folder_key(const char *path, size_t length)
@@ -77,56 +73,50 @@ static int read_file(reading *run, int directory, const char *name, pm_folder_en
     return 1;
 }
 
-/* Reads the files of an open directory, and closes it. `above` is its path with a slash at the end. */
-static int read_folder(reading *run, int descriptor, const char *above, size_t length, int depth)
+static int read_folder(reading *run, int at, const char *name, int flags, const char *above, size_t length, int depth);
+
+/* Reads a directory in the open directory `descriptor`. Later paths start with a copy of its path and a slash. */
+static int read_below(reading *run, int descriptor, const pm_folder_entry *entry, size_t length, int depth)
+{
+    pm_folder *folder = run->folder;
+    char *path = folder->names + folder->named;
+    if (folder->named + entry->length + 2 > PM_FOLDER_NAMES) return 0;
+    memcpy(path, entry->path, entry->length);
+    path[entry->length] = '/';
+    folder->named += entry->length + 1;
+    return read_folder(run, descriptor, entry->path + length, O_NOFOLLOW, path, entry->length + 1, depth + 1);
+}
+
+/* Reads a directory: all its entries, then the directories in it. `above` is its path with a slash at the end. */
+static int read_folder(reading *run, int at, const char *name, int flags, const char *above, size_t length, int depth)
 {
     struct stat status;
-    struct dirent *entry;
-    DIR *directory;
-    int fine = depth < PM_FOLDER_DEPTH && !fstat(descriptor, &status);
-    if (!depth) run->device = status.st_dev;
+    pm_directory directory;
+    const int first = run->folder->count;
+    int fine, last, type = 0;
+    if (depth == PM_FOLDER_DEPTH || pm_open_directory(&directory, at, name, flags, run->entries)) return 0;
+    fine = !fstat(directory.descriptor, &status);
+    if (fine && !depth) run->device = status.st_dev;
     fine = fine && status.st_dev == run->device;
     for (int i = 0; fine && i < depth; i++) fine = run->inodes[i] != status.st_ino;
-    if (!fine || !(directory = fdopendir(descriptor))) {
-        close(descriptor);
-        return 0;
-    }
-    run->inodes[depth] = status.st_ino;
-    while (fine && (errno = 0, entry = readdir(directory))) {
-        const char *name = entry->d_name;
+    if (fine) run->inodes[depth] = status.st_ino;
+    while (fine && (name = pm_next_entry(&directory, &type))) {
         pm_folder_entry *added;
-        if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
         if (!depth && run->skip && !strcmp(name, run->skip)) continue;
-        fine = (added = add_entry(run->folder, above, length, name)) != NULL;
-        if (!fine) break;
-        if (entry->d_type == DT_DIR) {
-            const int below = openat(descriptor, name, OPEN_FOLDER);
-            char *path = run->folder->names + run->folder->named;
-            /* The path of the directory with a slash; later paths start with a copy of it. */
-            fine = below >= 0 && run->folder->named + added->length + 2 <= PM_FOLDER_NAMES;
-            if (fine) {
-                memcpy(path, added->path, added->length);
-                path[added->length] = '/';
-                run->folder->named += added->length + 1;
-                fine = read_folder(run, below, path, added->length + 1, depth + 1);
-            } else if (below >= 0) {
-                close(below);
-            }
-        } else {
-            fine = entry->d_type == DT_REG && read_file(run, descriptor, name, added);
-        }
+        added = add_entry(run->folder, above, length, name);
+        fine = added && (type == DT_DIR || (type == DT_REG && read_file(run, directory.descriptor, name, added)));
     }
-    fine = fine && !errno;
-    closedir(directory);
+    fine = fine && !directory.failed;
+    last = run->folder->count;
+    for (int i = first; fine && i < last; i++)
+        if (run->folder->entry[i].file < 0) fine = read_below(run, directory.descriptor, &run->folder->entry[i], length, depth);
+    pm_close_directory(&directory);
     return fine;
 }
 
 int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room)
 {
     reading run;
-    /* The directory itself may be named by a link. */
-    const int descriptor = openat(at, path, OPEN_FOLDER & ~O_NOFOLLOW);
-    if (descriptor < 0) return -1;
     folder->count = folder->files = 0;
     folder->named = 0;
     run.folder = folder;
@@ -134,7 +124,8 @@ int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *
     run.data = data;
     run.end = begin;
     run.room = room;
-    return read_folder(&run, descriptor, "", 0, 0) ? run.end : -1;
+    /* The directory itself may be named by a link. */
+    return read_folder(&run, at, path, 0, "", 0, 0) ? run.end : -1;
 }
 
 #else

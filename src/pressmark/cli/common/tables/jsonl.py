@@ -140,7 +140,7 @@ class JsonWriter:
         """Accept every result."""
 
     def write(self, block: JsonBlock, kept: list[int] | None) -> None:
-        """Write and flush, so that slow input leaves at once."""
+        """Write and flush, so slow input is passed on immediately."""
         self._sink.write(block.written(kept, self._name))
         self._sink.flush()
 

@@ -296,7 +296,7 @@ class SameTextWriter:
         block.refuse_results()
 
     def write(self, block: TextBlock, kept: list[int] | None) -> None:
-        """Write and flush, so that slow input leaves at once."""
+        """Write and flush, so slow input is passed on immediately."""
         self._sink.write(block.written(kept))
         self._sink.flush()
 

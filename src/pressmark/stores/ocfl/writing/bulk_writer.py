@@ -1,4 +1,4 @@
-"""Many objects into an OCFL storage root: see :mod:`pressmark.stores.staging_writer`.
+"""Storing many objects in an OCFL storage root: see :mod:`pressmark.stores.staging_writer`.
 
 An object never appears inside or around another object.
 """
@@ -155,7 +155,7 @@ class BulkWriter(StagingWriter[Staged]):
         :param fixity: as for :meth:`OcflRoot.put`
         :param also: more algorithms whose digests are returned, but not stored in the inventory
         :param check: called with the path of the written object; an exception discards it
-        :raises ObjectError: the object cannot be stored; nothing of it is left
+        :raises ObjectError: the object cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in this root
         :raises StoreError: the layout is unknown
         """
@@ -198,7 +198,7 @@ class BulkWriter(StagingWriter[Staged]):
         :param above: a directory that contains nothing but the object's directory
         :param name: the name of the object's directory
         :param place: as for :meth:`stage`
-        :return: :data:`None` if the object needs :meth:`stage`, which reports why; nothing of it is left
+        :return: :data:`None` if the object needs :meth:`stage`, which reports why; it leaves no files
         """
         devices = devices_to_copy(mode, self._root.copied)
         [staged] = [None] if devices is None else self._write_small([_Job(identifier, place, above, name)], devices)
@@ -209,7 +209,7 @@ class BulkWriter(StagingWriter[Staged]):
     def _write_small(self, jobs: list[_Job], devices: tuple[int, ...]) -> list[Staged | None]:
         """Write version 1 of objects of a few small files to the staging directory, on several threads.
 
-        :return: :data:`None` for an object that needs :meth:`stage`; nothing of it is left
+        :return: :data:`None` for an object that needs :meth:`stage`; it leaves no files
         """
         root = self._root
         if root.algorithm != "sha512" or root.content_paths is not None:

@@ -150,7 +150,7 @@ class Written:
 
     :ivar document: the inventory
     :ivar dropped: directories of the source without any file, which OCFL cannot store
-    :ivar outcomes: of each file by its logical path, with all computed digests
+    :ivar outcomes: outcome of each file by its logical path, with all computed digests
     """
 
     document: dict[str, Any]
@@ -173,13 +173,13 @@ def write_object(
 ) -> Written:
     """Write version 1 of an object to the new directory ``top``.
 
-    :param version: of OCFL
+    :param version: version of OCFL
     :param algorithm: ``sha512`` or ``sha256``
     :param fixity: known digests, by algorithm and logical path: they are compared with the copied content and stored in
-        the inventory; an algorithm without any is computed for all files
+        the inventory; if an algorithm has no digests, they are computed for all files
     :param content_paths: maps logical paths to content paths; :data:`None` for equal paths
     :param copy_options: how the source is copied
-    :param also: more algorithms for the outcomes, not stored in the inventory
+    :param also: additional algorithms for the outcomes; not recorded in the inventory
     :raises SourceError: the source cannot be stored
     :raises OSError: the object cannot be written
     """

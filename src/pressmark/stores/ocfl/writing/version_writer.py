@@ -1,9 +1,9 @@
 """New versions of existing OCFL objects (sections 3.3 to 3.7).
 
-Only what is new is written: the version's directory with content, inventory and sidecar, and the object's next
-inventory and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the
-object, the inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version
-whose publishing was interrupted, and :func:`finish_version` makes the remaining steps.
+Only new files are written: the version's directory with content, inventory and sidecar, and the object's next inventory
+and sidecar. It is published in three steps, each flushed before the next: the directory is moved into the object, the
+inventory is replaced, the sidecar is replaced. :mod:`pressmark.stores.ocfl.unfinished` finds a version whose publishing
+was interrupted, and :func:`finish_version` makes the remaining steps.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Edit(NamedTuple):
     :ivar add: files to add, or to store in place of files with these names
     :ivar remove: logical paths to remove
     :ivar rename: new logical paths by old ones
-    :ivar keep: whether all other files stay
+    :ivar keep: whether all other files are kept
     """
 
     add: ObjectSource
@@ -171,7 +171,10 @@ class VersionWriter:
         if version is None:
             return "declaration-missing: the object declares no supported version of OCFL"
         if later(version, self._root.version):
-            return f"version-later: the object declares OCFL {version}, but its storage root OCFL {self._root.version}"
+            return (
+                f"version-later: the object declares OCFL {version},"
+                f" but its storage root declares OCFL {self._root.version}"
+            )
         repeated: list[str] = []
         read_inventory(self._found.data, repeated)
         if repeated:
@@ -211,7 +214,7 @@ class VersionWriter:
             if status is None or status.st_size != size:
                 kind = "content-missing" if status is None else "content-mismatch"
                 raise self._improper(
-                    f"{kind}: {quoted(path)} is missing or damaged, which has the content of a new file"
+                    f"{kind}: {quoted(path)}, which has the same content as a new file, is missing or damaged"
                 )
 
     def _refuse_mutable_head(self) -> None:
@@ -303,7 +306,7 @@ def _write(
     """
     name = next_version(document["head"])
     if name is None:
-        what = f"no version number of this width is left after {document['head']}"
+        what = f"no version number of this width is available after {document['head']}"
         raise SourceError("improper", f"{what}; store the content as a new object")
     before = {path: digest for path, _content, digest in logical_files(document)}
     kept: dict[str, str] = {}
@@ -347,7 +350,7 @@ def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[s
     for path in (*removed, *renamed):
         if path not in before:
             is_folder = any(other.startswith(f"{path}/") for other in before)
-            what = "is a directory in the object; name its files" if is_folder else "is not in the object"
+            what = "is a directory in the object; specify its files" if is_folder else "is not in the object"
             raise SourceError("missing", f"{quoted(path)} {what}")
     for paths in ((*removed, *renamed, *added), (*renamed.values(), *added)):
         path, count = Counter(paths).most_common(1)[0] if paths else ("", 0)
