@@ -31,7 +31,7 @@ def main() -> None:
         sys.unraisablehook = ordinary
         # The exit status is decided.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # CPython would end by the signal if an exec was interrupted, as in dataclasses; the next exec clears that.
+        # CPython ends by the signal if an exec was interrupted, as in dataclasses; another exec clears that.
         exec("")
 
 

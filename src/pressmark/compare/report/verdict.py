@@ -65,7 +65,7 @@ def judge(comparison: ComparisonData) -> Verdict:
     ``empty``
         There are no identifiers (``attention``).
     ``duplicates``
-        Identifiers that occur more than once are reported as a property of the input. They count once, and are no
+        Identifiers that occur more than once are reported as a property of the input. They count once, not as
         collisions.
     ``safe``
         The layouts without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
