@@ -55,7 +55,8 @@ def extensions():
     sanitize = os.environ.get("PRESSMARK_SANITIZE")
     developing = os.environ.get("PRESSMARK_DEV") == "1"
     windows = sys.platform == "win32"
-    flags = ["/O2"] if windows else ["-O3", "-fvisibility=hidden"]
+    # Without debugging information, which Python's own flags ask for: most of the wheel.
+    flags = ["/O2"] if windows else ["-O3", "-g0", "-fvisibility=hidden"]
     if developing and not windows:
         # For developers only: warnings of a newer compiler must not stop a user's build.
         flags += ["-Wall", "-Wextra", "-Wno-unused-function", "-Wno-sign-compare", "-Werror"]

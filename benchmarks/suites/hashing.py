@@ -218,8 +218,8 @@ def measure_targets(report: Report, options: argparse.Namespace, threads: int) -
     from pressmark._kernels import native as digests
 
     cells = []
-    best, forced = digests.best_level(), digests.level()
-    known = digests.levels()
+    forced, known = digests.level(), digests.levels()
+    runnable = known[: known.index(digests.best_level()) + 1]
     report.heads("files", " algorithms", " vectors", " beside", "wanted", "measured", "median", " ")
     try:
         for name in USUAL:
@@ -229,7 +229,7 @@ def measure_targets(report: Report, options: argparse.Namespace, threads: int) -
             with warm_files(SHAPES[name].scaled(options.scale), options.folder) as paths:
                 for line in chosen:
                     narrow = line.level in ("avx2", "portable")
-                    if narrow and known.index(line.level) > known.index(best):
+                    if narrow and line.level not in runnable:
                         continue
                     digests.use_level(line.level if narrow else forced)
                     cell = measure(name, paths, line.algorithms, threads, options.runs, [line.yardstick])

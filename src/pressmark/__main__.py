@@ -1,8 +1,70 @@
-"""``python -m pressmark``: the command without its script."""
+"""The entry point of the command: ``pressmark``, and ``python -m pressmark``."""
 
 from __future__ import annotations
 
-from pressmark.cli import main
+import _thread
+import contextlib
+import signal
+import sys
+import time
+from typing import Any
+
+__all__ = ["main"]
+
+# Seconds until a discarded interrupt is repeated.
+REPEAT_AFTER = 0.02
+
+
+def main() -> None:
+    """Run the command line and exit with its status; an interrupt before or after a command is one line as well."""
+    ordinary = sys.unraisablehook
+    sys.unraisablehook = _repeat_interrupt
+    try:
+        from pressmark.cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write("pressmark: interrupted\n")
+        sys.exit(130)
+    finally:
+        sys.unraisablehook = ordinary
+        # The exit status is decided.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # CPython would end by the signal if an exec was interrupted, as in dataclasses; the next exec clears that.
+        exec("")
+
+
+def _repeat_interrupt(unraisable: Any) -> None:
+    """Repeat an interrupt that Python discards, as in ``__del__`` or the callback of a weak reference."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+        return
+    # SIGTERM also raises KeyboardInterrupt, and background jobs of scripts ignore SIGINT.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Without threading, whose locks may be held here.
+    _thread.start_new_thread(_interrupt, (_thread.get_ident(),))
+
+
+def _interrupt(thread: int) -> None:
+    time.sleep(REPEAT_AFTER)
+    while _is_in_hook(thread):
+        # It would be discarded again.
+        time.sleep(REPEAT_AFTER)
+    if hasattr(signal, "pthread_kill"):
+        # Ends a system call that waits, too.
+        signal.pthread_kill(thread, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _is_in_hook(thread: int) -> bool:
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code is not _repeat_interrupt.__code__:
+        frame = frame.f_back
+    return frame is not None
+
 
 if __name__ == "__main__":
     main()

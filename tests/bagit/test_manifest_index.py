@@ -364,6 +364,7 @@ class Lines(io.RawIOBase):
         return self.many[begin : begin + size]
 
 
+@pytest.mark.slow_under_sanitizers
 @pytest.mark.parametrize(
     "line", [b"\n", b"x", b"%b  data/a\n" % digest(1).encode(), b"%b  ../\xff%%\n" % digest(1).encode()]
 )

@@ -119,12 +119,12 @@ def test_shells_complete(terminal: Terminal) -> None:
         assert terminal.completed(typed).rstrip(" /") == expected
 
 
-def candidates(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, words: str) -> list[str]:
+def candidates(quick: Run, monkeypatch: pytest.MonkeyPatch, shell: str, words: str) -> list[str]:
     """Return what Pressmark answers a completion script; the last word is incomplete."""
     monkeypatch.setenv("_PRESSMARK_COMPLETE", f"{shell}_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
-    done = run()
+    done = quick()
     assert (done.stderr, done.returncode) == (b"", 0)
     lines = done.stdout.decode().splitlines()
     if shell == "bash":
@@ -133,13 +133,13 @@ def candidates(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, words: str
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "powershell"])
-def test_candidates(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+def test_candidates(quick: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     """Layouts are completed by name and by alias, algorithms in lists, kinds by name; nothing is written to stderr."""
-    if shell == "powershell" and run("completion", "powershell").returncode:
+    if shell == "powershell" and quick("completion", "powershell").returncode:
         pytest.skip("this click does not know PowerShell")
 
     def found(words: str) -> list[str]:
-        return candidates(run, monkeypatch, shell, words)
+        return candidates(quick, monkeypatch, shell, words)
 
     for words in ("map 000", "store ls root --layout 000", "compare ids.txt --layout 000", "bench --layout 000"):
         assert found(f"pressmark {words}")[:3] == ["0002", "0002-flat-direct-storage-layout", "0003"]

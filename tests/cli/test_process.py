@@ -289,6 +289,83 @@ def test_other_signals_are_like_an_interrupt(tmp_path: Path, name: str) -> None:
     assert os.listdir(tmp_path) == []
 
 
+# The command loses the exception of a signal, then waits for its input.
+LOSING = """
+import _thread, os, signal, sys, time, weakref
+from pressmark import __main__
+from pressmark.cli import map as command
+
+way, name, sys.argv = sys.argv[1], sys.argv[2], ["pressmark", "map", "0002"]
+
+def end(*_):
+    os.kill(os.getpid(), getattr(signal, name))
+    for _ in range(1000):
+        pass
+
+class Thing:
+    if way != "weakref":
+        __del__ = end
+
+def losing(*given, real=command.unpacked):
+    thing = Thing()
+    reference = weakref.ref(thing, end if way == "weakref" else None)
+    del thing
+    return real(*given)
+
+def start_slowly(*given, real=_thread.start_new_thread):
+    real(*given)
+    while time.monotonic() < begin + 0.2:
+        pass
+
+begin = time.monotonic()
+command.unpacked = losing
+if way == "ignored":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+if way == "slow":
+    _thread.start_new_thread = start_slowly
+__main__.main()
+"""
+
+
+@posix
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [("del", "SIGINT"), ("slow", "SIGINT"), ("weakref", "SIGINT"), ("weakref", "SIGTERM"), ("ignored", "SIGTERM")],
+)
+def test_a_discarded_interrupt_ends_the_command(way: str, name: str) -> None:
+    """An interrupt in a callback whose exceptions Python discards also ends a command that waits."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOSING, way, name], stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+    try:
+        assert process.wait(timeout=20) == 128 + signal.Signals[name]
+    finally:
+        process.kill()
+        _, stderr = process.communicate()
+    assert stderr == b"pressmark: interrupted\n"
+
+
+@posix
+@pytest.mark.parametrize("how", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
+def test_an_interrupt_before_the_command(how: str, tmp_path: Path) -> None:
+    """An interrupt while the command is imported gives one line and its exit status."""
+    script = f"""
+import sys
+from pressmark.__main__ import main
+
+class Interrupting:
+    def __getattr__(self, name):
+        {how}
+
+sys.modules["pressmark.cli"] = Interrupting()
+main()
+"""
+    (tmp_path / "interrupting.py").write_text(script)
+    call = [sys.executable, "-m", "interrupting"]
+    done = subprocess.run(call, capture_output=True, cwd=tmp_path, env=environment(), timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, b"pressmark: interrupted\n")
+
+
 @posix
 def test_nohup_is_respected(tmp_path: Path) -> None:
     """A signal ignored by the parent process stays ignored."""

@@ -16,7 +16,7 @@ from .pages import DOCS, ROOT, name_of, pages, prose
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand apart from the documents")
 
 # Not every folder with tests has these.
-MORE = [path for path in (ROOT / "CONTRIBUTING.md",) if path.exists()]
+MORE = [path for path in (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md") if path.exists()]
 _LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`\n]+)`")
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import platform
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,13 @@ ALGORITHMS = (
     "blake2b-160", "blake2b-256", "blake2b-384", "blake2b-512",
 )  # fmt: skip
 SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-LEVELS = ("portable", "avx2", "avx512")
+# The levels of this architecture; "portable" everywhere.
+LEVELS = {
+    "x86_64": ("portable", "avx2", "avx512"),
+    "i686": ("portable", "avx2", "avx512"),
+    "aarch64": ("portable", "neon", "neon-sha2", "neon-sha3"),
+    "arm64": ("portable", "neon", "neon-sha2", "neon-sha3"),
+}.get(platform.machine(), ("portable",))
 MAXIMUM_LANES = 16
 BANK_SIZE = 4096  # more than sizeof(pm_bank), as check_lanes.py asserts
 Offset = ctypes.c_int64

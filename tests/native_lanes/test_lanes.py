@@ -6,6 +6,7 @@ The C files are compiled again and called through ctypes, because the extension 
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import random
@@ -23,8 +24,8 @@ pytestmark = [
 ]
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
-# The build for machines other than x86.
-BUILDS = {"vectors": (), "plain words": ("-DPM_HAVE_X86_LEVELS=0",)}
+# The build for machines without vector levels.
+BUILDS = {"vectors": (), "plain words": ("-DPM_HAVE_X86_LEVELS=0", "-DPM_HAVE_NEON_LEVELS=0")}
 CASES = [*(("vectors", level) for level in LEVELS), ("plain words", "portable")]
 SEED = 20261120
 
@@ -92,12 +93,18 @@ def lengths_around_blocks(block):
     return [edge for edge in edges if edge >= 0]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Compile a build, once."""
+    flags = SANITIZERS if os.environ.get("PRESSMARK_SANITIZE") else ("-O3",)
+    return functools.cache(lambda name: build(COMPILER, (*flags, *BUILDS[name]), tmp_path_factory.mktemp("lanes")))
+
+
 @pytest.fixture(scope="module", params=CASES, ids=" ".join)
-def case(request, tmp_path_factory):
+def case(request, built):
     """The shared library of one of the builds, and one of its levels."""
     build_name, level_name = request.param
-    flags = SANITIZERS if os.environ.get("PRESSMARK_SANITIZE") else ("-O3",)
-    library = build(COMPILER, (*flags, *BUILDS[build_name]), tmp_path_factory.mktemp("lanes"))
+    library = built(build_name)
     assert library.pm_bank_size() <= BANK_SIZE
     level = LEVELS.index(level_name)
     if level > library.pm_best_level():

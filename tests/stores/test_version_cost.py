@@ -119,6 +119,7 @@ def test_system_calls_of_a_version(roots: tuple[Path, Path, Path], tmp_path: Pat
     assert counts["many"]["fsync"] <= counts["one"]["fsync"] < 20
 
 
+@pytest.mark.long
 @pytest.mark.slow_under_sanitizers
 def test_versions_of_a_large_object(roots: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """The measured objects are valid, before and after; the times are printed."""

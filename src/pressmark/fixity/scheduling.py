@@ -16,13 +16,14 @@ from pressmark import _kernels
 __all__ = ["SERIAL_RATES", "SMALL", "Plan"]
 
 # Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
-# they differ little between processors.
-_SHA2_LONG = {"portable": 0.72, "avx2": 1.53, "avx512": 2.77}
-_SHA2_SHORT = {"portable": 0.91, "avx2": 1.86, "avx512": 3.37}
-_BLAKE2B = {"portable": 1.18, "avx2": 2.80, "avx512": 4.12}
+# they differ little between processors. The NEON levels are not measured: they are the serial rates times the ratio of
+# cycles in llvm-mca's models of the Cortex-A72 (neon), Neoverse N1 (neon-sha2) and Neoverse V1 (neon-sha3).
+_SHA2_LONG = {"portable": 0.72, "avx2": 1.53, "avx512": 2.77, "neon-sha3": 3.0}
+_SHA2_SHORT = {"portable": 0.91, "avx2": 1.86, "avx512": 3.37, "neon": 0.78, "neon-sha2": 3.1, "neon-sha3": 3.9}
+_BLAKE2B = {"portable": 1.18, "avx2": 2.80, "avx512": 4.12, "neon": 1.30, "neon-sha2": 1.28, "neon-sha3": 1.55}
 LANE_RATES: dict[str, dict[str, float]] = {
-    "md5": {"portable": 1.94, "avx2": 3.64, "avx512": 6.64},
-    "sha1": {"portable": 1.93, "avx2": 4.02, "avx512": 6.94},
+    "md5": {"portable": 1.94, "avx2": 3.64, "avx512": 6.64, "neon": 1.92, "neon-sha2": 2.68, "neon-sha3": 2.76},
+    "sha1": {"portable": 1.93, "avx2": 4.02, "avx512": 6.94, "neon": 2.6, "neon-sha2": 2.9, "neon-sha3": 3.6},
     "sha224": _SHA2_SHORT,
     "sha256": _SHA2_SHORT,
     "sha384": _SHA2_LONG,
@@ -57,8 +58,9 @@ SERIAL_RATES = {
     "xxh3-64": 30.0,
     "xxh128": 30.0,
 }
-# Rates of OpenSSL on processors without SHA extensions.
+# Rates of OpenSSL on processors without SHA extensions, and on those with instructions for SHA-512.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}
+WITH_SHA512 = {"sha384": 1.9, "sha512": 1.9, "sha512/256": 1.9}
 # Without lanes, files up to this size are still read by the engine, in batches: opening and reading a small file from
 # Python takes longer than hashing it.
 SMALL = 1 << 16  # bytes
@@ -83,9 +85,8 @@ class Plan:
         kernels = _kernels.active
         self.threads = threads
         level = kernels.lane_level()
-        serial = dict(SERIAL_RATES)
-        if not kernels.sha_extensions():
-            serial.update(WITHOUT_EXTENSIONS)
+        extensions = kernels.sha_extensions()
+        serial = SERIAL_RATES | (WITHOUT_EXTENSIONS, {}, WITH_SHA512)[extensions]
         self.lanes = tuple(
             name
             for name in names

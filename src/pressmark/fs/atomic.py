@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import uuid
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, AnyStr, BinaryIO
@@ -34,7 +33,7 @@ def new_file(path: str | bytes, flags: int) -> int:
 
 def temporary(target: AnyStr) -> AnyStr:
     """Return a unique path in the directory of ``target``."""
-    name: Any = f".pressmark-{uuid.uuid4().hex}.tmp"
+    name: Any = f".pressmark-{os.urandom(16).hex()}.tmp"
     return os.path.join(os.path.dirname(target), name if isinstance(target, str) else name.encode())
 
 

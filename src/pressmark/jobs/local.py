@@ -108,9 +108,10 @@ class ProcessPool(ExecutorPool):
         self._context = multiprocessing.get_context(method)
         if method == "forkserver":
             self._context.set_forkserver_preload(["__main__", module])
-            from multiprocessing import forkserver
+            from multiprocessing import forkserver, resource_tracker
 
-            with _ignoring_ctrl_c():
+            resource_tracker.ensure_running()  # it unblocks SIGINT
+            with _blocking_ctrl_c():
                 forkserver.ensure_running()
         self._threads = threads
         super().__init__(self._processes(workers), workers)
@@ -154,16 +155,13 @@ class ProcessPool(ExecutorPool):
 
 
 @contextlib.contextmanager
-def _ignoring_ctrl_c() -> Iterator[None]:
-    """Ignore Ctrl-C, also in the processes that are started: the fork server would print a traceback."""
-    before = None
-    with contextlib.suppress(ValueError):  # only the main thread can set handlers
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _blocking_ctrl_c() -> Iterator[None]:
+    """Handle Ctrl-C after the block, and never in processes started in it: the fork server would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -93,6 +93,7 @@ def info(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tuple[ta
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "zip"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_verdict_is_that_of_the_unpacked_bag(tmp_path: Path, case: str, ending: str) -> None:

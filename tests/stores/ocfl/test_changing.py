@@ -290,8 +290,9 @@ def test_a_check_beside_runs(root: OcflRoot, digests: bool) -> None:
     assert [one for one in found if one.kind != "inventory-advice"] == []
 
 
+@pytest.mark.long
 def test_checks_and_readers_beside_updates(root: OcflRoot) -> None:
-    """While an object gets 200 versions, checks report nothing, and readers find each version whole."""
+    """While an object gets many versions, checks report nothing, and readers find each version whole."""
     done = threading.Event()
     failed: list[BaseException] = []
     counts = dict.fromkeys(("check", "check with digests", "read", "list"), 0)

@@ -41,9 +41,9 @@ def lane_level() -> str:
     return "none"
 
 
-def sha_extensions() -> bool:
-    """Return whether this processor has instructions for SHA-1 and SHA-256; unused here, always False."""
-    return False
+def sha_extensions() -> int:
+    """Return which SHA instructions this processor has; unused here, always 0."""
+    return 0
 
 
 class Engine:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
@@ -18,11 +18,14 @@ from pressmark.cli.migrate.options import check_destination_options, options_of_
 from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.cli.store.provenance import Provenance, missing_provenance
-from pressmark.errors import MigrationError, ReportError
+from pressmark.errors import MigrationError, PressmarkError, ReportError
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
 from pressmark.migrate.reporting.summary import Summary
 from pressmark.migrate.workdir import WARNINGS, is_of_run
+
+if TYPE_CHECKING:
+    from pressmark.migrate.execution.arrived import Arrived
 
 __all__ = ["MigrateCall"]
 
@@ -38,13 +41,16 @@ class MigrateCall:
     """
 
     def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
+        if call["destination"] is None:
+            raise CallError("DESTINATION missing; name both stores: pressmark migrate SOURCE DESTINATION")
         self._call = call
         self._source: str = call["source"]
         self._destination: str = call["destination"]
         self._to: str | None = call["to"]
         self._given = given
         self._provenance = Provenance(call["message"], call["user"], call["user_address"])
-        self._work: str | None = None
+        self._running: migrate.Plan | None = None
+        self._before: Arrived | None = None  # what an interrupted run has moved into place
         # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
         verbs = [name for name in ("resume", *later) if call[name]]
@@ -120,11 +126,25 @@ class MigrateCall:
 
     def interrupted_message(self, reporter: ProgressReporter) -> str:
         """Return the last line of an interrupted call."""
-        if self._work is None or migrate.state(self._work) in ("none", "planned"):
+        plan = self._running
+        if plan is None or migrate.state(plan.work) in ("none", "planned"):
             return "interrupted; nothing was written to the destination; run the same command again"
-        far = reporter.last if reporter.phase == "run" else None
-        done = f"{far.objects:,} of {far.of_objects or 0:,} objects done; " if far is not None else ""
+        if self._verb == "verify_again":
+            far = reporter.last if reporter.phase == "verify" else None
+            done = f"{far.objects:,} of {far.of_objects or 0:,} objects verified; " if far is not None else ""
+            return f"interrupted; {done}{self.again}"
+        found = self._arrived(plan)
+        done = "" if found is None else f"{found} of {plan.objects:,} objects are in {self._destination}; "
         return f"interrupted; {done}{self.again}"
+
+    def _arrived(self, plan: migrate.Plan) -> Arrived | None:
+        """Count the objects in the destination; :data:`None` if that fails."""
+        from pressmark.migrate.execution.arrived import count_arrived
+
+        try:
+            return count_arrived(plan, self._call["workers"])
+        except (PressmarkError, OSError, ValueError):
+            return None
 
     # --- where ----------------------------------------------------------------------------------------------------
 
@@ -250,7 +270,7 @@ class MigrateCall:
     # --- the run --------------------------------------------------------------------------------------------------
 
     def _run(self, plan: migrate.Plan, lines: OutputLines, reporter: ProgressReporter) -> int:
-        self._work = plan.work
+        self._running = plan
         with self._workers(plan, reporter) as workers:
             how: dict[str, Any] = {
                 "max_errors": self._call["max_errors"],
@@ -259,6 +279,8 @@ class MigrateCall:
             }
             if self._verb == "resume":
                 given = self._with_provenance(plan.options.to, plan.options.source_kind)
+                if migrate.state(plan.work) == "begun":
+                    self._before = self._arrived(plan)
                 run = migrate.resume(plan, options=self._current_options(plan, given), **how)
             else:
                 run = migrate.run(plan, **how)
@@ -266,7 +288,7 @@ class MigrateCall:
 
     def _verify(self, lines: OutputLines, reporter: ProgressReporter) -> int:
         plan = self._finished()
-        self._work = plan.work
+        self._running = plan
         migrate.refuse_others(plan, self._current_options(plan, self._given))
         with self._workers(plan, reporter) as workers:
             run = migrate.verify(plan, max_errors=self._call["max_errors"], on_event=reporter.on_event, **workers)
@@ -325,6 +347,8 @@ class MigrateCall:
             if missing is not None:
                 yield f"{self._destination}: {missing}"
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
+        if self._before is not None:
+            pieces.append(f"{self._before} were in place before this call")
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:

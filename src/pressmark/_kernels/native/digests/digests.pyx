@@ -62,7 +62,7 @@ cdef extern from "digests/lanes/lanes.h":
     size_t pm_digest_size(pm_algorithm) noexcept nogil
     pm_level pm_best_level() noexcept nogil
     bint pm_permutes_bytes(pm_level) noexcept nogil
-    bint pm_sha_extensions() noexcept nogil
+    int pm_sha_extensions() noexcept nogil
     unsigned pm_lanes(pm_level, pm_algorithm) noexcept nogil
     const char *pm_level_name(pm_level) noexcept nogil
     void pm_digest_column(pm_level, pm_algorithm, const uint8_t *, const int64_t *, int64_t, uint8_t *) noexcept nogil
@@ -140,9 +140,7 @@ cdef int64_t digest_size(int algorithm) noexcept nogil:
 
 cdef void digest_column(int algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                         uint8_t *out) noexcept nogil:
-    # Empty lanes cost as much as full ones.
-    cdef pm_level chosen = PM_PORTABLE if count < pm_lanes(_level, <pm_algorithm>algorithm) else _level
-    pm_digest_column(chosen, <pm_algorithm>algorithm, data, offsets, count, out)
+    pm_digest_column(_level, <pm_algorithm>algorithm, data, offsets, count, out)
 
 
 cdef pm_level current_level() noexcept nogil:
@@ -295,7 +293,7 @@ def lane_level():
 
 
 def sha_extensions():
-    """Return whether this processor has instructions for SHA-1 and SHA-256. OpenSSL uses them."""
+    """Return which instructions OpenSSL finds in this processor: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
     return pm_sha_extensions()
 
 
@@ -459,9 +457,10 @@ cdef class Engine:
     def collect(self, double seconds):
         """Return the finished files; wait for the first at most ``seconds``.
 
-        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size, mtime_ns,
-        inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or ``(ticket, errno, None)`` if its copy
-        failed. A block is ``(ticket, block)``, and any other file ``(ticket, result)``.
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size,
+        mtime_ns, inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or
+        ``(ticket, errno, None)`` if its copy failed. A block is ``(ticket, block)``, and any other file
+        ``(ticket, result)``.
         """
         cdef pm_file_result *result
         cdef pm_file_result *following

@@ -61,9 +61,7 @@ static int pm_block_hash(pm_engine *engine, pm_block *block, const pm_block_grou
     for (unsigned a = 0; a < engine->algorithms; a++) {
         const pm_algorithm algorithm = engine->algorithm[a];
         const size_t size = pm_digest_size(algorithm);
-        /* Empty lanes cost as much as full ones. */
-        const pm_level level = group->count < pm_lanes(engine->level, algorithm) ? PM_PORTABLE : engine->level;
-        pm_digest_column(level, algorithm, group->data, group->offsets, group->count, digests);
+        pm_digest_column(engine->level, algorithm, group->data, group->offsets, group->count, digests);
         for (int64_t i = 0; i < group->count; i++)
             pm_put_bytes_in_hex(block->hex + (size_t)group->members[i] * engine->hex_size + engine->hex_at[a],
                                 digests + (size_t)i * size, size);

@@ -7,7 +7,6 @@ cdef class FileBlock:
     :ivar done: number of files that have digests
     """
 
-
     cdef pm_block block
     cdef list paths, spans
     cdef size_t hex_size
@@ -89,7 +88,7 @@ cdef class FileBlock:
         return found
 
     def lines(self, list tags):
-        """Return the lines of the files in a manifest, or :data:`None` if a file has no digests or a name needs escapes.
+        """Return the lines of the files in a manifest; :data:`None` if a file has no digests or a name needs escapes.
 
         :param tags: of each algorithm, for the BSD format; :data:`None` for the coreutils format
         """

@@ -301,12 +301,9 @@ static void check_digests(bag_batch *batch, pm_level level, int first, int end)
     const int stop = end < batch->bags ? batch->bag[end].first : batch->messages;
     for (int i = 0; i < ALGORITHMS; i++) {
         const size_t size = pm_digest_size(ALGORITHM[i].algorithm);
-        /* Empty lanes cost as much as full ones. */
-        const int few = stop - begin < (int)pm_lanes(level, ALGORITHM[i].algorithm);
         int bag = first;
         if (!(batch->bag[first].algorithms & 1u << i)) continue;
-        pm_digest_column(few ? PM_PORTABLE : level, ALGORITHM[i].algorithm, batch->data, batch->offsets + begin, stop - begin,
-                         batch->digests);
+        pm_digest_column(level, ALGORITHM[i].algorithm, batch->data, batch->offsets + begin, stop - begin, batch->digests);
         for (int message = begin; message < stop; message++) {
             const int32_t expected = batch->expected[message][i];
             while (bag + 1 < end && batch->bag[bag + 1].first <= message) bag++;

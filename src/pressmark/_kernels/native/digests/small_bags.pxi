@@ -37,7 +37,8 @@ def check_small_bags(list paths not None):
 
     :return: for each valid bag the number and size of its payload files, the number of its other files, the number of
         long lines in bag-info.txt, and the first of them, from 1; :data:`None` for a bag with another problem, and for
-        one that may have problems: with links, unusual tag files, names that are not ASCII, or many, large or empty files
+        one that may have problems: with links, unusual tag files, names that are not ASCII, or many, large or empty
+        files
     """
     cdef int count = len(paths), i
     cdef bint done
@@ -75,8 +76,8 @@ def read_small_folders(list paths not None, bytes skip not None, tuple algorithm
     :param skip: a name in each directory to ignore
     :param algorithms: name and constructor of each digest, and whether lanes compute it faster
     :param reads: read the files; otherwise they have no digests
-    :return: for each path :data:`None` if the directory contains links, names that are not ASCII, or many, large or empty
-        files, or directories on another device. Otherwise its directories and files in the order of the names, a
+    :return: for each path :data:`None` if the directory contains links, names that are not ASCII, or many, large or
+        empty files, or directories on another device. Otherwise its directories and files in the order of the names, a
         directory before its content: the path, and :data:`None` for a directory, or for a file its size, time of
         modification in nanoseconds, inode, and digests in hex
     """
@@ -159,15 +160,16 @@ cdef class _Folders:
     cdef Py_ssize_t fill(self, const char *skip, Py_ssize_t count) noexcept nogil:
         """Read directories while there is room; return their number."""
         cdef Py_ssize_t number = 0
-        cdef int64_t end = 0, stop
+        cdef int64_t end = 0, limit, stop
         cdef int i
+        cdef uint8_t *data
         cdef pm_folder *folder
         self.files = 0
         while number < count and end <= FOLDERS_BYTES - PM_FOLDER_BYTES:
             folder = &self.folders[number]
-            stop = pm_folder_read(
-                folder, PM_CURRENT, self.paths[number], skip, self.data if self.reads else NULL, end, end + PM_FOLDER_BYTES
-            )
+            data = self.data if self.reads else NULL
+            limit = end + PM_FOLDER_BYTES
+            stop = pm_folder_read(folder, PM_CURRENT, self.paths[number], skip, data, end, limit)
             number += 1
             if stop < 0:
                 folder.count = -1

@@ -107,12 +107,12 @@ cdef extern from "digests/file_steps.h":
 def run_steps(list changes not None):
     """Change files in order, in many directories; stop in each directory at its first failure.
 
-    The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a file
-    and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new path must
-    not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
+    The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a
+    file and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new
+    path must not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
 
-    :param changes: for each directory its steps: number, path, and the mode, the content, the new path, the only name, or
-        :data:`None`
+    :param changes: for each directory its steps: number, path, and the mode, the content, the new path, the only name,
+        or :data:`None`
     :return: for each directory 0 or an errno, and the descriptor of a locked file, or -1. A failed step has none
     """
     cdef Py_ssize_t total = 0, count = len(changes), i, first, end

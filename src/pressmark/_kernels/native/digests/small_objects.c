@@ -11,13 +11,6 @@
 #define HEX 128 /* digits of a digest */
 #define SIDECAR_SIZE (HEX + 16)
 
-/* Empty lanes cost as much as full ones. */
-static void hash_all(pm_level level, const uint8_t *data, const int64_t *offsets, int64_t count, uint8_t *out)
-{
-    const pm_level chosen = count < pm_lanes(level, PM_SHA512) ? PM_PORTABLE : level;
-    pm_digest_column(chosen, PM_SHA512, data, offsets, count, out);
-}
-
 static uint8_t *put(uint8_t *to, const char *text)
 {
     const size_t length = strlen(text);
@@ -116,7 +109,7 @@ int pm_write_small_objects(const pm_object_options *options, pm_small_object *ob
     uint8_t digests[PM_OBJECTS * 64];
     uint8_t *text, *end;
     size_t room = 1;
-    hash_all(options->level, batch->data, batch->offsets, batch->files, batch->digests);
+    pm_digest_column(options->level, PM_SHA512, batch->data, batch->offsets, batch->files, batch->digests);
     for (int i = 0; i < tried; i++) {
         if (objects[i].tree < 0) continue;
         room += inventory_room(options->texts, &objects[i], &batch->tree[objects[i].tree]);
@@ -128,7 +121,7 @@ int pm_write_small_objects(const pm_object_options *options, pm_small_object *ob
         end = put_inventory(end, options->texts, &objects[i], &batch->tree[objects[i].tree]);
         offsets[objects[i].tree + 1] = end - text;
     }
-    hash_all(options->level, text, offsets, batch->trees, digests);
+    pm_digest_column(options->level, PM_SHA512, text, offsets, batch->trees, digests);
     for (int i = 0; i < tried; i++) {
         const int64_t number = objects[i].tree;
         const pm_small_tree *tree = &batch->tree[number < 0 ? 0 : number];

@@ -39,7 +39,8 @@ cdef int set_devices(pm_devices *found, tuple devices) except -1:
 def copy_small_sources(list objects not None, tuple devices not None, int flags, size_t limit, bint whole):
     """Copy files, or directories of a few small files, with their permission bits and times.
 
-    :param objects: of each the source, the new path, and the path that it gets later, in a directory that does not exist
+    :param objects: of each the source, the new path, and the path that it gets later, in a directory that does not
+        exist
     :param devices: the devices of the sources; any if empty
     :param flags: flags for opening files
     :param limit: length of a future path, with its zero
@@ -107,8 +108,8 @@ def write_small_objects(list objects not None, tuple texts not None, tuple devic
     :param limit: length of a future path, with its zero
     :return: for each object the latest change of content or status of a file in nanoseconds, its size, and its SHA-512
         by the name of each file, sorted; :data:`None` if it was not written: its path is taken or too long, it contains
-        other than small regular files and directories of them, a file name is not printable ASCII, or two files have the
-        same content. The caller removes what exists of the new directory
+        other than small regular files and directories of them, a file name is not printable ASCII, or two files have
+        the same content. The caller removes what exists of the new directory
     """
     cdef int count = len(objects), begin = 0, done, i
     cdef pm_devices on

@@ -26,58 +26,77 @@ static uint8_t *pm_pairtree_put_portable(uint8_t *out, const uint8_t *item, int6
     return rare && !cleaned ? NULL : out;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if PM_HAVE_X86_LEVELS && defined(__x86_64__)
 #define PM_PAIRTREE_X86 1
 #include <immintrin.h>
+#define PM_TARGET_16 __attribute__((target("avx2")))
+#elif PM_HAVE_NEON_LEVELS
+#define PM_PAIRTREE_NEON 1
+#include <arm_neon.h>
+#define PM_TARGET_16
+#endif
+
+#if defined(PM_TARGET_16)
+typedef uint8_t pm_bytes16 __attribute__((vector_size(16)));
+
+/* The bytes of `table` at `places`: from 0 to 15, or 255 for a zero. */
+PM_TARGET_16 static inline pm_bytes16 pm_look_up(pm_bytes16 table, pm_bytes16 places)
+{
+#if defined(PM_PAIRTREE_X86)
+    return (pm_bytes16)_mm_shuffle_epi8((__m128i)table, (__m128i)places);
+#else
+    return vqtbl1q_u8(table, places);
+#endif
+}
+
+PM_TARGET_16 static inline pm_bytes16 pm_load_16(const uint8_t *from)
+{
+    pm_bytes16 bytes;
+    memcpy(&bytes, from, 16);
+    return bytes;
+}
 
 /* Loads `count` (1 to 15) of sixteen bytes at `item` without reading beyond them. */
-__attribute__((target("avx2"))) static inline __m128i pm_load_part(const uint8_t *item, int64_t count)
+PM_TARGET_16 static inline pm_bytes16 pm_load_part(const uint8_t *item, int64_t count)
 {
-    uint64_t low = 0, high = 0;
+    uint64_t halves[2] = {0, 0};
+    pm_bytes16 bytes;
     if (count >= 8) {
-        memcpy(&low, item, 8);
+        memcpy(&halves[0], item, 8);
         /* The last eight bytes overlap the first; the shift keeps those after the eighth. */
-        memcpy(&high, item + count - 8, 8);
-        high = count == 8 ? 0 : high >> (8 * (16 - count));
+        memcpy(&halves[1], item + count - 8, 8);
+        halves[1] = count == 8 ? 0 : halves[1] >> (8 * (16 - count));
     } else {
         for (int64_t position = count; position-- > 0;)
-            low = low << 8 | item[position];
+            halves[0] = halves[0] << 8 | item[position];
     }
-    return _mm_set_epi64x((long long)high, (long long)low);
+    memcpy(&bytes, halves, 16);
+    return bytes;
 }
 
 /* One byte shuffle makes fifteen bytes of ten. The table of halves classifies sixteen bytes at a time. */
-__attribute__((target("avx2"))) static uint8_t *
-pm_pairtree_put_avx2(uint8_t *out, const uint8_t *item, int64_t length, int cleaned)
+PM_TARGET_16 static uint8_t *pm_pairtree_put_16(uint8_t *out, const uint8_t *item, int64_t length, int cleaned)
 {
-    static const int8_t order[16] = {0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1, 8, 9, -1, -1};
-    static const uint8_t between[16] = {0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0};
-    static const int8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const __m128i rows = _mm_loadu_si128((const __m128i *)pm_pairtree_rare_rows);
-    const __m128i columns = _mm_loadu_si128((const __m128i *)pm_pairtree_rare_columns);
-    const __m128i spread = _mm_loadu_si128((const __m128i *)order);
-    const __m128i separators = _mm_loadu_si128((const __m128i *)between);
-    const __m128i half = _mm_set1_epi8(15);
-    __m128i rare = _mm_setzero_si128();
+    const pm_bytes16 spread = {0, 1, 255, 2, 3, 255, 4, 5, 255, 6, 7, 255, 8, 9, 255, 255};
+    const pm_bytes16 separators = {0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0, 0, '/', 0};
+    const pm_bytes16 places = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const pm_bytes16 rows = pm_load_16(pm_pairtree_rare_rows), columns = pm_load_16(pm_pairtree_rare_columns);
+    pm_bytes16 rare = {0};
+    uint64_t halves[2];
     for (;;) {
-        __m128i bytes;
-        if (length >= 16) {
-            bytes = _mm_loadu_si128((const __m128i *)item);
-        } else {
-            /* NUL is rare, so missing bytes are replaced by a letter. */
-            __m128i absent = _mm_cmpgt_epi8(_mm_loadu_si128((const __m128i *)places), _mm_set1_epi8((char)(length - 1)));
-            bytes = _mm_or_si128(pm_load_part(item, length), _mm_and_si128(absent, _mm_set1_epi8('a')));
-        }
-        __m128i row = _mm_shuffle_epi8(rows, _mm_and_si128(_mm_srli_epi16(bytes, 4), half));
-        __m128i column = _mm_shuffle_epi8(columns, _mm_and_si128(bytes, half));
-        rare = _mm_or_si128(rare, _mm_and_si128(row, column));
-        __m128i common = bytes;
+        pm_bytes16 bytes;
+        /* NUL is rare, so missing bytes are replaced by a letter. */
+        if (length >= 16)
+            bytes = pm_load_16(item);
+        else
+            bytes = pm_load_part(item, length) | ((pm_bytes16)(places >= (uint8_t)length) & 'a');
+        rare |= pm_look_up(rows, bytes >> 4) & pm_look_up(columns, bytes & 15);
+        pm_bytes16 common = bytes;
         /* Cleaned text contains none of the three, so this does not change it. */
-        for (int number = 0; number < 3; number++) {
-            __m128i found = _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)pm_common_from[number]));
-            common = _mm_xor_si128(common, _mm_and_si128(found, _mm_set1_epi8((char)pm_common_change[number])));
-        }
-        _mm_storeu_si128((__m128i *)out, _mm_or_si128(_mm_shuffle_epi8(common, spread), separators));
+        for (int number = 0; number < 3; number++)
+            common ^= (pm_bytes16)(bytes == pm_common_from[number]) & pm_common_change[number];
+        common = pm_look_up(common, spread) | separators;
+        memcpy(out, &common, 16);
         if (length <= 10) {
             out += length + (length - 1) / 2;
             break;
@@ -86,9 +105,12 @@ pm_pairtree_put_avx2(uint8_t *out, const uint8_t *item, int64_t length, int clea
         item += 10;
         length -= 10;
     }
-    return cleaned || _mm_testz_si128(rare, rare) ? out : NULL;
+    memcpy(halves, &rare, 16);
+    return cleaned || (halves[0] | halves[1]) == 0 ? out : NULL;
 }
+#endif
 
+#if defined(PM_PAIRTREE_X86)
 /* One byte permutation makes 63 bytes of 42, and one table of 128 entries (two registers) both substitutes and finds rare
  * bytes: one step for most identifiers. Loads are masked, so nothing outside the item is read. */
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi"))) static uint8_t *
@@ -125,14 +147,17 @@ pm_pairtree_put_avx512(uint8_t *out, const uint8_t *item, int64_t length, int cl
 
 pm_pairtree_put pm_pairtree_put_for(pm_level level, int permutes_bytes)
 {
-#ifdef PM_PAIRTREE_X86
+#if defined(PM_PAIRTREE_X86)
     if (permutes_bytes)
         return pm_pairtree_put_avx512;
+#else
+    (void)permutes_bytes;
+#endif
+#if defined(PM_TARGET_16)
     if (level != PM_PORTABLE)
-        return pm_pairtree_put_avx2;
+        return pm_pairtree_put_16;
 #else
     (void)level;
-    (void)permutes_bytes;
 #endif
     return pm_pairtree_put_portable;
 }

@@ -142,6 +142,11 @@ void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *dat
 {
     packed_column column;
     column.kernel = pm_find_kernel(level, algorithm);
+    if (count < column.kernel->lanes && !column.kernel->skips_idle) {
+        /* Empty lanes cost as much as full ones. */
+        level = PM_PORTABLE;
+        column.kernel = pm_find_kernel(level, algorithm);
+    }
     column.constants = &pm_constants_of[algorithm];
     /* Adding 0 to NULL is undefined. */
     column.data = data ? data : (const uint8_t *)"";

@@ -4,13 +4,13 @@
 #define BLAKE2B_MIX(a, b, c, d, x, y) \
     do { \
         v[a] += v[b] + words[x]; \
-        v[d] = ROTATE_BYTES_64(v[d] ^ v[a], 4); \
+        v[d] = XOR_ROTATE_BYTES_64(v[d], v[a], 4); \
         v[c] += v[d]; \
-        v[b] = ROTATE_BYTES_64(v[b] ^ v[c], 3); \
+        v[b] = XOR_ROTATE_BYTES_64(v[b], v[c], 3); \
         v[a] += v[b] + words[y]; \
-        v[d] = ROTATE_BYTES_64(v[d] ^ v[a], 2); \
+        v[d] = XOR_ROTATE_BYTES_64(v[d], v[a], 2); \
         v[c] += v[d]; \
-        v[b] = ROTATE_RIGHT_64(v[b] ^ v[c], 63); \
+        v[b] = XOR_ROTATE_64(v[b], v[c], 63); \
     } while (0)
 
 #define BLAKE2B_ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15) \

@@ -3,6 +3,12 @@
 
 #if PM_HAVE_X86_LEVELS
 #include <cpuid.h>
+#elif PM_HAVE_NEON_SHA && defined(__linux__)
+#include <sys/auxv.h>
+#elif PM_HAVE_NEON_SHA && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif PM_HAVE_NEON_SHA && defined(_WIN32)
+#include <windows.h>
 #endif
 
 static const pm_kernel *const kernels_of[PM_LEVELS] = {
@@ -10,13 +16,52 @@ static const pm_kernel *const kernels_of[PM_LEVELS] = {
 #if PM_HAVE_X86_LEVELS
     [PM_AVX2] = pm_kernels_avx2,
     [PM_AVX512] = pm_kernels_avx512,
+#elif PM_HAVE_NEON_LEVELS
+    [PM_NEON] = pm_kernels_neon,
+#if PM_HAVE_NEON_SHA
+    [PM_NEON_SHA2] = pm_kernels_neon_sha2,
+    [PM_NEON_SHA3] = pm_kernels_neon_sha3,
+#endif
 #endif
 };
 
 const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm)
 {
+    while (kernels_of[level] == NULL || kernels_of[level][algorithm].lanes == 0)
+        level--;
     return &kernels_of[level][algorithm];
 }
+
+#if PM_HAVE_NEON_SHA
+#if defined(__APPLE__)
+static int has_feature(const char *name)
+{
+    int value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 && value;
+}
+#endif
+
+/* Whether this processor has the instructions of both levels, or those of the first. */
+static pm_level neon_level(void)
+{
+    int sha2 = 0, sha3 = 0;
+#if defined(__linux__)
+    /* Linux's numbers: HWCAP_SHA1 and HWCAP_SHA2; HWCAP_SHA3 and HWCAP_SHA512. Older headers lack the last two. */
+    const unsigned long found = getauxval(AT_HWCAP), first = 1 << 5 | 1 << 6, second = 1 << 17 | 1 << 21;
+    sha2 = (found & first) == first;
+    sha3 = (found & second) == second;
+#elif defined(__APPLE__)
+    sha2 = 1; /* every Apple processor with 64 bits */
+    sha3 = has_feature("hw.optional.armv8_2_sha512") && has_feature("hw.optional.armv8_2_sha3");
+#elif defined(_WIN32)
+    /* PF_ARM_V8_CRYPTO_, PF_ARM_SHA3_ and PF_ARM_SHA512_INSTRUCTIONS_AVAILABLE; older headers lack the last two. */
+    sha2 = IsProcessorFeaturePresent(30);
+    sha3 = IsProcessorFeaturePresent(64) && IsProcessorFeaturePresent(65);
+#endif
+    return !sha2 ? PM_NEON : !sha3 ? PM_NEON_SHA2 : PM_NEON_SHA3;
+}
+#endif
 
 pm_level pm_best_level(void)
 {
@@ -30,6 +75,10 @@ pm_level pm_best_level(void)
         && __builtin_cpu_supports("avx512vl"))
         return PM_AVX512;
     return PM_AVX2;
+#elif PM_HAVE_NEON_SHA
+    return neon_level();
+#elif PM_HAVE_NEON_LEVELS
+    return PM_NEON;
 #else
     return PM_PORTABLE;
 #endif
@@ -51,6 +100,8 @@ int pm_sha_extensions(void)
     /* Leaf 7, EBX bit 29. */
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1);
+#elif PM_HAVE_NEON_SHA
+    return pm_best_level() - PM_NEON;
 #else
     return 0;
 #endif
@@ -58,13 +109,23 @@ int pm_sha_extensions(void)
 
 const char *pm_level_name(pm_level level)
 {
-    static const char *const names[PM_LEVELS] = {"portable", "avx2", "avx512"};
+    static const char *const names[PM_LEVELS] = {
+        [PM_PORTABLE] = "portable",
+#if PM_HAVE_X86_LEVELS
+        [PM_AVX2] = "avx2",
+        [PM_AVX512] = "avx512",
+#elif PM_HAVE_NEON_LEVELS
+        [PM_NEON] = "neon",
+        [PM_NEON_SHA2] = "neon-sha2",
+        [PM_NEON_SHA3] = "neon-sha3",
+#endif
+    };
     return (unsigned)level < PM_LEVELS ? names[level] : NULL;
 }
 
 unsigned pm_lanes(pm_level level, pm_algorithm algorithm)
 {
-    if ((unsigned)level >= PM_LEVELS || (unsigned)algorithm >= PM_ALGORITHMS || kernels_of[level] == NULL)
+    if ((unsigned)level >= PM_LEVELS || (unsigned)algorithm >= PM_ALGORITHMS)
         return 0;
-    return kernels_of[level][algorithm].lanes;
+    return pm_find_kernel(level, algorithm)->lanes;
 }

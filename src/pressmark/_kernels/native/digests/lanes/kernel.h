@@ -4,16 +4,6 @@
 
 #include "lanes.h"
 
-/* Whether this build has the wide levels. Defined from outside only to test builds for other machines. Microsoft's run time
- * lacks __builtin_cpu_supports. */
-#if !defined(PM_HAVE_X86_LEVELS)
-#if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__)) && !defined(_MSC_VER)
-#define PM_HAVE_X86_LEVELS 1
-#else
-#define PM_HAVE_X86_LEVELS 0
-#endif
-#endif
-
 #if defined(_MSC_VER) && !defined(__clang__)
 #define PM_ALWAYS_INLINE static __forceinline
 #define PM_NEVER_INLINE static __declspec(noinline)
@@ -73,17 +63,26 @@ typedef struct pm_group {
     uint8_t *out;
 } pm_group;
 
-/* One algorithm at one level. The state is word-major: word w of lane l is element w * lanes + l. */
+/* One algorithm at one level. The state is word-major: word w of lane l is element w * lanes + l. An algorithm without lanes
+ * is computed as at the level below. */
 typedef struct pm_kernel {
     unsigned lanes;
     void (*compress)(void *state, const pm_run *run);
     void (*digest_group)(const pm_group *group);
+    int skips_idle; /* idle lanes take no time */
 } pm_kernel;
 
 extern const pm_kernel pm_kernels_portable[PM_ALGORITHMS];
 #if PM_HAVE_X86_LEVELS
 extern const pm_kernel pm_kernels_avx2[PM_ALGORITHMS];
 extern const pm_kernel pm_kernels_avx512[PM_ALGORITHMS];
+#endif
+#if PM_HAVE_NEON_LEVELS
+extern const pm_kernel pm_kernels_neon[PM_ALGORITHMS];
+#endif
+#if PM_HAVE_NEON_SHA
+extern const pm_kernel pm_kernels_neon_sha2[PM_ALGORITHMS];
+extern const pm_kernel pm_kernels_neon_sha3[PM_ALGORITHMS];
 #endif
 
 extern const pm_constants pm_constants_of[PM_ALGORITHMS];

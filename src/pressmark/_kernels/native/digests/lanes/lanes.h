@@ -13,6 +13,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whether this build has the vector levels of an architecture. Defined from outside only to test builds for other machines.
+ * Microsoft's compiler has no vector extensions, and its run time lacks __builtin_cpu_supports. */
+#if !defined(PM_HAVE_X86_LEVELS)
+#if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__) && !defined(_MSC_VER)
+#define PM_HAVE_X86_LEVELS 1
+#else
+#define PM_HAVE_X86_LEVELS 0
+#endif
+#endif
+#if !defined(PM_HAVE_NEON_LEVELS)
+#if defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__) && defined(__GNUC__) && !defined(_MSC_VER)
+#define PM_HAVE_NEON_LEVELS 1
+#else
+#define PM_HAVE_NEON_LEVELS 0
+#endif
+#endif
+/* Clang before 16 knows the optional instructions only if all of the build may use them. */
+#if PM_HAVE_NEON_LEVELS && (!defined(__clang__) || __clang_major__ >= 16 || defined(__ARM_FEATURE_SHA512))
+#define PM_HAVE_NEON_SHA 1
+#else
+#define PM_HAVE_NEON_SHA 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -33,8 +56,19 @@ typedef enum {
     PM_ALGORITHMS
 } pm_algorithm;
 
-/* In ascending order: a machine that supports a level supports all levels before it. */
-typedef enum { PM_PORTABLE = 0, PM_AVX2, PM_AVX512, PM_LEVELS } pm_level;
+/* The levels of this architecture, in ascending order: a machine that supports a level supports all levels before it. */
+typedef enum {
+    PM_PORTABLE = 0,
+#if PM_HAVE_X86_LEVELS
+    PM_AVX2,
+    PM_AVX512,
+#elif PM_HAVE_NEON_LEVELS
+    PM_NEON,
+    PM_NEON_SHA2, /* with instructions for SHA-1 and SHA-256 */
+    PM_NEON_SHA3, /* also with instructions for SHA-512, and SHA-3's rotation */
+#endif
+    PM_LEVELS
+} pm_level;
 
 #define PM_MAXIMUM_LANES 16
 #define PM_MAXIMUM_DIGEST_SIZE 64
@@ -50,19 +84,19 @@ pm_level pm_best_level(void);
 /* Whether this processor permutes single bytes in registers of 64 bytes (VBMI), which not all AVX-512 processors support. */
 int pm_permutes_bytes(pm_level level);
 
-/* Whether this processor has SHA-1 and SHA-256 as instructions. */
+/* Returns 1 if this processor has SHA-1 and SHA-256 as instructions, 2 if it has SHA-512, too; otherwise 0. */
 int pm_sha_extensions(void);
 
-/* "portable", "avx2" or "avx512"; NULL for an unknown level. */
+/* "portable", "avx2", "avx512", "neon", "neon-sha2" or "neon-sha3"; NULL for an unknown level. */
 const char *pm_level_name(pm_level level);
 
-/* The number of lanes: 1 to PM_MAXIMUM_LANES, or 0 if this build does not contain the level. */
+/* The number of lanes: 1 to PM_MAXIMUM_LANES, or 0 for an unknown level or algorithm. */
 unsigned pm_lanes(pm_level level, pm_algorithm algorithm);
 
 /* Computes the digests of `count` messages in a column: message i is data[offsets[i] .. offsets[i + 1]). The count + 1 offsets
  * are ascending; the first need not be 0, so part of a column can be passed. Writes count * pm_digest_size bytes to `out`, in
  * the order of the messages. Reads nothing outside data[offsets[0] .. offsets[count]); `data` may be NULL if that is empty.
- * `out` must not overlap the column. */
+ * `out` must not overlap the column. Fewer messages than lanes are hashed at the level PM_PORTABLE if that is faster. */
 void pm_digest_column(pm_level level, pm_algorithm algorithm, const uint8_t *data, const int64_t *offsets, int64_t count,
                       uint8_t *out);
 

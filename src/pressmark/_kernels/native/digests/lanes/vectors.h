@@ -3,17 +3,32 @@
  * The level file defines PM_LANES_32 and PM_LANES_64 (16, 8, 4, 2; 1 for plain words) before it includes this. The rest of the
  * template is ordinary arithmetic, which the vector extensions of GCC and Clang apply to each element. The compilers generate
  * rotations (vprold) and three-input logic (vpternlog) if the target has them.
+ *
+ * A vector may be wider than a register: the compilers then compute it in several, which hides the latency of long chains. Only
+ * the order of bytes and words is changed register by register. PM_REGISTER_LANES_32 and _64 are the words of a register.
+ * PM_NEON: registers of 16 bytes have a byte shuffle, which SSE2 lacks.
  */
 #include <string.h>
 
 #include "kernel.h"
 
+#if !defined(PM_REGISTER_LANES_32)
+#define PM_REGISTER_LANES_32 PM_LANES_32
+#define PM_REGISTER_LANES_64 PM_LANES_64
+#endif
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
-#define ROTATE_LEFT_32(x, n) (((x) << (n)) | ((x) >> (32 - (n))))
-#define ROTATE_RIGHT_32(x, n) (((x) >> (n)) | ((x) << (32 - (n))))
-#define ROTATE_RIGHT_64(x, n) (((x) >> (n)) | ((x) << (64 - (n))))
+/* NEON has no rotations, but a shift that adds. With +, GCC does not find all rotations of AVX-512. */
+#if defined(PM_NEON)
+#define WITH +
+#else
+#define WITH |
+#endif
+#define ROTATE_LEFT_32(x, n) (((x) << (n)) WITH ((x) >> (32 - (n))))
+#define ROTATE_RIGHT_32(x, n) (((x) >> (n)) WITH ((x) << (32 - (n))))
+#define ROTATE_RIGHT_64(x, n) (((x) >> (n)) WITH ((x) << (64 - (n))))
 
 /* Two names: GCC uses an index vector (and supports Clang's name only since version 12), Clang uses constants. */
 #if defined(__clang__)
@@ -58,15 +73,26 @@
 #define SWAPPED_64(b) (b) + 7, (b) + 6, (b) + 5, (b) + 4, (b) + 3, (b) + 2, (b) + 1, (b), \
     (b) + 15, (b) + 14, (b) + 13, (b) + 12, (b) + 11, (b) + 10, (b) + 9, (b) + 8
 
-/* A rotation right by whole bytes. AVX2 has no rotations: one byte shuffle replaces three instructions, which makes BLAKE2b
- * 18 % faster. */
+/* A rotation right by whole bytes. AVX2 and NEON have no rotations: one byte shuffle replaces three instructions, which makes
+ * BLAKE2b 18 % faster with AVX2. */
 #define ROTATED_64(b, n) (b) + (n) % 8, (b) + (1 + (n)) % 8, (b) + (2 + (n)) % 8, (b) + (3 + (n)) % 8, \
     (b) + (4 + (n)) % 8, (b) + (5 + (n)) % 8, (b) + (6 + (n)) % 8, (b) + (7 + (n)) % 8
 #if PM_LANES_64 == 4
 #define ROTATE_BYTES_64(x, n) ((vector64)SHUFFLE_ONE(bytes64, (bytes64)(x), ROTATED_64(0, n), ROTATED_64(8, n), \
     ROTATED_64(16, n), ROTATED_64(24, n)))
+#elif defined(PM_NEON)
+#define ROTATE_BYTES_64(x, n) ((vector64)SHUFFLE_ONE(bytes64, (bytes64)(x), ROTATED_64(0, n), ROTATED_64(8, n)))
 #else
 #define ROTATE_BYTES_64(x, n) ROTATE_RIGHT_64(x, 8 * (n))
+#endif
+
+/* A rotation of x ^ y, which SHA-3's extension of NEON has as one instruction. */
+#if defined(PM_NEON_SHA3_LEVEL)
+#define XOR_ROTATE_64(x, y, n) ((vector64)vxarq_u64((uint64x2_t)(x), (uint64x2_t)(y), n))
+#define XOR_ROTATE_BYTES_64(x, y, n) XOR_ROTATE_64(x, y, 8 * (n))
+#else
+#define XOR_ROTATE_64(x, y, n) ROTATE_RIGHT_64((x) ^ (y), n)
+#define XOR_ROTATE_BYTES_64(x, y, n) ROTATE_BYTES_64((x) ^ (y), n)
 #endif
 
 /* Unrolled completely; otherwise the rows would be in memory instead of registers. */

@@ -3,15 +3,18 @@
 #define NAMED(name) JOIN(name, PM_WORD_BITS)
 #define WORD JOIN(JOIN(uint, PM_WORD_BITS), _t)
 #define VECTOR NAMED(vector)
+#define REGISTER NAMED(register)
 #define BYTES NAMED(bytes)
 #define DOUBLE_WORDS NAMED(double_words)
 #define LANES NAMED(PM_LANES_)
+#define REGISTER_LANES NAMED(PM_REGISTER_LANES_)
 #define WORD_BYTES (PM_WORD_BITS / 8)
 #define BLOCK_BYTES (16 * WORD_BYTES)
 #define VECTOR_BYTES (LANES * WORD_BYTES)
+#define REGISTER_BYTES (REGISTER_LANES * WORD_BYTES)
 #define PAD_BYTES ((int)sizeof(DOUBLE_WORDS))
-#define SHAPED(name) JOIN(JOIN(JOIN(name, LANES), _), PM_WORD_BITS)
-/* A vector has 2^PART_BITS parts of 16 bytes, and a part 2^CELL_BITS words; a plain word is one part with one cell. */
+#define SHAPED(name) JOIN(JOIN(JOIN(name, REGISTER_LANES), _), PM_WORD_BITS)
+/* A register has 2^PART_BITS parts of 16 bytes, and a part 2^CELL_BITS words; a plain word is one part with one cell. */
 #if LANES == 1
 #define CELL_BITS 0
 #define PART_BYTES WORD_BYTES
@@ -19,15 +22,17 @@
 #define CELL_BITS (PM_WORD_BITS == 32 ? 2 : 1)
 #define PART_BYTES 16
 #endif
-#define PART_BITS (VECTOR_BYTES == 64 ? 2 : VECTOR_BYTES == 32 ? 1 : 0)
+#define PART_BITS (REGISTER_BYTES == 64 ? 2 : REGISTER_BYTES == 32 ? 1 : 0)
 
 #if LANES > 1
 /* may_alias: the same memory is read as words, as bytes and as a bank's state. */
 typedef WORD VECTOR __attribute__((vector_size(VECTOR_BYTES), may_alias));
-typedef uint8_t BYTES __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef WORD REGISTER __attribute__((vector_size(REGISTER_BYTES), may_alias));
+typedef uint8_t BYTES __attribute__((vector_size(REGISTER_BYTES), may_alias));
 typedef uint64_t DOUBLE_WORDS __attribute__((vector_size(VECTOR_BYTES), may_alias));
 #else
 typedef WORD VECTOR;
+typedef WORD REGISTER;
 typedef uint64_t DOUBLE_WORDS;
 #endif
 
@@ -50,12 +55,14 @@ PM_ALWAYS_INLINE VECTOR NAMED(lane_mask)(uint32_t lanes)
 #endif
 }
 
-PM_ALWAYS_INLINE VECTOR NAMED(swap_bytes)(VECTOR x)
+PM_ALWAYS_INLINE REGISTER NAMED(swap_bytes)(REGISTER x)
 {
-#if VECTOR_BYTES == 64
-    return (VECTOR)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16), NAMED(SWAPPED_)(32), NAMED(SWAPPED_)(48));
-#elif VECTOR_BYTES == 32
-    return (VECTOR)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16));
+#if REGISTER_BYTES == 64
+    return (REGISTER)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16), NAMED(SWAPPED_)(32), NAMED(SWAPPED_)(48));
+#elif REGISTER_BYTES == 32
+    return (REGISTER)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0), NAMED(SWAPPED_)(16));
+#elif REGISTER_BYTES == 16 && defined(PM_NEON)
+    return (REGISTER)SHUFFLE_ONE(BYTES, (BYTES)x, NAMED(SWAPPED_)(0));
 #else
     /* SSE2 has no byte shuffle. For a plain word, compilers recognise these shifts as one instruction. */
 #if PM_WORD_BITS == 64
@@ -74,22 +81,22 @@ PM_ALWAYS_INLINE VECTOR NAMED(swap_bytes)(VECTOR x)
  * lowest of the cell, and the highest of the cell the lowest of the row; interleaving parts does the same with the part. This
  * transposes rows and columns bit by bit. */
 #if LANES > 1
-DEFINE_INTERLEAVE(NAMED(interleave_cells), VECTOR, SHAPED(CELLS_LOW_), SHAPED(CELLS_HIGH_))
+DEFINE_INTERLEAVE(NAMED(interleave_cells), REGISTER, SHAPED(CELLS_LOW_), SHAPED(CELLS_HIGH_))
 #endif
-#if VECTOR_BYTES > 16
-DEFINE_INTERLEAVE(NAMED(interleave_parts), VECTOR, SHAPED(PARTS_LOW_), SHAPED(PARTS_HIGH_))
+#if REGISTER_BYTES > 16
+DEFINE_INTERLEAVE(NAMED(interleave_parts), REGISTER, SHAPED(PARTS_LOW_), SHAPED(PARTS_HIGH_))
 #endif
 
-/* Loads word i of each lane's block into words[i]. */
-PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const source[], size_t offset, int swapped)
+/* Loads word i of each lane's block into words[i], one register of it. */
+PM_ALWAYS_INLINE void NAMED(load_lanes)(VECTOR words[16], const uint8_t *const source[], size_t offset, int swapped, int number)
 {
     /* The rows are the blocks of all lanes, 16 / LANES rows for each lane. After the transposition the bits of the part are
      * below those of the cell, in rows and columns, which TURNED corrects. */
-    VECTOR rows[16];
+    REGISTER rows[16];
     UNROLL
     for (int row = 0; row < 16; row++)
-        memcpy(&rows[row], source[TURNED(row * LANES / 16, PART_BITS, PART_BITS + CELL_BITS)] + offset
-               + row % (16 / LANES) * VECTOR_BYTES, VECTOR_BYTES);
+        memcpy(&rows[row], source[TURNED(row * REGISTER_LANES / 16, PART_BITS, PART_BITS + CELL_BITS)] + offset
+               + row % (16 / REGISTER_LANES) * REGISTER_BYTES, REGISTER_BYTES);
 #if CELL_BITS >= 1
     NAMED(interleave_cells)(rows, 16);
 #endif
@@ -104,20 +111,28 @@ PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const s
 #endif
     UNROLL
     for (int row = 0; row < 16; row++) {
-        const VECTOR word = swapped ? NAMED(swap_bytes)(rows[row]) : rows[row];
-        words[TURNED(row, PART_BITS, PART_BITS + CELL_BITS)] = word;
+        const REGISTER word = swapped ? NAMED(swap_bytes)(rows[row]) : rows[row];
+        memcpy((REGISTER *)&words[TURNED(row, PART_BITS, PART_BITS + CELL_BITS)] + number, &word, REGISTER_BYTES);
     }
 }
 
-/* Stores the digests of a state: transposes the cells, then stores each part of 16 bytes. */
-PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits, int swapped, size_t digest_size,
-                                           const uint16_t *members, uint8_t *out)
+/* Loads word i of each lane's block into words[i]. */
+PM_ALWAYS_INLINE void NAMED(load_block)(VECTOR words[16], const uint8_t *const source[], size_t offset, int swapped)
+{
+    UNROLL
+    for (int number = 0; number < LANES / REGISTER_LANES; number++)
+        NAMED(load_lanes)(words, source + number * REGISTER_LANES, offset, swapped, number);
+}
+
+/* Stores the digests of one register of a state: transposes the cells, then stores each part of 16 bytes. */
+PM_ALWAYS_INLINE void NAMED(store_lanes)(const VECTOR state[], int state_bits, int swapped, size_t digest_size,
+                                         const uint16_t *members, uint8_t *out, int number)
 {
     const int words = 1 << state_bits;
-    VECTOR rows[PM_STATE_WORDS];
+    REGISTER rows[PM_STATE_WORDS];
     UNROLL
     for (int row = 0; row < words; row++) {
-        const VECTOR word = state[TURNED(row, state_bits - CELL_BITS, state_bits)];
+        const REGISTER word = ((const REGISTER *)&state[TURNED(row, state_bits - CELL_BITS, state_bits)])[number];
         rows[row] = swapped ? NAMED(swap_bytes)(word) : word;
     }
 #if CELL_BITS >= 1
@@ -127,7 +142,7 @@ PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits,
     NAMED(interleave_cells)(rows, words);
 #endif
     UNROLL
-    for (size_t lane = 0; lane < LANES; lane++) {
+    for (size_t lane = 0; lane < REGISTER_LANES; lane++) {
         uint8_t *const digest = out + (size_t)members[lane] * digest_size;
         UNROLL
         for (size_t at = 0; at < digest_size; at += PART_BYTES) {
@@ -136,6 +151,15 @@ PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits,
                    digest_size - at < PART_BYTES ? digest_size - at : PART_BYTES);
         }
     }
+}
+
+/* Stores the digests of a state. */
+PM_ALWAYS_INLINE void NAMED(store_digests)(const VECTOR state[], int state_bits, int swapped, size_t digest_size,
+                                           const uint16_t *members, uint8_t *out)
+{
+    UNROLL
+    for (int number = 0; number < LANES / REGISTER_LANES; number++)
+        NAMED(store_lanes)(state, state_bits, swapped, digest_size, members + number * REGISTER_LANES, out, number);
 }
 
 /* Writes one block of a padded message: `kept` bytes from `source`, the marker, and the length field in the last block. Reads a
@@ -236,12 +260,15 @@ PM_ALWAYS_INLINE void NAMED(digest_group)(const pm_group *group, void (*compress
 #undef NAMED
 #undef WORD
 #undef VECTOR
+#undef REGISTER
 #undef BYTES
 #undef DOUBLE_WORDS
 #undef LANES
+#undef REGISTER_LANES
 #undef WORD_BYTES
 #undef BLOCK_BYTES
 #undef VECTOR_BYTES
+#undef REGISTER_BYTES
 #undef PAD_BYTES
 #undef SHAPED
 #undef CELL_BITS
