@@ -230,7 +230,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", "--resume"], "no run to resume; omit --resume to start one"),
         (["books", "root", "--catch-up"], "no finished run; --catch-up needs one"),
         (["books", "root", "--verify-again"], "no finished run; --verify-again needs one"),
-        (["none", "root", *OCFL], "'none': not found"),
+        (["none", "root", *OCFL], "'none': No such file or directory"),
         (["books", "books/inside", *OCFL], "the destination is inside the source; choose another destination"),
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),

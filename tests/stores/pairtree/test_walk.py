@@ -377,7 +377,7 @@ def test_directories_that_are_not_pairtrees(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     write(tmp_path / "odd", {"pairtree_root": b"a file"})
     for name, reason in {
-        "missing": "not found",
+        "missing": "No such file or directory",
         "file": "not a directory",
         "empty": "pairtree_root is missing",
         "odd": "is not a directory",

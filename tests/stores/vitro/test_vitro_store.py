@@ -205,7 +205,7 @@ def test_another_encoding(vitro: VitroStore) -> None:
 
 def test_directories_that_are_not_vitro_stores(tmp_path: Path, vitro: VitroStore) -> None:
     """A missing path, or one that is not a directory, is reported with the remedy."""
-    with pytest.raises(StoreError, match="not found"):
+    with pytest.raises(StoreError, match="No such file or directory"):
         VitroStore(tmp_path / "no")
     with pytest.raises(StoreError, match="not a Vitro store"):
         VitroStore(tmp_path)
