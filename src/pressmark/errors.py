@@ -58,6 +58,7 @@ __all__ = [
     "ReportError",
     "SpillError",
     "StoreError",
+    "escaped",
     "quoted",
     "quoted_value",
     "short_digest",
@@ -76,12 +77,19 @@ PATH_CHARACTERS = 4096
 def quoted(item: str | bytes, characters: int = SHOWN_CHARACTERS) -> str:
     """Return ``item`` in quotes on one line, truncated to ``characters`` characters.
 
-    Bytes that are not UTF-8 are shown as the surrogates of :func:`os.fsdecode`, ``\\udc80`` to ``\\udcff``.
+    Bytes that are not UTF-8, which :func:`os.fsdecode` turns into surrogates, are shown as ``\\x80`` to ``\\xff``.
     """
     # A character has at most four bytes.
     head = item[: 4 * (characters + 1)]
     text = head.decode("utf-8", "surrogateescape") if isinstance(head, bytes) else head
     return _escaped(text, len(head) < len(item), characters)
+
+
+def escaped(character: str) -> str:
+    """Return the escape of an unprintable character; a byte that is not UTF-8 is shown as ``\\x80`` to ``\\xff``."""
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return ascii(character)[1:-1]
 
 
 def short_digest(digest: str) -> str:
@@ -110,7 +118,7 @@ def _escaped(text: str, more: bool, characters: int) -> str:
     pieces = []
     left = characters
     for character in text:
-        piece = character if character.isprintable() else ascii(character)[1:-1]
+        piece = character if character.isprintable() else escaped(character)
         left -= len(piece)
         if left < 0:
             more = True

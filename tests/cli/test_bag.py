@@ -99,6 +99,10 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
     ("words", "line"),
     [
         (["bag", "nope"], "no such command 'nope' (see 'pressmark bag --help')"),
+        (
+            ["bag", "verify", "bag"],
+            "no such command 'verify'; did you mean pressmark bag validate? (see 'pressmark bag --help')",
+        ),
         (["bag", "create"], "missing argument 'SOURCE...' (see 'pressmark bag create --help')"),
         (["bag", "create", "nowhere"], "nowhere: No such file or directory"),
         (["bag", "create", "nowhere", "-o", "new"], "nowhere: No such file or directory"),
@@ -301,7 +305,11 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
         assert done.returncode == 2
         assert last == f"pressmark: {call[-1]}: no bag was created: 3 problems; nothing was changed"
         assert {tuple(line.split(": ")[:2]) for line in reasons} == {("pressmark", "error")}
-        assert sorted(line.split(": ")[3] for line in reasons) == [r"\udcff\n", "link", "pipe"]
+        assert sorted(line.split(": ")[3] for line in reasons) == [
+            r"files/\xff\n",
+            "files/link",
+            "files/pipe",
+        ]
         assert content(tmp_path) == before
 
 
@@ -324,7 +332,7 @@ def test_create_warns(run: Run, files: Path) -> None:
     (files / "empty").mkdir()
     done = run("bag", "create", "files", "-o", "new")
     assert done.returncode == 0
-    assert done.stderr.decode().startswith("pressmark: warning: directory-empty: empty: ")
+    assert done.stderr.decode().startswith("pressmark: warning: directory-empty: files/empty: ")
 
 
 @posix
@@ -351,7 +359,7 @@ def test_create_names_the_option_where_it_helps(
     call = ["files"] if in_place else ["files", "-o", "new"]
     done = run("bag", "create", *call)
     assert done.returncode == 2
-    assert done.stderr.decode().splitlines()[0].endswith(f": link: {expected}")
+    assert done.stderr.decode().splitlines()[0].endswith(f": files/link: {expected}")
     assert run("bag", "create", *call, "--links", "follow").returncode == (0 if expected[13] == ";" else 2)
 
 
@@ -581,7 +589,7 @@ def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
     done = run("bag", "validate", "bag")
     text = done.stdout.decode("ascii")
     assert text.count("\n") == len(names) + 1  # and Payload-Oxum
-    for name in (r"data/line\nfeed", r"data/\udcff", r"data/\x1b[31mred", r"data/\u202etxt"):
+    for name in (r"data/line\nfeed", r"data/\xff", r"data/\x1b[31mred", r"data/\u202etxt"):
         assert f"error: file-unlisted: {name}: " in text
     found, _ = problems(run("bag", "validate", "bag", "--json").stdout)
     assert {os.fsencode(problem["path"]) for problem in found} == {b"data/" + name for name in names} | {
@@ -753,6 +761,31 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
     counts = [int(re.match(r"pressmark: (\d+) files?", line)[1]) for line in lines]  # type: ignore[index]
     assert counts == sorted(counts)
     assert counts[-1] > 7, "three payload files and four tag files, twice"
+
+
+def test_validate_says_what_a_directory_is(run: Run, bag: Path, tmp_path: Path) -> None:
+    """The last line about a directory that is no bag says what it is, and which command to use."""
+    (tmp_path / "scans").mkdir()
+    (tmp_path / "scans" / "a").touch()
+    (tmp_path / "bag" / "data" / "below").mkdir()
+    (tmp_path / "books" / "pairtree_root").mkdir(parents=True)
+    inside = "inside the bag bag; to validate it: pressmark bag validate bag"
+    for path, advice in {
+        "scans": "not a bag (no bagit.txt); to make one: pressmark bag create scans -o BAG",
+        "bag/data": inside,
+        "bag/data/below": inside,
+        "books": "not a bag, but a store of kind pairtree; to check it: pressmark store check books",
+        ".": "not a bag, but a folder of bags; to check all of them: pressmark store check .",
+    }.items():
+        done = run("bag", "validate", path)
+        verdict, last = done.stderr.decode().splitlines()
+        assert verdict.startswith(f"pressmark: {path}: invalid: ")
+        assert (last, done.returncode) == (f"pressmark: {path}: {advice}", 1)
+    # A bag that lost its declaration is damaged; no other bag should be created from it.
+    for name in ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"):
+        (bag / name).unlink()
+        done = run("bag", "validate", "bag")
+        assert (done.stderr.count(b"\n"), done.returncode) == (1, 1)
 
 
 # --- update -----------------------------------------------------------------------------------------------------------

@@ -95,10 +95,12 @@ def test_default_layouts(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch)
     result = call("compare", "ids.txt", "--json")
     layouts, summary = records(result.stdout)
     assert [one["name"] for one in layouts] == list(DEFAULT_LAYOUTS)
-    best = summary["verdict"]["recommended"]
-    assert best in DEFAULT_LAYOUTS
+    assert summary["verdict"]["recommended"] == "0003"
+    assert summary["verdict"]["recommendations"] == {"ocfl": "0003", "pairtree": "pairtree"}
     text = call("compare", "ids.txt").stdout
-    assert f"- Recommended for these identifiers: {best}. Reasons: every identifier has a unique path" in text
+    assert "- Recommended for an OCFL storage root: 0003. Reasons: every identifier has a unique path" in text
+    assert text.endswith("\nNext: pressmark store init ocfl STORE --layout 0003\n")
+    assert call(*summary["verdict"]["next"].split()[1:]).exit_code == 0
     monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 20)))
     monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda self: True)
     monkeypatch.setenv("TERM", "dumb")
@@ -222,7 +224,7 @@ def test_a_probe_as_a_table(call: Call, ids: Path, monkeypatch: pytest.MonkeyPat
     assert result.exit_code == 0
     assert "Microseconds per directory, in here (ext4)" in result.stdout
     assert "12.5" in result.stdout
-    assert result.stdout.rstrip().endswith("caches cannot be dropped")
+    assert result.stdout.partition("\nNext: ")[0].rstrip().endswith("caches cannot be dropped")
 
 
 def test_the_same_layout_twice(call: Call, ids: Path) -> None:
@@ -235,8 +237,8 @@ def test_identifiers_that_are_all_equal(call: Call, tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("same\n" * 1000)
     result = call("compare", "ids.txt", "--layout", "0004", "--json")
     [one], summary = records(result.stdout)
-    assert result.exit_code == 1
-    assert (one["collisions"]["equal"], summary["duplicates"]) == (1000, 1000)
+    assert result.exit_code == 0
+    assert (one["collisions"]["equal"], summary["duplicates"], summary["ok"]) == (0, 1000, True)
     assert summary["verdict"]["statements"][0]["rule"] == "duplicates"
 
 
@@ -250,9 +252,9 @@ def test_identifiers_without_a_path(call: Call, tmp_path: Path) -> None:
 
 def test_hostile_identifiers_on_a_terminal(call: Call, tmp_path: Path) -> None:
     """Unprintable characters are escaped, and markup is plain text."""
-    (tmp_path / "ids.txt").write_bytes("[bold]\x1b[31m\u202e\n".encode() * 2)
-    result = call("compare", "ids.txt", "--layout", "0004")
-    assert "'[bold]\\x1b[31m\\u202e'" in result.stdout
+    (tmp_path / "ids.txt").write_bytes("a:[bold]\x1b[31m\u202e\nb:[bold]\x1b[31m\u202e\n".encode())
+    result = call("compare", "ids.txt", "--layout", "0012:delimiters=:")
+    assert "'a:[bold]\\x1b[31m\\u202e'" in result.stdout
     assert all(one.isprintable() or one == "\n" for one in result.stdout)
 
 

@@ -183,7 +183,7 @@ def test_names_are_bytes(run: Run, tmp_path: Path) -> None:
         file.write(b"x")
     assert run("hash", b"\xff\n").stdout == b"\\" + sha512(b"x").encode() + b"  \xff\\n\n"
     assert json.loads(run("hash", b"\xff\n", "--format", "json").stdout)["path"] == "\udcff\n"
-    assert run("hash", b"\xfe").stderr.startswith(b"pressmark: \\udcfe: No such file")
+    assert run("hash", b"\xfe").stderr.startswith(b"pressmark: \\xfe: No such file")
 
 
 def test_threads_and_order(quick: Run, files: Path) -> None:

@@ -58,7 +58,7 @@ def test_on_error(call: Call, on_error: str, expected: bytes, messages: list[str
     """Each failing item is one line; later items are mapped unless the run stops."""
     result = call("map", "0003", "--on-error", on_error, stdin=b"a\n\xff\nc\n\n")
     lines = [
-        "pressmark: <stdin>:2: '\\udcff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
+        "pressmark: <stdin>:2: '\\xff': byte 0xff at offset 0 is not UTF-8; this layout requires UTF-8",
         "pressmark: <stdin>:4: '': identifier is empty",
     ]
     written = [line.rpartition(b"/")[2] for line in result.stdout_bytes.split(b"\n")]
@@ -182,7 +182,7 @@ def test_set(call: Call, layout: str, settings: list[str], identifier: str, path
         (["map", "0002", "--set", "tupleSize=1"], "tupleSize: unknown parameter; this layout has no parameters"),
         (
             ["map", "pairtree", "--set", "prefix=\udcff"],
-            "prefix: '\\udcff' contains an unpaired surrogate",
+            "prefix: '\\xff' contains an unpaired surrogate",
         ),
         (
             ["map", "0003", "--set", "tupleSize=" + "[" * 100_000],
@@ -287,3 +287,37 @@ def test_a_configuration_of_gocfl_warns(call: Call, tmp_path: Path) -> None:
     result = call("map", "0011", "--config", "config.json", stdin=b"a:b")
     assert (result.stdout, result.exit_code, result.stderr.count("\n")) == ("a=u003Ab", 0, 1)
     assert result.stderr.startswith("pressmark: warning: config.json: written by gocfl")
+
+
+def test_parameters_in_the_name_of_the_layout(call: Call) -> None:
+    """LAYOUT accepts the spelling of --layout; --set overrides it."""
+    name = "0003:tupleSize=2,numberOfTuples=2"
+    path = call("map", "0003", "--set", "tupleSize=2", "--set", "numberOfTuples=2", stdin=b"a\n").stdout
+    assert call("map", name, stdin=b"a\n").stdout == path
+    assert call("unmap", name, stdin=path.encode()).stdout == "a\n"
+    assert call("map", name, "--set", "numberOfTuples=1", stdin=b"a\n").stdout == "ca/a\n"
+    result = call("map", "0003:tuple=2", stdin=b"a\n")
+    assert (result.exit_code, "tuple" in result.stderr) == (2, True)
+    assert call("map", "0004:tupleSize=2", "--set", "numberOfTuples", stdin=b"a\n").exit_code == 2
+
+
+def test_an_error_that_stops_names_the_output(call: Call, tmp_path: Path) -> None:
+    """With -o, the message says that nothing was written, and how to continue."""
+    result = call("map", "0003", "-o", "paths", stdin=b"a\n\n")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "pressmark: <stdin>:2: '': identifier is empty; nothing was written to paths;"
+        " to continue after errors, use --on-error empty or --on-error skip\n"
+    )
+    assert not (tmp_path / "paths").exists()
+    assert call("map", "0003", stdin=b"a\n\n").stderr == "pressmark: <stdin>:2: '': identifier is empty\n"
+
+
+def test_a_hint_if_everything_fails(call: Call, tmp_path: Path) -> None:
+    """If every item fails, the column or the layout may be wrong."""
+    (tmp_path / "table.csv").write_text("id,path\none,two\nthree,four\n")
+    result = call("unmap", "0003", "table.csv", "--column", "id", "--as", "new", "--on-error", "skip")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("pressmark: 2 of 2 paths failed; check --column and LAYOUT\n")
+    result = call("unmap", "0003", "--on-error", "skip", stdin=b"a\nb\n")
+    assert result.stderr.endswith("pressmark: 2 of 2 paths failed; check FILE and LAYOUT\n")

@@ -82,6 +82,64 @@ def test_a_usage_error_is_one_line_and_exit_2(run: Run, call: list[str], line: s
     assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", f"pressmark: {line}{os.linesep}", 2)
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("mapp", "map"),
+        ("validate bag", "bag validate"),
+        ("check books", "store check"),
+        ("store list books", "store ls"),
+        ("store create books", "store init"),
+        ("store validate books", "store check"),
+        ("bag verify bag", "bag validate"),
+        ("bag vaildate bag", "bag validate"),
+        ("frobnicate", ""),
+    ],
+)
+def test_a_command_that_does_not_exist(quick: Run, words: str, meant: str) -> None:
+    """A usage error names the command that was probably meant."""
+    done = quick(*words.split())
+    group = "pressmark" if " " not in words or meant.split()[0] != words.split()[0] else f"pressmark {words.split()[0]}"
+    word = words.split()[1 if group != "pressmark" else 0]
+    advice = f"; did you mean pressmark {meant}?" if meant else ""
+    line = f"pressmark: no such command '{word}'{advice} (see '{group} --help')\n"
+    assert (done.stdout, done.stderr.decode(), done.returncode) == (b"", line, 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["store check x", "store put x id x", "bag update x", "bag create x", "bag create x -o y", "verify SUMS --root x"],
+)
+def test_arguments_that_cannot_be_read(quick: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    """An unreadable argument is a usage error that states the reason."""
+    (tmp_path / "x").mkdir()
+    (tmp_path / "SUMS").touch()
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    done = quick(*words.split())
+    assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: x: Permission denied\n", 2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_input_from_a_terminal(run: Run) -> None:
+    """A command that waits for input on a terminal says so, and how to end it."""
+    keyboard, terminal = os.openpty()
+    try:
+        os.write(keyboard, b"a\n\x04")
+        done = subprocess.run(
+            [*COMMAND, "map", "pairtree"],
+            stdin=terminal,
+            capture_output=True,
+            env=environment(),
+            check=True,
+            timeout=60,
+        )
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert done.stdout == b"a\n"
+    assert done.stderr == b"pressmark: reading from the terminal; end with Ctrl-D\n"
+
+
 def test_a_failing_item_stops_the_run(run: Run, tmp_path: Path) -> None:
     """By default the first failing item ends the run, with file and line, after all earlier results."""
     (tmp_path / "ids").write_bytes(b"a\nb\n\nc")
@@ -345,7 +403,7 @@ def test_a_broken_stderr_does_not_affect_the_data(tmp_path: Path) -> None:
 def test_names_that_are_not_text_stay_on_one_line(run: Run) -> None:
     """A file name with a line feed and bytes outside UTF-8 is escaped in the error line."""
     done = run("map", "0002", b"no\nsuch\xff")
-    assert (done.stderr, done.returncode) == (b"pressmark: no\\nsuch\\udcff: No such file or directory\n", 2)
+    assert (done.stderr, done.returncode) == (b"pressmark: no\\nsuch\\xff: No such file or directory\n", 2)
 
 
 def test_a_short_run_imports_little() -> None:

@@ -253,3 +253,9 @@ def test_an_empty_store(call: Call, tmp_path: Path) -> None:
         2,
         True,
     )
+
+
+def test_the_default_of_work(call: Call) -> None:
+    """The help of --work names an output file only in commands that have one."""
+    for words, has_output in (("hash", True), ("map", True), ("bag validate", False), ("store check", False)):
+        assert ("OUTPUT.work" in call(*words.split(), "--help").stdout) == has_output

@@ -60,18 +60,18 @@ def test_collisions_of_every_kind(implementation: Implementation) -> None:
     ids = ["a.x", "A.x", "caf\u00e9", "cafe\u0301", "in", "in/side", "a.x", "alone"]
     result = one(ids, "0002")
     collisions = result.collisions
-    assert (collisions.equal, collisions.case, collisions.normalization, collisions.folded) == (2, 3, 4, 5)
+    assert (collisions.equal, collisions.case, collisions.normalization, collisions.folded) == (0, 2, 2, 4)
     assert (collisions.inside, collisions.inside_exact, collisions.paths) == (2, 2, 7)
-    assert collisions.groups == {"equal": 1, "case": 1, "normalization": 1, "inside": 1}
-    members = {kind: [one.identifier for one in collisions.first[kind][0].members] for kind in KINDS}
+    assert collisions.groups == {"equal": 0, "case": 1, "normalization": 1, "inside": 1}
+    members = {kind: [one.identifier for one in collisions.first[kind][0].members] for kind in KINDS[1:]}
     assert members == {
-        "equal": ["a.x", "a.x"],
         "case": ["a.x", "a.x", "A.x"],
         "normalization": ["cafe\u0301", "caf\u00e9"],
         "inside": ["in", "in/side"],
     }
     assert not result.ok
     assert compare(ids, [LAYOUTS["0002"]]).duplicates == 2
+    assert one(["x.a", "y.a"]).collisions.first["equal"][0].members[1].identifier == "y.a"
 
 
 def test_only_the_first_groups_are_named(implementation: Implementation) -> None:
@@ -138,12 +138,12 @@ def test_irreversible_identifiers_of_0011(implementation: Implementation) -> Non
 def test_long_identifiers_are_shown_in_part(implementation: Implementation) -> None:
     """A very long identifier is shortened in examples only."""
     long = "x" * 100_000
-    result = one([long, long], "pairtree")
-    (group,) = result.collisions.first["equal"]
+    result = one([long, f"{long}yy"], "pairtree")
+    (group,) = result.collisions.first["inside"]
     assert [len(member.identifier) for member in group.members] == [1001, 1001]
     assert [len(member.path) for member in group.members] == [1001, 1001]
-    assert result.lengths.path_bytes.max == 149_999
-    assert result.directories.levels == (1,) * 50_000
+    assert result.lengths.path_bytes.max == 150_002
+    assert result.directories.levels == (1,) * 50_001
     assert result.refused["unix"].first[0].identifier.endswith("x…")
 
 
@@ -309,13 +309,40 @@ def test_one_identifier(implementation: Implementation, name: str) -> None:
 
 
 def test_equal_identifiers(implementation: Implementation) -> None:
-    """Duplicates share one path under every layout and are counted as duplicates."""
+    """Duplicates are counted as duplicates, not as collisions."""
     found = compare(["x.y"] * 3000, [LAYOUTS["0012"], LAYOUTS["0002"]])
-    assert found.duplicates == found.identifiers == 3000
+    assert (found.duplicates, found.identifiers, found.repeated) == (3000, 3000, 1)
     for result in found.layouts:
-        assert (result.collisions.equal, result.collisions.paths, result.directories.leaf) == (3000, 1, 1)
+        assert (result.collisions.equal, result.collisions.paths, result.directories.leaf) == (0, 1, 1)
+        assert (result.collisions.folded, result.collisions.groups["equal"]) == (0, 0)
+        assert result.collisions.first["equal"] == ()
         assert result.locality.last_directories_per_1000 == 1
-    assert not found.ok
+        assert result.ok
+    assert found.ok
+
+
+@pytest.mark.parametrize(
+    ("ids", "equal"),
+    [
+        (["a.x", "a.x", "b.x", "b.x"], 2),
+        (["a.x", "a.x", "b.x"], 2),
+        (["a.x", "b.x", "c.y", "c.y"], 2),
+        (["a.x", "a.x", "b.y", "b.y"], 0),
+    ],
+)
+def test_collisions_among_equal_identifiers(implementation: Implementation, ids: list[str], equal: int) -> None:
+    """Collisions between different identifiers are found even if every identifier occurs more than once."""
+    [result] = compare(ids, [LAYOUTS["0012"]]).layouts
+    assert (result.collisions.equal, result.ok) == (equal, not equal)
+    assert result.collisions.groups["equal"] == len(result.collisions.first["equal"]) == bool(equal)
+    assert result.collisions.folded == equal
+
+
+def test_case_among_equal_identifiers(implementation: Implementation) -> None:
+    """So are those that differ only in case."""
+    [result] = compare(["a", "a", "A", "A"], [LAYOUTS["0002"]]).layouts
+    assert (result.collisions.equal, result.ok) == (0, True)
+    assert result.collisions.case == result.collisions.folded == 2
 
 
 def test_a_million_that_collide(pair: tuple[Implementation, Implementation]) -> None:
@@ -432,3 +459,8 @@ def test_costs_of_versions() -> None:
     assert (costs.object_files, costs.object_directories + 1) == (5, 3)
     costs = one(["a.b"], files_per_object=2, versions=3).costs
     assert (costs.object_files, costs.object_directories) == (3 + 6 + 2, 3 + 2)
+
+
+def test_a_result_is_shown_in_one_line() -> None:
+    result = one(["x.a", "y.a", "z.b"])
+    assert repr(result) == f"<LayoutResult {result.name}: not safe, 3 mapped, 0 not mapped, 2 collide>"

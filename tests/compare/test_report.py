@@ -32,6 +32,7 @@ from pressmark.compare import (
 )
 from pressmark.compare.report import check_report, find_defects, judge
 from pressmark.errors import ReportError
+from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout
 
 HAS_REPORT = all(importlib.util.find_spec(package) for package in ("matplotlib", "jinja2"))
 needs_report = pytest.mark.skipif(not HAS_REPORT, reason="the extra report is not installed")
@@ -55,7 +56,8 @@ HOSTILE = [
 
 def layout(name: str = "one", **numbers: Any) -> LayoutResult:
     """Return a layout without defects, with some fields replaced."""
-    return replace(LayoutResult(name, name, {}, mapped=100, reversible="always"), **numbers)
+    one = HashedNTuple()
+    return replace(LayoutResult(name, one.name, one.config(), mapped=100, reversible="always"), **numbers)
 
 
 def comparison(*layouts: LayoutResult, **numbers: Any) -> Comparison:
@@ -130,7 +132,7 @@ def test_recommendation() -> None:
     found = judge(comparison(good, replace(cheap, collisions=folded)))
     assert found.recommended == "good"
     assert found.statements[1].text == (
-        "Recommended for these identifiers: good. Reasons: every identifier has a unique path, also on file systems"
+        "Recommended for an OCFL storage root: good. Reasons: every identifier has a unique path, also on file systems"
         " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths; each object"
         " needs 9.0 inodes."
     )
@@ -149,13 +151,49 @@ def test_recommendation() -> None:
     assert judge(comparison(layout("a", collisions=SHARED), layout("b", collisions=SHARED))).recommended is None
 
 
+def test_a_recommendation_for_each_kind() -> None:
+    """Objects of different structures do not compare: each kind of store has its own recommendation."""
+    ocfl = layout("0003", fan_out=FanOut(max=7), costs=Costs(inodes_per_object=9.0))
+    cheap = Costs("pairtree", inodes_per_object=3.0)
+    nested = Collisions(inside=2, inside_exact=2)
+    tree = layout("pairtree", fan_out=FanOut(max=7), costs=cheap, collisions=nested, nesting=True)
+    found = judge(comparison(tree, ocfl))
+    assert (found.recommended, found.recommendations) == ("0003", {"ocfl": "0003", "pairtree": "pairtree"})
+    texts = [statement.text for statement in found.statements if statement.rule == "recommended"]
+    assert texts[0].startswith("Recommended for an OCFL storage root: 0003. Reasons: ")
+    assert texts[1].startswith("Recommended for a Pairtree: pairtree. Reasons: ")
+    assert texts[1].endswith(" inodes. But 2 identifiers have nested paths.")
+    # Not with nested paths, if another layout has none.
+    flat = replace(tree, name="other", collisions=Collisions(), costs=replace(cheap, inodes_per_object=4.0))
+    assert judge(comparison(tree, flat)).recommendations == {"pairtree": "other"}
+    assert judge(comparison(tree)).next == "pressmark store init pairtree STORE"
+
+
+def test_the_plain_layout_is_preferred() -> None:
+    """Layout 0003 with its defaults is recommended among layouts that are equally good, except for their inodes."""
+
+    def result(made: Layout, inodes: float, **numbers: Any) -> LayoutResult:
+        costs = Costs(inodes_per_object=inodes)
+        return layout(made.name, layout=made.name, config=made.config(), costs=costs, **numbers)
+
+    plain = result(HashAndIdNTuple(), 10.0)
+    small = result(HashAndIdNTuple(tuple_size=2, number_of_tuples=2), 5.0)
+    assert judge(comparison(small, plain)).next == "pressmark store init ocfl STORE --layout 0003"
+    command = "pressmark store init ocfl STORE --layout 0003:tupleSize=2,numberOfTuples=2"
+    assert judge(comparison(small, replace(plain, irreversible=1))).next == command
+    assert judge(comparison(small)).next == command
+    quoted = result(HashAndNoPrefixIdNTuple(delimiters=("/", "$")), 8.0)
+    assert judge(comparison(quoted)).next == """pressmark store init ocfl STORE --layout '0012:delimiters=["/", "$"]'"""
+    assert judge(comparison(replace(plain, collisions=SHARED))).next is None
+
+
 def test_duplicates_count_against_no_layout() -> None:
-    twice = Collisions(equal=2, folded=2, groups={"equal": 1})
-    found = comparison(layout("a", collisions=twice), duplicates=2)
-    assert find_defects(found.layouts[0], 2) == ()
-    assert find_defects(found.layouts[0]) == ("shared",)
+    found = comparison(layout("a"), duplicates=2, repeated=1)
     assert judge(found).kind == "attention"
-    assert rules(found)["duplicates"].startswith("2 of 100 identifiers occur more than once in the input.")
+    assert rules(found)["duplicates"] == "1 identifier occurs 2 times in the input; it counts once."
+    found = comparison(layout("a"), duplicates=7, repeated=3)
+    text = "3 identifiers occur more than once in the input, 7 times in total; each counts once."
+    assert rules(found)["duplicates"] == text
 
 
 def test_objects_within_others() -> None:
@@ -462,4 +500,6 @@ def test_few_identifiers(ids: list[str]) -> None:
     from pressmark.compare.report import page_text
 
     found = compare(ids, [pressmark.layout("0004"), pressmark.layout("0002")])
-    assert Page(page_text(found)).texts["h1"][0].startswith("2 layouts compared on")
+    page = page_text(found)
+    assert Page(page).texts["h1"][0].startswith("2 layouts compared on")
+    assert ("<p>Next: <code>pressmark store init ocfl STORE --layout 000" in page) == bool(ids)

@@ -80,7 +80,7 @@ def test_reasons() -> None:
     assert name_violation("ok/a:b", "all") == "segment 'a:b': contains ':' (windows)"
     assert name_violation("a./b", "azure") == "segment 'a.': ends with '.'"
     assert name_violation("a\n", "windows") == "segment 'a\\n': contains '\\n'"
-    assert name_violation(b"\xff", "s3") == "segment '\\udcff': not UTF-8"
+    assert name_violation(b"\xff", "s3") == "segment '\\xff': not UTF-8"
     assert name_violation("a//b", "unix") == "segment '': empty"
     assert name_violation("a/..", "unix") == "segment '..': not a name"
     long = "x/" * 128 + "x"

@@ -68,7 +68,7 @@ def test_no_sign(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name, reason in {
         "file": "not a directory",
-        "missing": "not found",
+        "missing": "No such file or directory; specify the directory of a store",
         "empty": "not a store",
         "object": "an OCFL object; specify the storage root",
         "both": r"several kinds of store detected \(pairtree, ocfl\)",

@@ -54,7 +54,7 @@ Examples:
   pressmark compare identifiers.txt
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
 
-The verdict recommends one of the layouts and lists the reasons.
+The verdict recommends one of the layouts for each kind of store, with the reasons, and ends with the next command.
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
@@ -74,8 +74,8 @@ kept in memory.
 
 "collide" counts identifiers that share a path with another identifier; "nested" counts identifiers whose object is
 inside another object, or contains one; "collide, no case" counts identifiers that share a path on a file system that
-ignores case or Unicode normalization; "not mapped" counts identifiers without a path. Identifiers that occur more than
-once share a path under every layout.
+ignores case or Unicode normalization; "not mapped" counts identifiers without a path. An identifier that occurs more
+than once counts once.
 
 "directories" counts all directories that the objects need below the root of the store. Inodes are counted for OCFL,
 Pairtree or Vitro objects, depending on the layout, with --files-per-object and --versions. The report and --json also
@@ -352,6 +352,8 @@ def _print_json(comparison: Comparison, found: Verdict) -> None:
         "word": found.word,
         "statements": statements,
         "recommended": found.recommended,
+        "recommendations": found.recommendations,
+        "next": found.next,
     }
     click.echo(json.dumps({"summary": summary}))
 
@@ -364,6 +366,8 @@ def _print(comparison: Comparison, found: Verdict) -> None:
         click.echo(click.wrap_text(one_line(statement.text), width, "- ", "  "))
     click.echo()
     print_tables(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
+    if found.next is not None:
+        click.echo(f"Next: {found.next}")
 
 
 def _safety(comparison: Comparison) -> Table:
@@ -377,7 +381,7 @@ def _safety(comparison: Comparison) -> Table:
     for one in comparison.layouts:
         counts = [one.collisions.equal, one.collisions.inside_exact, one.unmapped.count]
         counts += [_refused(one, "unix"), one.collisions.folded, *(_refused(one, profile) for profile in profiles)]
-        safe = "no" if find_defects(one, comparison.duplicates) else "yes"
+        safe = "no" if find_defects(one) else "yes"
         table.add(one.name, safe, *map(format_number, [*counts, one.irreversible]))
     return table
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from pressmark.cli.common.options import layout_argument
+from pressmark.cli.common.options import NamedLayout, layout_argument
 from pressmark.cli.common.program import Command
 from pressmark.layouts import Layout, Parameter, list_layouts
 
@@ -49,8 +49,9 @@ GAP = "  "
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line for each layout, with all parameters."
 )
-def layouts(layout_class: type[Layout] | None, as_json: bool) -> None:
+def layouts(layout: NamedLayout | None, as_json: bool) -> None:
     """List the layouts, or describe one."""
+    layout_class = None if layout is None else layout.layout_class
     chosen = list_layouts() if layout_class is None else (layout_class,)
     if as_json:
         for one in chosen:
@@ -116,10 +117,10 @@ def _description(layout: type[Layout]) -> Iterator[str]:
     yield from _wrapped("  reversible     ", layout.reversibility)
     parameters = layout.parameters()
     yield ""
-    yield "Parameters (--set KEY=VALUE):" if parameters else "No parameters."
+    yield "Parameters (--set KEY=VALUE; in Python, the name in parentheses):" if parameters else "No parameters."
     for parameter in parameters:
         yield ""
-        yield f"  {parameter.key}"
+        yield f"  {parameter.key}" + (f" ({parameter.name})" if parameter.name != parameter.key else "")
         yield from _wrapped("    meaning  ", parameter.doc)
         yield from _wrapped("    default  ", shown_default(parameter))
         yield from _wrapped("    allowed  ", parameter.check.allowed)

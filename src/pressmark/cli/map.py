@@ -10,7 +10,7 @@ import click
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_formats import chosen_files, column_options
 from pressmark.cli.common.files import checked_list, open_sink, open_source, packed, unpacked
-from pressmark.cli.common.options import chosen_layout, layout_options
+from pressmark.cli.common.options import NamedLayout, chosen_layout, layout_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
 from pressmark.cli.common.worker_options import job_options
@@ -44,7 +44,8 @@ Write the {result} of every {item} in FILE to standard output.
 Examples:
 {first}
 
-LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. FILE has one {item} per line.
+LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists both. Parameters follow the name, as in
+0003:tupleSize=2,numberOfTuples=2, or are given with --set. FILE has one {item} per line.
 Without FILE, or if FILE is "-", the command reads standard input. The output has the same order as FILE.
 
 Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
@@ -135,6 +136,7 @@ UNMAP = _Direction(
   pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",
 )
 
+_GO_ON = "to continue after errors, use --on-error empty or --on-error skip"
 ON_ERROR: dict[str, Literal["raise", "skip", "empty"]] = {"stop": "raise", "skip": "skip", "empty": "empty"}
 
 
@@ -184,7 +186,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
     @PROGRESS
     @job_options
     def command(
-        layout_class: type[Layout],
+        layout: NamedLayout,
         settings: tuple[str, ...],
         config: str | None,
         file: str | None,
@@ -210,9 +212,9 @@ def _command(direction: _Direction, more: str) -> click.Command:
             spec = chosen_column(files, column, header, as_name, direction.result, delimiter)
         elif as_name is not None:
             raise CallError("--as needs --column")
-        layout = chosen_layout(layout_class, settings, config)
+        chosen = chosen_layout(layout, settings, config)
         if direction is UNMAP:
-            _require_inverse(layout)
+            _require_inverse(chosen)
         if workers is not None:
             from pressmark.cli.line_job import refuse_undivided
 
@@ -231,10 +233,10 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         from pressmark.cli.line_job import map_with_workers
 
                         counts = map_with_workers(
-                            workers, layout, direction is UNMAP, crlf, both, on_error, source, output, target, reporter
+                            workers, chosen, direction is UNMAP, crlf, both, on_error, source, output, target, reporter
                         )
                     elif spec is None:
-                        counts = direction.lines(layout)(
+                        counts = direction.lines(chosen)(
                             lines,
                             target,
                             b"\0" if null else b"\n",
@@ -249,10 +251,11 @@ def _command(direction: _Direction, more: str) -> click.Command:
                         from pressmark.cli.common.tables import pass_table
                         from pressmark.cli.common.tables.mapper import Mapper
 
-                        mapper = Mapper(layout, direction is UNMAP, threads)
+                        mapper = Mapper(chosen, direction is UNMAP, threads)
                         counts = pass_table(files, spec, mapper, ON_ERROR[on_error], source, data, target, reporter)
             except (IdentifierError, PathError) as error:
-                raise Failure(reporter.failure_text(error)) from None
+                kept = "" if output in (None, "-") else f"; nothing was written to {output}; {_GO_ON}"
+                raise Failure(f"{reporter.failure_text(error)}{kept}") from None
             except KeyboardInterrupt:
                 if output is None or output == "-" or workers is not None:
                     raise
@@ -263,7 +266,9 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 return Failure.exit_code if reporter.failed else 0
         if counts.failed:
             noun = direction.item if counts.items == 1 else direction.items
-            say(f"{counts.failed:,} of {counts.items:,} {noun} failed")
+            all_failed = counts.failed == counts.items > 1
+            hint = f"; check {'FILE' if column is None else '--column'} and LAYOUT" if all_failed else ""
+            say(f"{counts.failed:,} of {counts.items:,} {noun} failed{hint}")
             return Failure.exit_code
         return 0
 

@@ -223,14 +223,17 @@ def compare(
             report(ComparisonProgress("merge", read, done))
             return result
 
-        totals = known.totals()
+        same, repeated = known.totals().equal, known.groups()["equal"]
         results = list(pool.map(finish, counters)) if pool is not None else [finish(counter) for counter in counters]
+        if same:
+            results = [_between_different(result, same, repeated, read) for result in results]
         if probe is not None:
             results = _probed(results, chosen, sample, Path(probe), read, report)
         spilled = known.spilled + sum(counter.index.spilled for counter in counters)
     return Comparison(
         identifiers=read,
-        duplicates=totals.equal,
+        duplicates=same,
+        repeated=repeated,
         layouts=tuple(results),
         profile=profile,
         directory_limit=directory_limit,
@@ -442,6 +445,37 @@ def _collisions(index: PathIndex, label: Label) -> Collisions:
         groups=index.groups(),
         first=first,
     )
+
+
+def _between_different(result: LayoutResult, same: int, repeated: int, identifiers: int) -> LayoutResult:
+    """Return a result without the collisions of equal identifiers.
+
+    :param same: number of identifiers that occur more than once
+    :param repeated: number of different ones among them
+    """
+    found = result.collisions
+    # Different identifiers whose path another one has.
+    second = identifiers - same + repeated - result.unmapped.count - found.paths
+    equal = max(found.equal - same, second + 1 if second > 0 else 0)
+
+    def without(count: int, groups: int) -> int:
+        # A group has two different identifiers or more.
+        return max(count - same, equal, 2 * groups)
+
+    first = {
+        kind: tuple(group for group in groups if kind != "equal" or len({one.identifier for one in group.members}) > 1)
+        for kind, groups in found.first.items()
+    }
+    collisions = replace(
+        found,
+        equal=equal,
+        case=without(found.case, found.groups["case"]),
+        normalization=without(found.normalization, found.groups["normalization"]),
+        folded=without(found.folded, found.groups["case"] + found.groups["normalization"]),
+        groups={**found.groups, "equal": max(bool(equal), found.groups["equal"] - repeated)},
+        first=first,
+    )
+    return replace(result, collisions=collisions)
 
 
 def _group(collision: Collision, label: Label) -> CollisionGroup:

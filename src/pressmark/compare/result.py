@@ -135,6 +135,9 @@ class CollisionGroup(_Recorded):
 class Collisions(_Recorded):
     """Path collisions. Each count is the number of identifiers that collide with at least one other identifier.
 
+    An identifier that occurs more than once does not collide with itself. If identifiers both repeat and collide, the
+    counts are lower bounds, and 0 only if there are no collisions of that kind.
+
     :ivar equal: identical paths, byte for byte
     :ivar case: identical paths after case folding, as on a file system that ignores case; includes ``equal``
     :ivar normalization: identical paths after Unicode normalization (NFC); includes ``equal``
@@ -504,6 +507,12 @@ class LayoutResult(_Recorded):
     growth: Growth = Growth()
     probe: Probe | None = None
 
+    def __repr__(self) -> str:
+        # All numbers would be pages of text.
+        counts = {"mapped": self.mapped, "not mapped": self.unmapped.count, "collide": self.collisions.equal}
+        shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        return f"<LayoutResult {self.name}: {'safe' if self.ok else 'not safe'}, {shown}>"
+
     @property
     def ok(self) -> bool:
         """Whether every identifier has a unique path on a POSIX system, without disallowed nesting."""
@@ -517,7 +526,8 @@ class ComparisonData(_Recorded):
     """Several layouts compared on the same identifiers.
 
     :ivar identifiers: number of identifiers
-    :ivar duplicates: number of identifiers that occur more than once; they share a path under every layout
+    :ivar duplicates: number of identifiers that are in the input more than once, with all repetitions
+    :ivar repeated: number of different identifiers among them
     :ivar layouts: the results, in the order of the arguments
     :ivar profile: the profile that paths were checked against, or ``all``
     :ivar directory_limit: the user's limit, or None
@@ -541,6 +551,7 @@ class ComparisonData(_Recorded):
     threads: int = 1
     machine: Mapping[str, Any] = field(default_factory=dict)
     made: str = ""
+    repeated: int = 0
 
     @property
     def ok(self) -> bool:

@@ -45,11 +45,17 @@ _REFUSALS = {
 }
 
 
-def refusal(error: OSError) -> tuple[str, str]:
-    """Return the kind of :class:`ObjectError` for an error of the operating system, and its message with what to do."""
+def refusal(error: OSError, path: str | bytes = b"") -> tuple[str, str]:
+    """Return the kind of :class:`ObjectError` for an error of the operating system, and its message with what to do.
+
+    :param path: the file that the exception names, which the message does not repeat
+    """
     kind, way_out = _REFUSALS.get(error.errno or 0, ("io-error", ""))
     name = decode_fs(encode_fs(error.filename)) if isinstance(error.filename, (str, bytes)) else ""
-    reason = f"{name}: {error.strerror or error}" if name else error.strerror or str(error)
+    repeats = name == decode_fs(encode_fs(path))
+    reason = error.strerror or str(error)
+    if name and not repeats:
+        reason = f"{name}: {reason}"
     return kind, f"{reason}; {way_out}" if way_out else reason
 
 
@@ -111,4 +117,4 @@ def store_errors(store: str | bytes) -> Iterator[None]:
     except BrokenPipeError:
         raise  # not a disk error: the reader of the problems closed the pipe
     except OSError as error:
-        raise StoreError(store, refusal(error)[1]) from error
+        raise StoreError(store, refusal(error, store)[1]) from error

@@ -55,7 +55,7 @@ def kind_of(path: Path) -> str:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "not a directory" if os.path.lexists(given) else "not found"
+            what = "not a directory" if os.path.lexists(given) else "No such file or directory"
             raise StoreError(given, f"{what}; specify the directory of a store")
         if (marked := _marked(given)) is not None:
             return marked
@@ -66,7 +66,7 @@ def kind_of(path: Path) -> str:
     if found:
         return found[0]
     if b"bagit.txt" in names:
-        raise StoreError(given, "a bag; run pressmark bag validate, or specify the directory that contains it")
+        raise StoreError(given, "a bag, not a store; use pressmark bag, or specify the directory that contains it")
     if any(name.startswith(b"0=ocfl_object") for name in names):
         raise StoreError(given, "an OCFL object; specify the storage root that contains it")
     for name in sorted(names):

@@ -31,6 +31,7 @@ from pressmark.fixity import ALGORITHMS, Finished, Ledger, Progress
 from pressmark.fixity.copying import Copying
 from pressmark.fs.staging import StagingDirectory
 from support.implementations import Implementation
+from support.users import OTHER, as_user, needs_users
 
 from ..bags import tree
 from ..naive import flaws
@@ -562,7 +563,7 @@ def test_an_empty_destination(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_an_unwritable_destination(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
-    """The error names the destination, not the hidden directory."""
+    """The error names the directory that cannot be written to, not the hidden one in it."""
     source = make(tmp_path / "s")
 
     def mkdir(path: bytes, *_args: object, **_options: object) -> None:
@@ -571,7 +572,34 @@ def test_an_unwritable_destination(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "mkdir", mkdir)
     with pytest.raises(BagError, match="cannot write to this directory: Permission denied") as caught:
         create(source, tmp_path / "t" if elsewhere else None)
-    assert os.fsdecode(caught.value.path) == str(tmp_path / "t" if elsewhere else source)
+    assert os.fsdecode(caught.value.path) == str(tmp_path if elsewhere else source)
+
+
+@needs_users
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_unreadable_sources(open_folder: Path, elsewhere: bool) -> None:
+    """Each unreadable file and directory is reported once with the reason, and is not called empty."""
+    source = open_folder / "s"
+    (source / "closed").mkdir(parents=True)
+    for name in ("closed/a", "no", "ok"):
+        (source / name).touch()
+    (source / "no").chmod(0)
+    (source / "closed").chmod(0o200)
+    for path in (open_folder, source, *source.iterdir()):
+        os.chown(path, OTHER, OTHER)
+
+    def act() -> None:
+        events: list[Event] = []
+        with pytest.raises(BagError, match="no bag was created"):
+            create("s", "t" if elsewhere else None, on_event=events.append)
+        found = [event.problem for event in events if isinstance(event, Notice)]
+        assert sorted((one.kind, one.path, one.message) for one in found) == [
+            ("file-unreadable", b"closed", "Permission denied"),
+            ("file-unreadable", b"no", "Permission denied"),
+        ]
+        assert os.listdir() == ["s"]
+
+    as_user(OTHER, open_folder, act)
 
 
 def test_destinations_that_are_refused(tmp_path: Path) -> None:

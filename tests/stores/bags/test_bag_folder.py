@@ -117,9 +117,9 @@ def test_directories_that_are_not_folders_of_bags(tmp_path: Path, folder: BagFol
     bagit.create(tmp_path / "given", tmp_path / "bag")
     with pytest.raises(StoreError, match="the directory is a bag"):
         BagFolder(tmp_path / "bag")
-    with pytest.raises(StoreError, match="a bag; run pressmark bag validate"):
+    with pytest.raises(StoreError, match="a bag, not a store; use pressmark bag, or specify the directory"):
         stores.kind_of(tmp_path / "bag")
-    with pytest.raises(StoreError, match="not found"):
+    with pytest.raises(StoreError, match="No such file or directory"):
         BagFolder(tmp_path / "none")
     with pytest.raises(StoreError, match="not a directory"):
         BagFolder(tmp_path / "f.txt")

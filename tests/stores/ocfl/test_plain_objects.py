@@ -364,7 +364,6 @@ def entry(data: bytes) -> bytes:
     return json.dumps({digest: paths}).encode()[1:-1]
 
 
-@pytest.mark.verdicts
 @pytest.mark.parametrize("change", UNUSUAL.values(), ids=list(UNUSUAL))
 def test_unusual_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Problems, counts, advice and order are those of the full check."""

@@ -5,6 +5,7 @@ The events are sent in addition to those of the fixity engine.
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -69,4 +70,6 @@ def enter_staging(
         if error.filename != staging:
             raise
         # The user does not know the hidden name, but the directory that would contain it.
-        raise BagError(base, f"cannot write to this directory: {error.strerror or error}") from error
+        raise BagError(
+            os.path.dirname(staging), f"cannot write to this directory: {error.strerror or error}"
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,7 +91,8 @@ class Preflight:
         for found in walk(base, links=self.links_to_follow(in_place)):
             if found.path == STAGING and in_place:
                 continue
-            if folder is not None and not found.path.startswith(folder + b"/"):
+            # A directory that cannot be listed is followed by its problem, with the same path.
+            if folder is not None and found.path != folder and not found.path.startswith(folder + b"/"):
                 self.warn(problem("directory-empty", folder))
             folder = None
             if self._passes(base, found, in_place, device):
@@ -121,7 +123,7 @@ class Preflight:
         self.files += 1
         self.bytes += size
         if not _is_readable(path):
-            self.refuse(problem("file-unreadable", path))
+            self.refuse(problem("file-unreadable", path, os.strerror(errno.EACCES)))
 
     def _passes(self, base: BagDirectory, found: BagEntry, in_place: bool, device: int) -> bool:
         """Return whether a bag can contain a file or directory."""
@@ -149,7 +151,7 @@ class Preflight:
             return False
         full = os.path.join(base.path, found.path)
         if found.kind == "file" and not _is_readable(full):
-            self.refuse(problem("file-unreadable", found.path))
+            self.refuse(problem("file-unreadable", found.path, os.strerror(errno.EACCES)))
             return False
         if in_place and found.kind == "directory" and b"/" not in found.path and fault is None:
             # Moving a directory writes to it, because its .. entry changes.

@@ -35,6 +35,7 @@ class Listener:
     """Receives the events of an operation on a bag: shows progress, and prints a line for each problem.
 
     :param on_problem: called with each problem; by default, problems are printed to standard error
+    :param place: prepended to the paths of problems that are printed
 
     :ivar mode: how files were copied; empty if no file was copied
     :ivar wrote: whether the run began to write, after it had checked all names
@@ -42,13 +43,16 @@ class Listener:
     :ivar read: the last progress of reading
     """
 
-    def __init__(self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None) -> None:
+    def __init__(
+        self, reporter: FileProgress, on_problem: Callable[[Problem], object] | None = None, *, place: bytes = b""
+    ) -> None:
         self.mode = ""
         self.wrote = self.moved = False
         self.read = Progress(0, 0, 0)
         self._expected: int | None = None
         self._reporter = reporter
         self._on_problem = on_problem or self._say
+        self._place = place
 
     def __call__(self, event: object) -> None:
         if isinstance(event, Stage):
@@ -68,7 +72,9 @@ class Listener:
             self._reporter.on_event(event)
 
     def _say(self, problem: Problem) -> None:
-        (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(problem_text(problem))
+        (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(
+            problem_text(problem, self._place)
+        )
 
 
 def interruption_message(directory: bytes, ledger: Ledger | None) -> str:

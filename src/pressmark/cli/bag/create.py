@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import functools
 import os
 import time
@@ -81,7 +82,10 @@ the only SOURCE was refused before anything was written, 130 interrupted.
 
 
 @click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag from files.")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=bytes))
+# One of several unreadable SOURCEs is a failure, not a usage error: the other bags are created.
+@click.argument(
+    "sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes)
+)
 @click.option(
     "--output",
     "-o",
@@ -151,6 +155,8 @@ def create_command(
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
+    if destination is not None or len(sources) == 1:
+        _refuse_unreadable(sources)
     with contextlib.ExitStack() as stack:
         journal = open_ledger(ledger, names, sources)
         if journal is not None:
@@ -177,6 +183,14 @@ def create_command(
     return Failure.exit_code if failed else 0
 
 
+def _refuse_unreadable(sources: Sequence[bytes]) -> None:
+    """Refuse files and directories that this process may not read, before anything is done."""
+    for path in sources:
+        mode = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
+        if not os.access(path, mode, effective_ids=os.access in os.supports_effective_ids):
+            raise CallError(f"{os.fsdecode(path)}: {os.strerror(errno.EACCES)}")
+
+
 def _create_one(
     sources: Sequence[bytes],
     destination: bytes | None,
@@ -184,7 +198,8 @@ def _create_one(
     reporter: FileProgress,
     journal: Ledger | None,
 ) -> None:
-    listener = Listener(reporter)
+    place = sources[0] if len(sources) == 1 and os.path.isdir(sources[0]) else b""
+    listener = Listener(reporter, place=place)
     begin = time.monotonic()
     try:
         with bag_errors():

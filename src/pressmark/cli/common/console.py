@@ -11,6 +11,7 @@ from collections.abc import Callable
 import click
 
 from pressmark import _kernels
+from pressmark.errors import escaped
 
 __all__ = [
     "PROGRAM",
@@ -58,10 +59,7 @@ def one_line(text: str) -> str:
     """Return ``text`` with unprintable characters escaped, such as line feeds in file names."""
     if text.isprintable():
         return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
+    return "".join(character if character.isprintable() else escaped(character) for character in text)
 
 
 def say(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from pressmark.cli.common.console import CallError, Failure, cause
+from pressmark.cli.common.console import CallError, Failure, cause, say
 from pressmark.cli.common.program import discard_stdout
 
 if TYPE_CHECKING:
@@ -161,6 +161,8 @@ def open_source(path: str | None) -> Iterator[InputStream]:
         if sys.stdin is None:
             raise CallError("<stdin>: closed")
         file = sys.stdin.buffer
+        if file.isatty():
+            say(f"reading from the terminal; end with {'Ctrl-D' if os.name == 'posix' else 'Ctrl-Z and Enter'}")
         with contextlib.suppress(AttributeError, OSError, ValueError):
             # On a pipe that another program left non-blocking, "nothing yet" would look like the end.
             os.set_blocking(file.fileno(), True)

@@ -1,12 +1,13 @@
-"""The options in the help of a command, in groups with headings."""
+"""Help: the options of a command in groups with headings, and the command that another word probably means."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 import click
 
-__all__ = ["HEADINGS", "OTHER", "grouped_options", "write_options"]
+__all__ = ["HEADINGS", "OTHER", "grouped_options", "similar_command", "write_options"]
 
 OTHER = "Other"
 # An option has the same meaning in all commands, and therefore the same heading.
@@ -27,6 +28,51 @@ HEADINGS = {
 }
 _HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for option in options.split()}
 _WIDEST = 30  # a longer option has its description below it
+
+# The commands that words of other programs mean, by group. A word that several commands could mean is not among them.
+_WORDS = {
+    "": {
+        "benchmark": "bench",
+        "cat": "store cat",
+        "check": "store check",
+        "checksum": "hash",
+        "complete": "bag complete",
+        "copy": "migrate",
+        "create": "bag create",
+        "declare": "store declare",
+        "digest": "hash",
+        "get": "store get",
+        "init": "store init",
+        "list": "store ls",
+        "log": "store log",
+        "ls": "store ls",
+        "put": "store put",
+        "repair": "store repair",
+        "rm": "store rm",
+        "validate": "bag validate",
+    },
+    "bag": {
+        "check": "validate",
+        "fetch": "complete",
+        "init": "create",
+        "make": "create",
+        "new": "create",
+        "show": "info",
+        "verify": "validate",
+    },
+    "store": {
+        "add": "put",
+        "create": "init",
+        "delete": "rm",
+        "history": "log",
+        "list": "ls",
+        "new": "init",
+        "remove": "rm",
+        "show": "cat",
+        "validate": "check",
+        "verify": "check",
+    },
+}
 
 
 def grouped_options(parameters: Iterable[click.Parameter], context: click.Context) -> dict[str, list[tuple[str, str]]]:
@@ -50,3 +96,14 @@ def write_options(
         with formatter.section(heading):
             # All groups have columns of the same width.
             formatter.write_dl([(term.ljust(min(longest, _WIDEST)), text) for term, text in records])
+
+
+def similar_command(word: str, group: str, commands: Iterable[str]) -> str:
+    """Return the command that ``word`` probably means, with its group; empty if none is similar.
+
+    :param group: path of the group, such as ``pressmark bag``
+    """
+    _, _, group = group.partition(" ")
+    known = _WORDS.get(group, {})
+    meant = known.get(word) or next(iter(difflib.get_close_matches(word, [*commands, *known], 1)), "")
+    return " ".join(filter(None, (group, known.get(meant, meant)))) if meant else ""

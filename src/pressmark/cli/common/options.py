@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,7 +14,15 @@ from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.parameters import unknown_key
 
-__all__ = ["chosen_layout", "complete_layouts", "layout_argument", "layout_option", "layout_options", "named_layout"]
+__all__ = [
+    "NamedLayout",
+    "chosen_layout",
+    "complete_layouts",
+    "layout_argument",
+    "layout_option",
+    "layout_options",
+    "named_layout",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,15 +30,33 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _NEXT_SETTING = re.compile(r",(?=[A-Za-z]+=)")
 
 
+class NamedLayout(NamedTuple):
+    """A layout as ``NAME[:KEY=VALUE,...]`` names it.
+
+    :ivar layout_class: the class of the name
+    :ivar settings: each ``key=value``
+    """
+
+    layout_class: type[Layout]
+    settings: Sequence[str] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> NamedLayout:
+        """Return the layout of ``NAME[:KEY=VALUE,...]``.
+
+        :raises LayoutConfigError: no layout has this name
+        """
+        name, colon, settings = text.partition(":")
+        return cls(find_layout(name), _NEXT_SETTING.split(settings) if colon else ())
+
+
 def layout_argument(metavar: str, required: bool) -> Callable[[Function], Function]:
-    """Add an argument ``layout_class``: an official name or a four-digit alias; the value is the class."""
+    """Add an argument ``layout``, whose value is a :class:`NamedLayout`."""
 
-    def found(context: click.Context, _parameter: click.Parameter, name: str | None) -> type[Layout] | None:
-        return None if name is None or context.resilient_parsing else find_layout(name)
+    def found(context: click.Context, _parameter: click.Parameter, text: str | None) -> NamedLayout | None:
+        return None if text is None or context.resilient_parsing else NamedLayout.parse(text)
 
-    return click.argument(
-        "layout_class", metavar=metavar, required=required, callback=found, shell_complete=complete_layouts
-    )
+    return click.argument("layout", metavar=metavar, required=required, callback=found, shell_complete=complete_layouts)
 
 
 def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
@@ -63,13 +89,14 @@ def layout_options(function: Function) -> Function:
 
 
 def chosen_layout(
-    layout_class: type[Layout], settings: Sequence[str], config: str | None, how: str = "use --set {}=VALUE"
+    named: NamedLayout, settings: Sequence[str], config: str | None, how: str = "use --set {}=VALUE"
 ) -> Layout:
-    """Return the layout with the parameters of the file ``config``, overridden by those of ``settings``.
+    """Return the layout with the parameters of the file ``config``, overridden by its own and those of ``settings``.
 
     :param how: how to set a parameter, for the message about a required one
     """
-    overrides = _overrides(layout_class, settings)
+    layout_class = named.layout_class
+    overrides = _overrides(layout_class, (*named.settings, *settings))
     if config is None:
         for parameter in layout_class.parameters():
             if parameter.required and parameter.name not in overrides:
@@ -83,9 +110,7 @@ def chosen_layout(
 
 def named_layout(text: str) -> Layout:
     """Return the layout of ``NAME[:KEY=VALUE,...]``."""
-    name, colon, settings = text.partition(":")
-    given = _NEXT_SETTING.split(settings) if colon else ()
-    return chosen_layout(find_layout(name), given, None, f"write {name}:{{}}=VALUE")
+    return chosen_layout(NamedLayout.parse(text), (), None, f"write {text.partition(':')[0]}:{{}}=VALUE")
 
 
 def layout_option(text: str, option: str = "--layout") -> Layout:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
+import re
 import signal
 import sys
 import time
@@ -21,6 +23,8 @@ __all__ = ["Command", "Commands", "Ending", "Program", "discard_stdout", "on_ctr
 
 # Sent by "kill", "timeout", a system shutdown, and a terminal that is closed.
 _SIGNALS = ("SIGTERM", "SIGHUP")
+# The message of click about a path that this process may not read.
+_UNREADABLE = re.compile("(?:File|Directory|Path) '(.*)' is not readable\\.", re.DOTALL)
 # Seconds of a run after which its user is told what would make it faster.
 LONG_RUN = 10.0
 
@@ -66,6 +70,19 @@ class Commands(click.Group):
         module, _, attribute = self.commands_at[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that was called; an error names the command that was probably meant."""
+        if args[0] not in self.commands_at and not args[0].startswith("-"):
+            # Imported here: most runs name a command.
+            from pressmark.cli.common.help_page import similar_command
+
+            meant = similar_command(args[0], ctx.command_path, self.commands_at)
+            if meant:
+                ctx.fail(f"no such command {args[0]!r}; did you mean {PROGRAM} {meant}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was called."""
@@ -202,6 +219,8 @@ def _message(error: click.ClickException) -> str:
     message = error.format_message()
     if not isinstance(error, click.UsageError):
         return message
+    if unreadable := _UNREADABLE.fullmatch(error.message):
+        return f"{unreadable[1]}: {os.strerror(errno.EACCES)}"
     # The messages of click are sentences, some with several lines.
     sentence = " ".join(message.split()).rstrip(".")
     path = error.ctx.command_path if error.ctx else PROGRAM

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
@@ -24,6 +24,9 @@ from pressmark.migrate.execution.run_result import remaining_path
 from pressmark.migrate.reporting.summary import Summary
 from pressmark.migrate.workdir import WARNINGS, is_of_run
 
+if TYPE_CHECKING:
+    from pressmark.migrate.execution.arrived import Arrived
+
 __all__ = ["MigrateCall"]
 
 _STOPPED = {"max_errors": "too many objects failed", "stop": "stopped"}
@@ -38,6 +41,8 @@ class MigrateCall:
     """
 
     def __init__(self, call: Mapping[str, Any], given: dict[str, Any]) -> None:
+        if call["destination"] is None:
+            raise CallError("DESTINATION missing; name both stores: pressmark migrate SOURCE DESTINATION")
         self._call = call
         self._source: str = call["source"]
         self._destination: str = call["destination"]
@@ -45,7 +50,7 @@ class MigrateCall:
         self._given = given
         self._provenance = Provenance(call["message"], call["user"], call["user_address"])
         self._running: migrate.Plan | None = None
-        self._before = 0  # objects that an interrupted run has moved into place
+        self._before: Arrived | None = None  # what an interrupted run has moved into place
         # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
         verbs = [name for name in ("resume", *later) if call[name]]
@@ -128,12 +133,12 @@ class MigrateCall:
             far = reporter.last if reporter.phase == "verify" else None
             done = f"{far.objects:,} of {far.of_objects or 0:,} objects verified; " if far is not None else ""
             return f"interrupted; {done}{self.again}"
-        count = self._arrived(plan)
-        done = "" if count is None else f"{count:,} of {plan.objects:,} objects are in {self._destination}; "
+        found = self._arrived(plan)
+        done = "" if found is None else f"{found} of {plan.objects:,} objects are in {self._destination}; "
         return f"interrupted; {done}{self.again}"
 
-    def _arrived(self, plan: migrate.Plan) -> int | None:
-        """Return the number of objects in the destination; :data:`None` if they cannot be counted."""
+    def _arrived(self, plan: migrate.Plan) -> Arrived | None:
+        """Count the objects in the destination; :data:`None` if that fails."""
         from pressmark.migrate.execution.arrived import count_arrived
 
         try:
@@ -275,7 +280,7 @@ class MigrateCall:
             if self._verb == "resume":
                 given = self._with_provenance(plan.options.to, plan.options.source_kind)
                 if migrate.state(plan.work) == "begun":
-                    self._before = self._arrived(plan) or 0
+                    self._before = self._arrived(plan)
                 run = migrate.resume(plan, options=self._current_options(plan, given), **how)
             else:
                 run = migrate.run(plan, **how)
@@ -342,8 +347,8 @@ class MigrateCall:
             if missing is not None:
                 yield f"{self._destination}: {missing}"
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
-        if self._before:
-            pieces.append(f"{self._before:,} were in place before this call")
+        if self._before is not None:
+            pieces.append(f"{self._before} were in place before this call")
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:

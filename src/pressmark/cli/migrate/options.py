@@ -43,7 +43,8 @@ def migrate_options(function: Function) -> Function:
 
 _WHERE = (
     click.argument("source", metavar="SOURCE", type=click.Path()),
-    click.argument("destination", metavar="DESTINATION", type=click.Path()),
+    # Its absence is reported by the command, which knows what is wanted.
+    click.argument("destination", metavar="DESTINATION", type=click.Path(), required=False),
     click.option("--to", type=click.Choice(stores.KINDS), help="The kind of DESTINATION."),
     click.option(
         "--layout",

@@ -57,7 +57,7 @@ def page_text(comparison: ComparisonData) -> str:
         "layouts": comparison.layouts,
         "verdict": judge(comparison),
         "series": pictures(comparison),
-        "defects": [find_defects(one, comparison.duplicates) for one in comparison.layouts],
+        "defects": [find_defects(one) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
         "systems": SYSTEMS,
         "kinds": KINDS,

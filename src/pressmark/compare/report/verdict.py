@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pressmark.compare.result import CollisionGroup, ComparisonData, LayoutResult
 from pressmark.errors import quoted
 from pressmark.html import format_large_number, format_number
+from pressmark.layouts import HashAndIdNTuple, find_layout
 
 __all__ = ["BILLION", "CROWDED", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
 
@@ -19,6 +22,8 @@ CROWDED = 10_000
 SYSTEMS = {"unix": "Unix", "windows": "Windows", "azure": "Azure", "s3": "S3"}
 #: Display names of the object structures.
 STRUCTURES = {"ocfl": "OCFL", "pairtree": "Pairtree", "vitro": "Vitro"}
+# What to recommend a layout for.
+_FOR = {"ocfl": "an OCFL storage root", "pairtree": "a Pairtree", "vitro": "a Vitro store"}
 # The most layouts to name in one sentence.
 _MOST_NAMES = 6
 
@@ -40,13 +45,18 @@ class Verdict(NamedTuple):
     :ivar kind: ``good``, ``attention`` or ``bad``
     :ivar word: the verdict in a few words
     :ivar statements: the reasons
-    :ivar recommended: name of the recommended layout; :data:`None` if a single layout was compared, or none is safe
+    :ivar recommended: name of the first recommended layout; :data:`None` if a single layout was compared, or none is
+        safe
+    :ivar recommendations: name of the recommended layout for each object structure: ``ocfl``, ``pairtree``, ``vitro``
+    :ivar next: the command that creates a store with the recommended or only layout; :data:`None` if none is safe
     """
 
     kind: str
     word: str
     statements: tuple[Statement, ...]
     recommended: str | None = None
+    recommendations: Mapping[str, str] = {}
+    next: str | None = None
 
 
 def judge(comparison: ComparisonData) -> Verdict:
@@ -55,17 +65,17 @@ def judge(comparison: ComparisonData) -> Verdict:
     ``empty``
         There are no identifiers (``attention``).
     ``duplicates``
-        Identifiers that occur more than once share a path under every layout. They are reported once, as a property of
-        the input, and do not count as collisions.
+        Identifiers that occur more than once are reported as a property of the input. They count once, and are no
+        collisions.
     ``safe``
         The layouts without :func:`find_defects`: each identifier has a unique path, and no path is inside another,
         unless the store format allows it. The verdict is ``bad`` if no layout is safe, and ``attention`` if only some
         are.
     ``recommended``
-        Among several layouts, the safe one that comes first by these criteria, in this order: no collisions on file
-        systems that ignore case; no paths that other systems, of the chosen profile, do not allow; no directory with
-        more entries than the user's limit or :data:`CROWDED`, and not all objects in one directory; identifiers can be
-        restored from paths; fewest inodes per object.
+        Among several layouts, for each object structure, the safe one that comes first by these criteria: no collisions
+        on file systems that ignore case; no paths that other systems, of the chosen profile, do not allow; no nested
+        paths; no directory with more entries than the user's limit or :data:`CROWDED`, and not all objects in one
+        directory; identifiers can be restored from paths; layout 0003 with its defaults; fewest inodes per object.
     ``shared``, ``inside``, ``unmapped``, ``refused``
         For each unsafe layout, the number of identifiers that share a path, with an example; whose path is inside
         another; that have no path; or whose path no POSIX file system allows.
@@ -92,20 +102,17 @@ def judge(comparison: ComparisonData) -> Verdict:
         empty = Statement("empty", "The input contains no identifiers.")
         return Verdict("attention", "Nothing to compare", (empty,))
     duplicates = comparison.duplicates
-    safe = [one for one in comparison.layouts if not find_defects(one, duplicates)]
+    safe = [one for one in comparison.layouts if not find_defects(one)]
     statements: list[Statement] = []
     if duplicates:
-        text = (
-            f"{format_number(duplicates)} of {_identifiers(comparison.identifiers)} occur more than once in the input"
-        )
-        statements.append(Statement("duplicates", f"{text}. They share a path under every layout."))
+        statements.append(Statement("duplicates", _duplicates(comparison)))
     statements.append(_safe(comparison.layouts, safe))
     best = _recommended(comparison, safe)
-    if best is not None:
-        statements.append(Statement("recommended", _recommendation(best, comparison)))
+    if len(comparison.layouts) > 1:
+        statements += [Statement("recommended", _recommendation(one, comparison)) for one in best.values()]
     for one in comparison.layouts:
         if one not in safe:
-            statements += _unsafe(one, duplicates)
+            statements += _unsafe(one)
     notes = [note for one in safe for note in _elsewhere(one, comparison)]
     over = [one for one in safe if one.fan_out.over_limit]
     statements += notes
@@ -115,16 +122,16 @@ def judge(comparison: ComparisonData) -> Verdict:
     statements += _irreversible(safe)
     statements += _growth(safe)
     kind, word = _kind(comparison, safe, bool(notes or over or duplicates))
-    return Verdict(kind, word, tuple(statements), None if best is None else best.name)
+    first = next(iter(best.values()), None)
+    names = {structure: one.name for structure, one in best.items()} if len(comparison.layouts) > 1 else {}
+    command = None if first is None else _init_command(first)
+    return Verdict(kind, word, tuple(statements), next(iter(names.values()), None), names, command)
 
 
-def find_defects(layout: LayoutResult, duplicates: int = 0) -> tuple[str, ...]:
-    """Return the rules of :func:`judge` that a layout violates; empty for a safe layout.
-
-    :param duplicates: number of identifiers that occur more than once
-    """
+def find_defects(layout: LayoutResult) -> tuple[str, ...]:
+    """Return the rules of :func:`judge` that a layout violates; empty for a safe layout."""
     found = []
-    if layout.collisions.equal > duplicates:
+    if layout.collisions.equal:
         found.append("shared")
     if layout.collisions.inside_exact and not layout.nesting:
         found.append("inside")
@@ -147,7 +154,7 @@ def _kind(comparison: ComparisonData, safe: Sequence[LayoutResult], noted: bool)
 
 def _failures(comparison: ComparisonData) -> str:
     """Return how many layouts have collisions, and how many others cannot map all identifiers."""
-    defects = [find_defects(one, comparison.duplicates) for one in comparison.layouts]
+    defects = [find_defects(one) for one in comparison.layouts]
     colliding = sum("shared" in found or "inside" in found for found in defects)
     unmapped = sum(bool(found) for found in defects) - colliding
     count = len(defects)
@@ -180,34 +187,70 @@ def _refused_elsewhere(layout: LayoutResult, comparison: ComparisonData) -> dict
     }
 
 
-def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> LayoutResult | None:
-    """Return the layout to recommend among several."""
-    if len(comparison.layouts) == 1 or not safe:
-        return None
-    return min(
-        safe,
-        key=lambda one: (
-            one.collisions.folded > one.collisions.equal,
+def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> dict[str, LayoutResult]:
+    """Return the layout to recommend for each object structure: stores of different structures do not compare."""
+
+    def criteria(one: LayoutResult) -> tuple[bool | float, ...]:
+        return (
+            bool(one.collisions.folded),
             bool(_refused_elsewhere(one, comparison)),
+            bool(one.collisions.inside_exact),
             _is_crowded(one, comparison),
-            one.irreversible > one.collisions.equal,
+            bool(one.irreversible),
+            not _is_plain(one),
             round(one.costs.inodes_per_object, 1),
-        ),
-    )
+        )
+
+    of = {structure: [one for one in safe if one.costs.structure == structure] for structure in STRUCTURES}
+    return {structure: min(some, key=criteria) for structure, some in of.items() if some}
+
+
+def _is_plain(layout: LayoutResult) -> bool:
+    """Return whether a layout is 0003 with its defaults."""
+    return layout.layout == HashAndIdNTuple.name and layout.config == HashAndIdNTuple().config()
 
 
 def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
     """Return the sentence that recommends a layout, with its reasons."""
     own = "every identifier has a unique path"
-    if layout.collisions.folded == layout.collisions.equal:
+    if not layout.collisions.folded:
         own += ", also on file systems that ignore case"
     reasons = [own]
     if not _is_crowded(layout, comparison):
         reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
-    if layout.irreversible <= layout.collisions.equal:
+    if not layout.irreversible:
         reasons.append("identifiers can be restored from paths")
     reasons.append(f"each object needs {layout.costs.inodes_per_object:.1f} inodes")
-    return f"Recommended for these identifiers: {layout.name}. Reasons: {'; '.join(reasons)}."
+    text = f"Recommended for {_FOR[layout.costs.structure]}: {layout.name}. Reasons: {'; '.join(reasons)}."
+    nested = layout.collisions.inside_exact
+    if nested:
+        text += f" But {_identifiers(nested)} {_has(nested)} nested paths."
+    return text
+
+
+def _init_command(layout: LayoutResult) -> str:
+    """Return the command that creates a store with this layout."""
+    structure = layout.costs.structure
+    if structure != "ocfl":
+        return f"pressmark store init {structure} STORE"
+    layout_class = find_layout(layout.layout)
+    settings = []
+    for parameter in layout_class.parameters():
+        value = layout.config[parameter.key]
+        if parameter.required or value != parameter.check.to_json(parameter.default):
+            settings.append(f"{parameter.key}={value if isinstance(value, str) else json.dumps(value)}")
+    name = layout_class.alias or layout_class.name
+    return (
+        f"pressmark store init ocfl STORE --layout {shlex.quote(':'.join([name, *filter(None, [','.join(settings)])]))}"
+    )
+
+
+def _duplicates(comparison: ComparisonData) -> str:
+    total = f"{format_number(comparison.duplicates)} times"
+    if comparison.repeated == 1:
+        return f"1 identifier occurs {total} in the input; it counts once."
+    repeated = _identifiers(comparison.repeated)
+    return f"{repeated} occur more than once in the input, {total} in total; each counts once."
 
 
 def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Statement:
@@ -224,8 +267,8 @@ def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Stat
     return Statement("safe", text)
 
 
-def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
-    found = find_defects(layout, duplicates)
+def _unsafe(layout: LayoutResult) -> Iterator[Statement]:
+    found = find_defects(layout)
     collisions, name = layout.collisions, layout.name
     if "shared" in found:
         groups = collisions.groups.get("equal", 0)
@@ -251,8 +294,7 @@ def _unsafe(layout: LayoutResult, duplicates: int) -> Iterator[Statement]:
 
 def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
     name = layout.name
-    more = layout.collisions.folded - layout.collisions.equal
-    if more:
+    if layout.collisions.folded:
         where = "on file systems that ignore case or Unicode normalization (Windows, macOS)"
         kind = "case" if layout.collisions.first.get("case") else "normalization"
         text = f"{name}: {_identifiers(layout.collisions.folded)} would share a path {where}"
@@ -303,7 +345,7 @@ def _inodes(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
 
 
 def _irreversible(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
-    some = [one for one in safe if one.irreversible > one.collisions.equal]
+    some = [one for one in safe if one.irreversible]
     if some:
         text = f"Under {_names(some)}, some identifiers cannot be restored from their paths"
         yield Statement("reversible", f"{text}; store the identifier with the object, as OCFL inventories do.")

@@ -141,7 +141,7 @@ class BagFolderReader(Store):
         self.root = os.fsdecode(self._base)
         with store_errors(self._base):
             if not is_directory(self._base):
-                what = "not a directory" if exists(self._base) else "not found"
+                what = "not a directory" if exists(self._base) else "No such file or directory"
                 raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
             if _is_bag_directory(self._base):
                 raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")

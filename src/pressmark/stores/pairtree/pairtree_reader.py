@@ -330,7 +330,7 @@ def _base_of(path: Path) -> bytes:
     given = encode_path(path)
     with store_errors(given):
         if not os.path.isdir(given):
-            what = "not a directory" if exists(given) else "not found"
+            what = "not a directory" if exists(given) else "No such file or directory"
             raise StoreError(given, f"{what}; specify the directory that contains {ROOT}")
         tree = os.path.join(given, encode_fs(ROOT))
         if os.path.isdir(tree):
