@@ -21,7 +21,7 @@ from fixity.trees import content, expected, make
 from pressmark import _kernels
 from pressmark.errors import AlgorithmError
 from pressmark.fixity import copying, outcomes
-from pressmark.fixity.copy_pool import CopyPool, shared_pools
+from pressmark.fixity.copy_pool import LOOK_AHEAD, CopyPool, shared_pools
 from pressmark.fixity.copying import CopyTask, copy_files
 from pressmark.fixity.hasher import READ_SIZE, OpenOptions
 from support.implementations import Implementation
@@ -218,7 +218,9 @@ def test_callers_share_a_pool(implementation: Implementation, tmp_path: Path) ->
 
 def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -> None:
     """A caller that ends early or fails leaves no work behind and does not disturb the others."""
-    paths = make(tmp_path / "s", (200_000,) * 200)
+    # More than are copied ahead of the caller.
+    count = LOOK_AHEAD + 50
+    paths = make(tmp_path / "s", (150_000,) * count)
     with shared_pools():
         other = copy_files(tasks_of(paths, tmp_path / "other"), ("sha512",), threads=2)
         next(other)
@@ -226,14 +228,14 @@ def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -
         next(early)
         early.close()
         made = sorted(os.listdir(tmp_path / "early"))
-        assert len(made) < 200
+        assert len(made) < count
         failing = tasks_of(paths, tmp_path / "failing")
         Path(os.fsdecode(failing[1].target)).write_bytes(b"mine")
         with pytest.raises(FileExistsError):
             list(copy_files(failing, ("sha512",), threads=2))
         there = sorted(os.listdir(tmp_path / "failing"))
-        assert len(there) < 200
-        assert sum(outcome.ok for outcome in other) == 199
+        assert len(there) < count
+        assert sum(outcome.ok for outcome in other) == count - 1
         time.sleep(0.05)
         assert sorted(os.listdir(tmp_path / "early")) == made
         assert sorted(os.listdir(tmp_path / "failing")) == there

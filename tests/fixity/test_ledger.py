@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import pytest
 
 from pressmark.errors import LedgerError
 from pressmark.fixity import Ledger, Outcome, hash_files, walk
+from pressmark.fixity import ledger as ledger_module
 from support.effort import repeats
 from support.implementations import Implementation
 
@@ -179,6 +181,28 @@ def test_a_full_disk(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="No space left on device"):
         ledger.append([Outcome("p", {"md5": "0" * 32}, 1, 2, 3)])
     os.close(ledger._descriptor)
+
+
+@pytest.mark.parametrize("when", ["append", "close"])
+def test_a_failing_flush(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """A ledger that does not reach the disk, as on a network file system, is an error; its lock is released."""
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    name = tmp_path / "t" / "a"
+    name.parent.mkdir()
+    name.write_bytes(b"a")
+    outcomes = list(hash_files([name], ["sha512"]))
+    ledger = opened(tmp_path / "l")
+    ledger._next_sync = 0.0
+    calls = {"append": lambda: ledger.append(outcomes), "close": ledger.close}
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_module, "flush_file", fail)
+        with pytest.raises(LedgerError, match=os.strerror(errno.EIO)):
+            calls[when]()
+    ledger.close()
+    opened(tmp_path / "l").close()
 
 
 @pytest.mark.kill
