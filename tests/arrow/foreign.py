@@ -318,12 +318,12 @@ def strings(
         views, blocks = b"", [b"", b""]
         for number, item in enumerate(stored):
             if len(item) <= 12:
-                views += struct.pack("<i12s", len(item), item)
+                views += struct.pack("=i12s", len(item), item)
             else:
                 block = number % 2
-                views += struct.pack("<i4sii", len(item), item[:4], block, len(blocks[block]))
+                views += struct.pack("=i4sii", len(item), item[:4], block, len(blocks[block]))
                 blocks[block] += item
-        sizes = struct.pack("<2q", *map(len, blocks))
+        sizes = struct.pack("=2q", *map(len, blocks))
         buffers = (views, *blocks, sizes)
     else:
         # The first offset need not be 0.
@@ -332,7 +332,7 @@ def strings(
         for item in stored:
             data += item
             ends.append(len(data))
-        buffers = (struct.pack(f"<{len(ends)}{'i' if form in 'uz' else 'q'}", *ends), data)
+        buffers = (struct.pack(f"={len(ends)}{'i' if form in 'uz' else 'q'}", *ends), data)
     nulls = sum(item is None for item in items)
     with_bitmap = nulls > 0 if validity is None else validity
     return Data(
@@ -354,7 +354,7 @@ def dictionary(
     return Data(
         form,
         len(indices),
-        (bitmap(present), struct.pack(f"<{len(every)}{_STRUCT[form]}", *every)),
+        (bitmap(present), struct.pack(f"={len(every)}{_STRUCT[form]}", *every)),
         -1,
         ahead,
         name,
@@ -453,7 +453,7 @@ def read(schema: CSchema, array: CArray) -> Read:
     size = 4 if form in "uz" else 8
     count = array.length
     packed = ctypes.string_at(array.buffers[1], (count + 1) * size)
-    offsets = struct.unpack(f"<{count + 1}{'i' if size == 4 else 'q'}", packed)
+    offsets = struct.unpack(f"={count + 1}{'i' if size == 4 else 'q'}", packed)
     bits = None if array.buffers[0] is None else ctypes.string_at(array.buffers[0], (count + 7) // 8)
     for position in range(count):
         start, end = offsets[position : position + 2]

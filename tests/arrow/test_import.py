@@ -432,13 +432,13 @@ def test_fields() -> None:
 
 
 def offsets(*numbers: int, form: str = "u", data: bytes | None = b"abc") -> Data:
-    packed = struct.pack(f"<{len(numbers)}{'i' if form == 'u' else 'q'}", *numbers)
+    packed = struct.pack(f"={len(numbers)}{'i' if form == 'u' else 'q'}", *numbers)
     return Data(form, len(numbers) - 1, (None, packed, data))
 
 
 def view(*numbers: int, blocks: tuple[bytes | None, ...] = (b"x" * 20,), sizes: tuple[int, ...] | None = (20,)) -> Data:
-    packed = None if sizes is None else struct.pack(f"<{len(sizes)}q", *sizes)
-    return Data("vu", 1, (None, struct.pack("<4i", *numbers), *blocks, packed))
+    packed = None if sizes is None else struct.pack(f"={len(sizes)}q", *sizes)
+    return Data("vu", 1, (None, struct.pack("=4i", *numbers), *blocks, packed))
 
 
 GOOD = strings([b"a", b"b"])

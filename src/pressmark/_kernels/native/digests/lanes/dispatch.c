@@ -3,11 +3,11 @@
 
 #if PM_HAVE_X86_LEVELS
 #include <cpuid.h>
-#elif PM_HAVE_NEON_SHA && defined(__linux__)
+#elif PM_HAVE_NEON_LEVELS && defined(__linux__)
 #include <sys/auxv.h>
-#elif PM_HAVE_NEON_SHA && defined(__APPLE__)
+#elif PM_HAVE_NEON_LEVELS && defined(__APPLE__)
 #include <sys/sysctl.h>
-#elif PM_HAVE_NEON_SHA && defined(_WIN32)
+#elif PM_HAVE_NEON_LEVELS && defined(_WIN32)
 #include <windows.h>
 #endif
 
@@ -32,7 +32,7 @@ const pm_kernel *pm_find_kernel(pm_level level, pm_algorithm algorithm)
     return &kernels_of[level][algorithm];
 }
 
-#if PM_HAVE_NEON_SHA
+#if PM_HAVE_NEON_LEVELS
 #if defined(__APPLE__)
 static int has_feature(const char *name)
 {
@@ -42,8 +42,8 @@ static int has_feature(const char *name)
 }
 #endif
 
-/* Whether this processor has the instructions of both levels, or those of the first. */
-static pm_level neon_level(void)
+/* The highest level whose instructions this processor has; the build may lack it. */
+static pm_level processor_level(void)
 {
     int sha2 = 0, sha3 = 0;
 #if defined(__linux__)
@@ -75,10 +75,8 @@ pm_level pm_best_level(void)
         && __builtin_cpu_supports("avx512vl"))
         return PM_AVX512;
     return PM_AVX2;
-#elif PM_HAVE_NEON_SHA
-    return neon_level();
 #elif PM_HAVE_NEON_LEVELS
-    return PM_NEON;
+    return PM_HAVE_NEON_SHA ? processor_level() : PM_NEON;
 #else
     return PM_PORTABLE;
 #endif
@@ -100,8 +98,8 @@ int pm_sha_extensions(void)
     /* Leaf 7, EBX bit 29. */
     unsigned a, b, c, d;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1);
-#elif PM_HAVE_NEON_SHA
-    return pm_best_level() - PM_NEON;
+#elif PM_HAVE_NEON_LEVELS
+    return processor_level() - PM_NEON;
 #else
     return 0;
 #endif
