@@ -4,6 +4,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
 
 #include "lanes.h"
 
@@ -15,6 +19,9 @@ int main(int count, char **arguments)
         offsets[message + 1] = offsets[message] + atol(arguments[message + 1]);
     uint8_t *data = malloc((size_t)offsets[messages] + 1);
     uint8_t *digests = malloc((size_t)messages * PM_MAXIMUM_DIGEST_SIZE + 1);
+#ifdef _WIN32
+    _setmode(_fileno(stdin), _O_BINARY);
+#endif
     if (fread(data, 1, (size_t)offsets[messages], stdin) != (size_t)offsets[messages])
         return 1;
     for (int level = PM_PORTABLE; level <= (int)pm_best_level(); level++) {
