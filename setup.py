@@ -71,8 +71,8 @@ def extensions():
             f"pressmark._kernels.native._{name}",
             [str(NATIVE / name / f"{name}.pyx"), *sources(NATIVE / name)],
             include_dirs=[str(NATIVE)],
-            # The same definitions as in Python's own headers: on 32 bits the second one changes struct stat, which files with
-            # and without Python.h share, and allows files of more than 2 GB.
+            # The same definitions as in Python's own headers: on 32 bits the second one changes struct stat, which
+            # files with and without Python.h share, and allows files of more than 2 GB.
             define_macros=[("_GNU_SOURCE", "1"), ("_FILE_OFFSET_BITS", "64")],
             depends=included,
             extra_compile_args=flags,
