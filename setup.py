@@ -72,8 +72,9 @@ def extensions():
             f"pressmark._kernels.native._{name}",
             [str(NATIVE / name / f"{name}.pyx"), *sources(NATIVE / name)],
             include_dirs=[str(NATIVE)],
-            # The same definition as in Python's own headers.
-            define_macros=[("_GNU_SOURCE", "1")],
+            # The same definitions as in Python's own headers: on 32 bits the second one changes struct stat, which
+            # files with and without Python.h share, and allows files of more than 2 GB.
+            define_macros=[("_GNU_SOURCE", "1"), ("_FILE_OFFSET_BITS", "64")],
             depends=included,
             extra_compile_args=flags,
             extra_link_args=link,

@@ -26,8 +26,8 @@ def make(top: Path, files: dict[str, int]) -> Path:
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
-        # One file was modified in the future, so that its time of modification is the latest change.
-        os.utime(path, ns=(0, 4_000_000_000_123_456_789 if number == 1 else 1_500_000_000_000_000_000 + number))
+        # One file was modified in 2033, which 32 bits can hold, so that its time of modification is the latest change.
+        os.utime(path, ns=(0, 2_000_000_000_123_456_789 if number == 1 else 1_500_000_000_000_000_000 + number))
     return top
 
 
@@ -69,7 +69,7 @@ def test_sizes(implementation: Implementation, tmp_path: Path) -> None:
         assert (size, sorted(text.split(b"\0")[:-1])) == naive(top)
         assert text.endswith(b"\0")
     assert sizes[0] is not None
-    assert sizes[0][2] == 4_000_000_000_123_456_789
+    assert sizes[0][2] == 2_000_000_000_123_456_789
     assert measured(implementation, []) == ([], [])
 
 
