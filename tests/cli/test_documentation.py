@@ -173,8 +173,7 @@ def test_links_of_the_package_page_are_absolute() -> None:
     installed_files()
     metadata = importlib.metadata.metadata("pressmark")
     [repository] = [one.split(", ")[1] for one in metadata.get_all("Project-URL") or []]
-    page = metadata.get_payload()
-    assert isinstance(page, str)
+    page = metadata["Description"]
     targets = re.findall(r"\]\(([^)\s]+)\)", page)
     assert f"{repository}/raw/v{pressmark.__version__}/docs/terminal.svg" in targets
     assert f"{repository}/blob/v{pressmark.__version__}/docs/tutorial.md" in targets
