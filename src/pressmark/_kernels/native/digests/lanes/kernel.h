@@ -4,6 +4,17 @@
 
 #include "lanes.h"
 
+/* Select instructions for the functions up to PM_END_TARGET: setuptools has no flags for single files. System headers are
+ * included before, so that the target does not apply to them. */
+#define PM_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#if defined(__clang__)
+#define PM_TARGET(for_gcc, for_clang) PM_PRAGMA(clang attribute push(__attribute__((target(for_clang))), apply_to = function))
+#define PM_END_TARGET PM_PRAGMA(clang attribute pop)
+#else
+#define PM_TARGET(for_gcc, for_clang) PM_PRAGMA(GCC push_options) PM_PRAGMA(GCC target(for_gcc))
+#define PM_END_TARGET PM_PRAGMA(GCC pop_options)
+#endif
+
 #if defined(_MSC_VER) && !defined(__clang__)
 #define PM_ALWAYS_INLINE static __forceinline
 #define PM_NEVER_INLINE static __declspec(noinline)

@@ -6,23 +6,14 @@
 /* System headers first, so that the target does not apply to them. */
 #include <string.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi2")
-#endif
+PM_TARGET("avx2,bmi2", "avx2,bmi2")
 
 #define PM_LANES_32 8
 #define PM_LANES_64 4
 #define PM_KERNELS pm_kernels_avx2
 #include "level.h"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+PM_END_TARGET
 
 #endif
 

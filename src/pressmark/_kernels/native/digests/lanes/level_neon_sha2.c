@@ -8,12 +8,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("sha2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("+crypto")
-#endif
+PM_TARGET("+crypto", "sha2")
 
 #define PM_NEON
 #define PM_LANES_32 4
@@ -31,11 +26,7 @@ const pm_kernel pm_kernels_neon_sha2[PM_ALGORITHMS] = {
     SHA256_KERNELS(PM_LANES_32, 1),
 };
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+PM_END_TARGET
 
 #endif
 

@@ -8,12 +8,7 @@
 #include <arm_neon.h>
 #include <string.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("sha3"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=armv8.2-a+sha3")
-#endif
+PM_TARGET("arch=armv8.2-a+sha3", "sha3")
 
 #define PM_NEON
 #define PM_NEON_SHA3_LEVEL
@@ -32,11 +27,7 @@ const pm_kernel pm_kernels_neon_sha3[PM_ALGORITHMS] = {
     BLAKE2B_KERNELS(PM_LANES_64, 0),
 };
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+PM_END_TARGET
 
 #endif
 
