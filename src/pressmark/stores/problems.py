@@ -61,6 +61,7 @@ KINDS = Kinds(
         ),
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
+        "excluded": Kind(WARNING, "", "a file or directory of a source, left out because its name matches --exclude"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),

@@ -7,9 +7,7 @@ read.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
@@ -92,7 +90,7 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
     :param ignore: globs of names to ignore, unless they extend a ppath
     :raises OSError: the directory cannot be read
     """
-    ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+    ignored = glob_matcher(ignore) if ignore else None
     found = Contents([], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
         name = decode_fs(entry.name)
@@ -144,7 +142,7 @@ class Walk:
         self._dialect = dialect
         self._follow = follow
         self._ignore = tuple(ignore)
-        self._ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+        self._ignored = glob_matcher(ignore) if ignore else None
         self._readable = readable
         self._kernels = _kernels.active
 
