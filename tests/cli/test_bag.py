@@ -223,6 +223,22 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path) -> None:
+    """A bag is changed by another command; with --nested, it becomes a payload."""
+    assert run("bag", "create", "files").returncode == 0
+    before = content(files)
+    for options in ((), ("-o", "new"), ("--exclude-junk",)):
+        done = run("bag", "create", "files", *options)
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "pressmark: 'files': already a bag; run pressmark bag update to change it, or create a nested bag (--nested)\n",
+        )
+    assert content(files) == before
+    assert not (tmp_path / "new").exists()
+    assert run("bag", "create", "files", "-o", "new", "--nested").returncode == 0
+    assert (tmp_path / "new" / "data" / "bagit.txt").exists()
+
+
 def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) -> None:
     """Excluded files are listed and counted; in place, they are refused or deleted."""
     (files / ".DS_Store").write_bytes(b"x")
@@ -286,7 +302,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
+        "pressmark: 'bag': already a bag; run pressmark bag update to change it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]

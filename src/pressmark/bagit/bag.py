@@ -27,10 +27,11 @@ __all__ = ["Bag", "create", "open", "update"]
 class Bag(BagTags):
     """A bag in a directory: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns one."""
 
-    def __init__(self, path: Path, *content: Any) -> None:
-        if not content:
-            raise TypeError(f"Bag({path!r}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
-        super().__init__(os.fsencode(path), *content)
+    def __init__(self, *content: Any) -> None:
+        if len(content) < 2:
+            given = ", ".join(map(repr, content))
+            raise TypeError(f"Bag({given}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+        super().__init__(*content)
 
     @classmethod
     def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:

@@ -335,7 +335,9 @@ def refuse_bag(path: bytes, nested: bool) -> None:
     """
     with refusing(path):
         if not nested and exists(os.path.join(path, b"bagit.txt")):
-            raise BagError(path, "already a bag; update it, or create a nested bag (--nested)")
+            raise BagError(
+                path, "already a bag; run pressmark bag update to change it, or create a nested bag (--nested)"
+            )
 
 
 def record_outcomes(
