@@ -523,7 +523,42 @@ def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
         ["error", "file-unlisted", "data/new"],
         ["error", "oxum-mismatch", "bag-info.txt"],
     ]
-    assert (done.stderr, done.returncode) == (b"pressmark: bag: invalid: 4 errors, 3 files, 9 B\n", 1)
+    assert done.returncode == 1
+    copied = "restore the files from another copy of the bag; if the changes are intended"
+    # The last line is what to do, once for all problems.
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: bag: invalid: 4 errors, 3 files, 9 B",
+        f"pressmark: what to do: {copied}: pressmark bag update bag --accept added,changed,removed",
+    ]
+    accepted = done.stderr.decode().rpartition(": pressmark ")[2].split()
+    assert run(*accepted).returncode == 0
+    assert run("bag", "validate", "bag").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "level", "last"),
+    [
+        ("bag-info.txt", "A: b\n", "full", "bag update {} --accept tag-files"),
+        ("data/new", "", "full", "remove the files that no manifest lists; if the changes are intended: pressmark bag"),
+        ("data/a", "longer", "oxum", "find the files that cause it: pressmark bag validate {}"),
+        ("data/a", "longer", "complete", "find the files that cause it: pressmark bag validate {}"),
+        ("fetch.txt", "https://example.org/a 1 data/a\n", "full", "download the files: pressmark bag complete {}"),
+        ("bagit.txt", "BagIt-Version: 1.0\n", "full", "declaration-malformed: write the two lines as in section 2.1.1"),
+    ],
+)
+def test_validate_says_what_to_do(run: Run, bag: Path, path: str, text: str, level: str, last: str) -> None:
+    """The last line names the command for the problems of the bag; --json has no such line."""
+    if path != "bag-info.txt":
+        (bag / "tagmanifest-sha512.txt").unlink()
+    (bag / path).write_text(text)
+    if path == "fetch.txt":
+        (bag / "data" / "a").unlink()
+    moved = bag.rename(bag.parent / "a bag")
+    lines = run("bag", "validate", moved.name, "--level", level).stderr.decode().splitlines()
+    assert lines[-1].startswith("pressmark: what to do: ")
+    assert last.format("'a bag'") in lines[-1]
+    assert len(lines) == 2
+    assert b"what to do" not in run("bag", "validate", moved.name, "--level", level, "--json").stderr
 
 
 def test_problems_as_json(run: Run, bag: Path) -> None:
@@ -566,6 +601,8 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
         "pressmark: bag: valid: 3 files, 6 B",
         "pressmark: bad: invalid: 1 error, 1 file, 1 B",
         "pressmark: 2 bags; 1 invalid",
+        "pressmark: what to do: restore the files from another copy of the bag; if the changes are intended: pressmark"
+        " bag update BAG --accept removed",
     ]
     done = run("bag", "validate", "bag", "bad", "--json")
     first, problem, second, last = map(json.loads, done.stdout.splitlines())
@@ -608,7 +645,10 @@ def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
     (bag / "data" / "a").write_bytes(b"longer")
     assert run("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
     done = run("bag", "validate", "bag", "--level", "oxum")
-    assert done.stderr == b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
+    assert done.stderr == (
+        b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
+        b"pressmark: what to do: find the files that cause it: pressmark bag validate bag\n"
+    )
     assert done.returncode == 1
     incomplete = make_bag(tmp_path / "incomplete", {"a": b"a"}, listed={"gone": b""})
     assert run("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
@@ -785,7 +825,10 @@ def test_validate_says_what_a_directory_is(run: Run, bag: Path, tmp_path: Path) 
     for name in ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"):
         (bag / name).unlink()
         done = run("bag", "validate", "bag")
-        assert (done.stderr.count(b"\n"), done.returncode) == (1, 1)
+        verdict, last = done.stderr.splitlines()
+        assert (b"bag: invalid: " in verdict, done.returncode) == (True, 1)
+        assert last.startswith(b"pressmark: what to do: ")
+        assert b"bag create" not in last
 
 
 # --- update -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import click
 from pressmark.bagit import validate
 from pressmark.bagit.bag_tags import BagTags, is_described
 from pressmark.bagit.paths import PAYLOAD
-from pressmark.bagit.problems import BagReport
+from pressmark.bagit.problems import REMEDIES, BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
@@ -29,7 +30,7 @@ from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, StoreError
 from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.tree import walk
-from pressmark.reports import Report
+from pressmark.reports import ERROR, Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -57,7 +58,7 @@ Examples:
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
-of the specification. The verdict, with counts, is printed to standard error.
+of the specification. The verdict, with counts, is printed to standard error; for an invalid bag, so is what to do.
 
 With --ledger, an interrupted validation can be resumed: running the same command again skips verified files.
 """
@@ -151,6 +152,7 @@ def validate_command(
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, several=several)
         failed = 0
+        has_advice = False
         counts: Counter[str] = Counter()
 
         def files() -> Iterator[str | bytes | Outcome]:
@@ -187,6 +189,7 @@ def validate_command(
                 reporter.report(_verdict(bag, level, report, None if journal else seconds))
                 if report.summary()["kinds"].get("declaration-missing"):
                     advice = _advice(bag)
+                    has_advice |= bool(advice)
                     if advice:
                         reporter.report(f"{os.fsdecode(bag)}: {advice}")
             if several:
@@ -202,6 +205,9 @@ def validate_command(
             raise Interrupted(interruption_message(journal)) from None
     if several:
         say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
+    if not as_json and not problems.report.ok and (several or not has_advice):
+        name = "BAG" if several else shlex.quote(os.fsdecode(bags[0]))
+        say(f"what to do: {_remedy(problems, level, name)}")
     return Failure.exit_code if failed else 0
 
 
@@ -264,6 +270,24 @@ def _advice(path: bytes) -> str:
     if kind == "bags":
         return f"not a bag, but a folder of bags; to check all of them: pressmark store check {name}"
     return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
+
+
+def _remedy(problems: Problems, level: str, bag: str) -> str:
+    """Return what to do about bags with errors, on one line."""
+    errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
+    if level != "full" and set(errors) == {"oxum-mismatch"}:
+        return f"find the files that cause it: pressmark bag validate {bag}"
+    if problems.accept:
+        copied = "restore the files from another copy of the bag"
+        how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"
+        words = ",".join(sorted(problems.accept))
+        return f"{how}; if the changes are intended: pressmark bag update {bag} --accept {words}"
+    if errors["file-not-fetched"]:
+        return f"download the files: pressmark bag complete {bag}"
+    (kind, _), *others = errors.most_common()
+    remedy = REMEDIES[kind].replace("`", '"')
+    more = "; the documentation lists the other kinds (bagit-problems)" if others else ""
+    return f"{kind}: {remedy}{more}"
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
