@@ -381,6 +381,28 @@ def test_create_fails_where_a_file_cannot_be_read(
     assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
 
 
+def test_create_with_a_ledger_prints_no_rate(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in a ledger are not read: the size by the time would be no rate."""
+    monkeypatch.setattr("pressmark.cli.bag.create.format_rate", lambda size, seconds: ["RATE"])
+    (files.parent / "other").mkdir()
+    assert "RATE" not in call("bag", "create", "files", "--ledger", "ledger").stderr
+    assert "RATE" in call("bag", "create", "other").stderr
+
+
+@posix
+def test_create_refuses_a_directory_that_cannot_be_entered(run: Run, files: Path) -> None:
+    """A directory needs permission to list and to enter it, before anything is written."""
+    for mode in (0o400, 0o100):
+        files.chmod(mode)
+        try:
+            if os.access(files / ".", os.R_OK):
+                pytest.skip("this user may read everything")
+            done = run("bag", "create", "files")
+        finally:
+            files.chmod(0o700)
+        assert (done.stderr, done.returncode) == (b"pressmark: files: Permission denied\n", 2)
+
+
 INTERRUPTED = "pressmark: interrupted; nothing was changed; run the same command again\n"
 
 
