@@ -353,6 +353,10 @@ def test_examples_of_one_reason_are_one_row(call: Call, tmp_path: Path) -> None:
     assert "31" in examples
     assert "'mdp:0', 'con'" in examples
     assert examples.count("segment") == 2
+    # Nested objects that a Pairtree allows are one row, too; collisions are listed.
+    (tmp_path / "ids.txt").write_text("abcd\nabcdx\nefgh\nefghx\nefghxy\n")
+    text = call("compare", "ids.txt", "--layout", "pairtree").stdout
+    assert re.findall(r"^pairtree  nested  (\d)  ", text, re.MULTILINE) == ["5"]
 
 
 def test_wide_heads_are_folded(capsys: pytest.CaptureFixture[str]) -> None:

@@ -424,9 +424,12 @@ def _first(comparison: Comparison) -> list[Table]:
     table = Table("Examples", ["layout", "kind", "identifiers", "examples", "path or reason"], 5)
     for one in comparison.layouts:
         for kind in KINDS:
-            for group in one.collisions.first.get(kind, ())[:_EXAMPLES]:
+            # One example is enough where it is no defect.
+            is_allowed = kind == "inside" and one.nesting
+            for group in one.collisions.first.get(kind, ())[: 1 if is_allowed else _EXAMPLES]:
+                count = format_number(one.collisions.inside if is_allowed else group.count)
                 paths = list(dict.fromkeys(member.path for member in group.members[:2]))
-                table.add(one.name, _COLLISIONS[kind], format_number(group.count), _shown(group.members), _texts(paths))
+                table.add(one.name, _COLLISIONS[kind], count, _shown(group.members), _texts(paths))
         named = [("not mapped", one.unmapped)]
         named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:

@@ -72,9 +72,8 @@ def print_tables(*tables: Table) -> None:
         is_text = table.texts == len(table.columns)
         ways = (table, table.folded(), *(() if is_text else (table.transposed(),)))
         shown = next((made for one in ways if (made := _fitting(one, console)) is not None), None)
-        if shown is None:
-            shown = Text(f"{table.title}\n{_row_by_row(table)}")
-        console.print(shown)
+        console.print(Text(table.title, style="bold"))
+        console.print(Text(_row_by_row(table)) if shown is None else shown)
         for note in table.notes:
             console.print(Text(one_line(note)))
         console.print()
@@ -88,9 +87,6 @@ def _fitting(table: Table, console: Any) -> Any:
 
     made = RichTable(
         box=box.SIMPLE_HEAD,
-        title=Text(table.title),
-        title_justify="left",
-        title_style="bold",
         show_edge=False,
         pad_edge=False,
         collapse_padding=True,
@@ -108,4 +104,4 @@ def _row_by_row(table: Table) -> str:
     for name, *cells in table.rows:
         lines.append(f"\n{name}")
         lines += [f"  {column}: {cell}" for column, cell in zip(table.columns[1:], cells, strict=True)]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
