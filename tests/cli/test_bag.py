@@ -638,6 +638,23 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
     assert bad.exists()
 
 
+@posix
+def test_problems_precede_the_verdict_of_their_bag(tmp_path: Path) -> None:
+    """On a terminal, the problems of a bag are followed by its verdict, then by those of the next bag."""
+    names = ["bad0", "bad1"]
+    for name in names:
+        (make_bag(tmp_path / name, {"a": b"a"}, listed={"gone": b""}) / "note.txt").touch()
+    terminal, ours = os.openpty()
+    command = [*COMMAND, "bag", "validate", *names]
+    subprocess.run(command, cwd=tmp_path, env=environment(), stdout=ours, stderr=ours, check=False)
+    os.close(ours)
+    lines = os.read(terminal, 1 << 16).decode().split("\r\n")
+    os.close(terminal)
+    of_bag = ("warning: tag-file-unlisted: {}/", "error: file-missing: {}/", "pressmark: {}: invalid: ")
+    expected = [start.format(name) for name in names for start in of_bag]
+    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=False)), lines
+
+
 @linux
 def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
     """Unprintable characters are escaped in text and exact in JSON."""

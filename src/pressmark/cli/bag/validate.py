@@ -187,6 +187,9 @@ def validate_command(
                 problems.flush()
                 # Files in a ledger were not read.
                 reporter.report(_verdict(bag, level, report, None if journal else seconds))
+                if report.tally:
+                    # The problems of the next bag come after the verdict.
+                    reporter.flush()
                 if report.summary()["kinds"].get("declaration-missing"):
                     advice = _advice(bag)
                     has_advice |= bool(advice)
