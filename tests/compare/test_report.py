@@ -30,7 +30,7 @@ from pressmark.compare import (
     Occurrences,
     compare,
 )
-from pressmark.compare.report import check_report, find_defects, judge
+from pressmark.compare.report import check_report, find_defects, judge, page_text
 from pressmark.errors import ReportError
 from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout
 
@@ -419,6 +419,16 @@ def test_the_page_is_accessible(text: str) -> None:
     assert len(pictures) == len(page.texts["desc"]) == 30
     assert all(attributes["role"] == "img" for attributes in pictures)
     assert all(words.strip() for words in page.texts["desc"])
+
+
+@needs_report
+def test_the_page_ends_its_verdict_with_commands() -> None:
+    """The verdict has a command for each kind of store; without several kinds, it does not name the kind."""
+    found = compare(["ab", "cd"], ["0003", "pairtree"])
+    text = page_text(found)
+    assert "<p>Next, for an OCFL storage root: <code>pressmark store init ocfl STORE --layout 0003</code></p>" in text
+    assert "<p>Next, for a Pairtree: <code>pressmark store init pairtree STORE</code></p>" in text
+    assert "<p>Next: <code>pressmark store init" in page_text(replace(found, layouts=found.layouts[:1]))
 
 
 @needs_report
