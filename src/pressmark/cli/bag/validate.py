@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.bagit import validate
-from pressmark.bagit.bag_tags import BagTags, is_described
-from pressmark.bagit.paths import PAYLOAD
-from pressmark.bagit.problems import REMEDIES, BagReport
+from pressmark.bagit.bag_tags import BagTags
+from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
@@ -27,10 +25,10 @@ from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interrupt
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.errors import BagError, LedgerError, StoreError
+from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.tree import walk
-from pressmark.reports import ERROR, Report
+from pressmark.reports import Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -191,7 +189,9 @@ def validate_command(
                     # The problems of the next bag come after the verdict.
                     reporter.flush()
                 if report.summary()["kinds"].get("declaration-missing"):
-                    advice = _advice(bag)
+                    from pressmark.cli.bag.advice import what_instead
+
+                    advice = what_instead(bag)
                     has_advice |= bool(advice)
                     if advice:
                         reporter.report(f"{os.fsdecode(bag)}: {advice}")
@@ -209,8 +209,9 @@ def validate_command(
     if several:
         say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
     if not as_json and not problems.report.ok and (several or not has_advice):
-        name = "BAG" if several else shlex.quote(os.fsdecode(bags[0]))
-        say(f"what to do: {_remedy(problems, level, name)}")
+        from pressmark.cli.bag.advice import what_to_do  # most bags are valid
+
+        say(f"what to do: {what_to_do(problems, level, None if several else bags[0])}")
     return Failure.exit_code if failed else 0
 
 
@@ -250,47 +251,6 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     except BagError:
         return None  # the validation reports the error
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
-
-
-def _advice(path: bytes) -> str:
-    """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
-    names = [os.fsencode(name) for name in os.listdir(path)]
-    if PAYLOAD in names or any(map(is_described, names)):
-        return ""
-    above = os.path.abspath(path)
-    while above != (above := os.path.dirname(above)):
-        if os.path.isfile(os.path.join(above, b"bagit.txt")):
-            bag = os.fsdecode(os.path.relpath(above))
-            return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
-    name = os.fsdecode(path)
-    # Few directories are validated that are not bags.
-    from pressmark import stores
-
-    try:
-        kind = stores.kind_of(path)
-    except StoreError:
-        return f"not a bag (no bagit.txt); to make one: pressmark bag create {name} -o BAG"
-    if kind == "bags":
-        return f"not a bag, but a folder of bags; to check all of them: pressmark store check {name}"
-    return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
-
-
-def _remedy(problems: Problems, level: str, bag: str) -> str:
-    """Return what to do about bags with errors, on one line."""
-    errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
-    if level != "full" and set(errors) == {"oxum-mismatch"}:
-        return f"find the files that cause it: pressmark bag validate {bag}"
-    if problems.accept:
-        copied = "restore the files from another copy of the bag"
-        how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"
-        words = ",".join(sorted(problems.accept))
-        return f"{how}; if the changes are intended: pressmark bag update {bag} --accept {words}"
-    if errors["file-not-fetched"]:
-        return f"download the files: pressmark bag complete {bag}"
-    (kind, _), *others = errors.most_common()
-    remedy = REMEDIES[kind].replace("`", '"')
-    more = "; the documentation lists the other kinds (bagit-problems)" if others else ""
-    return f"{kind}: {remedy}{more}"
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
