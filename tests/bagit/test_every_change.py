@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested steps.
 STRIDE = str(stride(7))
-CASES = ("in-place", "small", "many", "elsewhere", "update", "complete")
+CASES = ("in-place", "small", "many", "without-junk", "elsewhere", "update", "complete")
 
 
 @pytest.mark.parametrize(("case", "how"), faults(CASES, errno.ENOSPC, errno.EROFS, errno.EACCES))

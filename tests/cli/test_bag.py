@@ -223,6 +223,66 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path) -> None:
+    """A bag is changed by another command; with --nested, it becomes a payload."""
+    assert run("bag", "create", "files").returncode == 0
+    before = content(files)
+    for options in ((), ("-o", "new"), ("--exclude-junk",)):
+        done = run("bag", "create", "files", *options)
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "pressmark: 'files': already a bag; run pressmark bag update to change it,"
+            " or create a nested bag (--nested)\n",
+        )
+    assert content(files) == before
+    assert not (tmp_path / "new").exists()
+    assert run("bag", "create", "files", "-o", "new", "--nested").returncode == 0
+    assert (tmp_path / "new" / "data" / "bagit.txt").exists()
+
+
+def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) -> None:
+    """Excluded files are listed and counted; in place, they are refused or deleted."""
+    (files / ".DS_Store").write_bytes(b"x")
+    warning = "pressmark: warning: excluded: files/.DS_Store: left out of the bag"
+    done = run("bag", "create", "files", "-o", "new", "--exclude-junk")
+    count = "pressmark: new: bag created: 3 files, 6 B, copied, 1 excluded; sha512\n"
+    assert (done.stderr.decode(), done.returncode) == (f"{warning}\n{count}", 0)
+    assert manifest(tmp_path / "new") == listed(FILES)
+    done = run("bag", "create", "files", "--exclude", ".DS_*")
+    assert done.returncode == 2
+    first, last = done.stderr.decode().splitlines()
+    assert first == (
+        "pressmark: error: excluded: files/.DS_Store: would stay in the directory; delete it (--delete-excluded), or"
+        " create the bag elsewhere (-o)"
+    )
+    assert last == "pressmark: files: no bag was created: 1 problem; nothing was changed"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "Thumbs.db").write_bytes(b"x")
+    done = run("bag", "create", "files", "other", "--exclude-junk", "--delete-excluded")
+    assert done.returncode == 0, done.stderr
+    assert f"{warning} and deleted\n" in done.stderr.decode()
+    assert manifest(files) == listed(FILES)
+    assert manifest(tmp_path / "other") == ""
+    assert run("bag", "validate", "files").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--delete-excluded",), "--delete-excluded requires --exclude or --exclude-junk, without -o"),
+        (("--delete-excluded", "--exclude-junk", "-o", "new"), "--delete-excluded requires"),
+        (("--exclude", "d/e"), "--exclude 'd/e': a glob matches a file name"),
+    ],
+)
+def test_create_refuses_useless_exclusions(run: Run, files: Path, options: tuple[str, ...], message: str) -> None:
+    """Options that would have no effect are refused, and nothing is changed."""
+    before = content(files)
+    done = run("bag", "create", "files", *options)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert content(files) == before
+
+
 def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> None:
     """Each source is stored in the payload under its name."""
     (tmp_path / "one.txt").write_bytes(b"one")
@@ -243,7 +303,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
+        "pressmark: 'bag': already a bag; run pressmark bag update to change it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]

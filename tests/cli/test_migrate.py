@@ -142,12 +142,13 @@ def test_some_objects_under_other_identifiers(call: Call, books: Path) -> None:
 
 def test_dry_run(call: Call, books: Path) -> None:
     """--dry-run prints the plan and its warnings; nothing is written to the destination."""
-    (books / "pairtree_root" / "Thumbs.db").write_text("")
+    (books / "pairtree_root" / "cd").mkdir()
+    (books / "pairtree_root" / "cd" / "bare.txt").write_text("")
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--all")
     assert result.exit_code == 0
     warning, *entries = result.stdout.splitlines()
     assert warning.startswith("warning improper ")
-    assert "Thumbs.db" in warning
+    assert "bare.txt" in warning
     assert len(entries) == 3
     assert f"'{IDS[0]}': 'pairtree_root/b' to 'c17/2b1/054/ark%3a%2f13030%2fb'" in entries
     assert result.stderr == (
@@ -159,6 +160,27 @@ def test_dry_run(call: Call, books: Path) -> None:
     assert (last["summary"]["ok"], last["summary"]["dry_run"], last["summary"]["objects"]) == (True, True, 3)
     assert not (books.parent / "root").exists()
     assert call("migrate", "books", "root", *OCFL).exit_code == 1
+
+
+def test_ignored_files(call: Call, books: Path) -> None:
+    """Ignored files make no object invalid and stay in the source; a run that continues keeps the option."""
+    stray = min((books / "pairtree_root").iterdir()) / "notes.tmp"
+    stray.write_text("keep")
+    assert "1 invalid" in call("migrate", "books", "root", *OCFL, "--dry-run").stderr
+    result = call("migrate", "books", "root", *OCFL, "--ignore", "*.tmp", "--move")
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    assert stray.read_text() == "keep"
+    assert call("migrate", "books", "root", "--resume", "--ignore", "*.tmp").exit_code == 0
+    assert call("migrate", "books", "root", "--resume").exit_code == 0
+    result = call("migrate", "books", "root", "--resume", "--ignore", "*.bak")
+    assert (result.exit_code, "source ignore" in result.stderr) == (2, True)
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 0
+    for arguments, message in (
+        (("books", "new", *OCFL, "--ignore", "a/b"), "--ignore 'a/b': a glob matches a file name"),
+        (("root", "new", "--to", "bags", "--ignore", "*.tmp"), "--ignore: files outside of OCFL objects"),
+    ):
+        result = call("migrate", *arguments)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 def test_refused(call: Call, books: Path) -> None:

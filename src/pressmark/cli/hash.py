@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
-from pressmark.cli.common.files import BufferedLines, open_sink
+from pressmark.cli.common.files import BufferedLines, exclude_options, globs_to_exclude, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
     open_ledger,
@@ -29,9 +29,11 @@ from pressmark.fixity.pool import hash_blocks
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Receipt
+    from pressmark.jobs import Chunk, Receipt
 
 __all__ = ["hash_command"]
+
+OnExcluded = Callable[[str | bytes], object]
 
 HELP = """\
 Print the digests of all files in PATH.
@@ -50,11 +52,15 @@ EPILOG = """\
 \b
 More examples:
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1
 
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail; --special-files reads
 pipes and devices. A directory that contains itself through a symbolic link is reported and not entered again.
+
+--exclude: GLOB matches the names of files and directories below PATH, not paths, and is case-sensitive. A directory is
+left out with everything in it. Each one is listed on stderr. "pressmark verify --root" has the same options.
 
 Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
 UTF-8 are the surrogates \\udc80 to \\udcff.
@@ -83,6 +89,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     help="Follow symbolic links, skip those below PATH, or report each as an error.",
 )
 @click.option("--special-files", is_flag=True, help="Read named pipes and devices to their end.")
+@exclude_options
 @click.option(
     "--output",
     "-o",
@@ -102,6 +109,8 @@ def hash_command(
     format_name: str | None,
     links: str,
     special_files: bool,
+    exclude: tuple[str, ...],
+    exclude_junk: bool,
     output: str | None,
     workers: Workers | None,
 ) -> int:
@@ -130,9 +139,18 @@ def hash_command(
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
 
-        def files() -> Iterator[str | bytes | Outcome]:
+        globs = globs_to_exclude(exclude, exclude_junk)
+
+        def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
             for path in paths:
-                yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
+                yield from walk(
+                    path,
+                    links=links,
+                    leave_out=leave_out,
+                    special_files=special_files,
+                    exclude=globs,
+                    on_excluded=on_excluded,
+                )
 
         lines = BufferedLines(sink)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
@@ -140,10 +158,11 @@ def hash_command(
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
+                options["exclude"] = globs
                 nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
                 blocks = hash_blocks(
-                    files(),
+                    files(reporter.on_excluded),
                     names,
                     threads,
                     reporter.on_event,
@@ -174,7 +193,8 @@ def hash_command(
         return Failure.exit_code
     if progress is not False and output not in (None, "-"):
         size = "" if nbytes is None else f", {format_bytes(nbytes)}"
-        say(f"{output}: {format_count(reporter.files, 'file')}{size}; {', '.join(names)}")
+        left_out = f", {reporter.excluded:,} excluded" if reporter.excluded else ""
+        say(f"{output}: {format_count(reporter.files, 'file')}{size}{left_out}; {', '.join(names)}")
     return 0
 
 
@@ -201,7 +221,11 @@ def _write_shared(
         reporter.on_event(done)
 
     inputs = [os.fsdecode(path) for path in paths]
-    work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
+
+    def plan(folder: str) -> Iterator[Chunk]:
+        return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=reporter.on_excluded)
+
+    work = workers.run(job, plan, inputs, output, count)
     nbytes = 0
     for receipt in work.receipts():
         reporter.files += receipt.n

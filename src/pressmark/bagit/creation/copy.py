@@ -36,7 +36,7 @@ from pressmark.bagit.creation.preflight import (
 )
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.bagit.paths import PAYLOAD, normal_key
-from pressmark.bagit.walk import walk
+from pressmark.bagit.walk import Exclusion, walk
 from pressmark.errors import BagError
 from pressmark.fixity.copying import CopyTask, copy_files, keep_status
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
@@ -193,7 +193,7 @@ def _refuse_unfinished(path: bytes) -> None:
 def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, on_event: Listener) -> Preflight:
     on_event(Stage("examine"))
     into = os.path.realpath(destination)
-    preflight = Preflight(options.links, on_event)
+    preflight = Preflight(options, on_event)
     for source in sources:
         if source.base is None:
             preflight.check_file(source.path, source.status.st_size)
@@ -221,7 +221,7 @@ def _build(
     paths: deque[bytes] = deque()  # of the files being copied
 
     def jobs() -> Iterator[CopyTask]:
-        for path, job in _jobs(sources, data, links):
+        for path, job in _jobs(sources, data, links, preflight.exclusion()):
             paths.append(path)
             yield job
 
@@ -239,7 +239,7 @@ def _build(
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
     on_event(Stage("check", files, nbytes))
-    detector.compare(sources[0].path, _again(sources, data, links))
+    detector.compare(sources[0].path, _again(sources, data, links, preflight.exclusion()))
     on_event(Stage("tag"))
     names, info = write_tag_files(tags, options, nbytes, files)
     for name in names:
@@ -247,7 +247,9 @@ def _build(
     return bag, info
 
 
-def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:
+def _jobs(
+    sources: Sequence[_Source], data: bytes, links: str, exclusion: Exclusion | None
+) -> Iterator[tuple[bytes, CopyTask]]:
     """Yield the path in the payload and the copy task of each file; create directories."""
     for source in sources:
         if source.base is None:
@@ -255,7 +257,7 @@ def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple
             continue
         if source.prefix:
             os.mkdir(os.path.join(data, source.prefix))
-        for found in walk(source.base, links=links):
+        for found in walk(source.base, links=links, exclusion=exclusion):
             target = os.path.join(data, source.prefix + found.path)
             if found.kind == "directory":
                 os.mkdir(target)
@@ -263,14 +265,16 @@ def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple
                 yield source.prefix + found.path, CopyTask(os.path.join(source.base.path, found.path), target)
 
 
-def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
+def _again(
+    sources: Sequence[_Source], data: bytes, links: str, exclusion: Exclusion | None
+) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield path and status of each source file after copying; copy the status of directories."""
     for source in sources:
         if source.base is None:
             yield source.prefix, os.stat(source.path)
             continue
         folders = [(os.path.join(data, source.prefix), source.status)]
-        for found in walk(source.base, links=links):
+        for found in walk(source.base, links=links, exclusion=exclusion):
             if found.kind == "directory":
                 status = os.stat(os.path.join(source.base.path, found.path))
                 folders.append((os.path.join(data, source.prefix + found.path), status))

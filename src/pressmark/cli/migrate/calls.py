@@ -188,6 +188,8 @@ class MigrateCall:
     def _plan(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
         call = self._call
         assert self._to is not None
+        source_kind = call["source_kind"] or stores.kind_of(self._source)
+        self._check_ignore(source_kind)
         return migrate.plan(
             self._source,
             self._destination,
@@ -201,7 +203,7 @@ class MigrateCall:
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
-            **self._with_provenance(self._to, call["source_kind"] or stores.kind_of(self._source)),
+            **self._with_provenance(self._to, source_kind),
         )
 
     def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
@@ -210,6 +212,7 @@ class MigrateCall:
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, same)
         check_destination_options(first.options.to, self._given)
+        self._check_ignore(first.options.source_kind)
         return migrate.catch_up(
             first,
             work=work,
@@ -218,6 +221,14 @@ class MigrateCall:
             on_event=reporter.on_event,
             **self._with_provenance(first.options.to, first.options.source_kind),
         )
+
+    def _check_ignore(self, source_kind: str) -> None:
+        """Refuse globs for a source whose objects are marked by declarations.
+
+        :raises CallError: there are globs
+        """
+        if self._call["ignore"] and source_kind == "ocfl":
+            raise CallError("--ignore: files outside of OCFL objects are never migrated; omit the option")
 
     def _with_provenance(self, to: str, source_kind: str) -> dict[str, Any]:
         """Return the options of the call, with message and user if the run makes versions.

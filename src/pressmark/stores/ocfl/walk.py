@@ -8,16 +8,14 @@ for the names of one directory.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
@@ -90,10 +88,8 @@ _Part = FoundObject[T] | PlainObjects | Problem | _Group
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
     """Return a function that checks whether a name matches one of the globs ``patterns``."""
-    if not patterns:
-        return lambda _name: False
-    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda name: matches(os.fsdecode(name)) is not None
+    matches = glob_matcher(patterns)
+    return lambda name: matches(decode_fs(name)) is not None
 
 
 class Walk(Generic[T]):
