@@ -231,8 +231,8 @@ def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path
         done = run("bag", "create", "files", *options)
         assert (done.returncode, done.stderr.decode()) == (
             2,
-            "pressmark: 'files': already a bag; run pressmark bag update to change it, or create a nested bag"
-            " (--nested)\n",
+            "pressmark: 'files': already a bag; run pressmark bag update to change it,"
+            " or create a nested bag (--nested)\n",
         )
     assert content(files) == before
     assert not (tmp_path / "new").exists()
