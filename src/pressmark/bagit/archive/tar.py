@@ -165,7 +165,7 @@ class TarReader:
         if b"GNU.sparse.name" in about:
             name = about[b"GNU.sparse.name"]
         if not pieces and size == self._left:
-            return Member(name, kind, size, self._blocks)
+            return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
         self._check_map(pieces, size)
         # Holes count as expanded bytes.
         self._file.count_expanded(size)
