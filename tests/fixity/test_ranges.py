@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pressmark.errors import AlgorithmError
 from pressmark.fixity import Outcome, Progress
 from pressmark.fixity import hasher as hasher_module
 from pressmark.fixity import read_ahead as read_ahead_module
@@ -95,6 +97,16 @@ def test_a_file_that_cannot_be_read(implementation: Implementation, tmp_path: Pa
     finally:
         os.close(descriptor)
     assert (one.digests, one.kind) == (None, "directory")
+
+
+def test_checksums_of_archives(implementation: Implementation, parts: Parts) -> None:
+    """A checksum is computed beside the digests, and is no algorithm."""
+    outcomes = list(hash_ranges(parts.descriptor, parts.ranges, ["sha512"], 2, checksums=["crc32"]))
+    assert [one.digests for one in outcomes] == [
+        {"sha512": expected(data, "sha512"), "crc32": f"{zlib.crc32(data):08x}"} for data in parts.contents
+    ]
+    with pytest.raises(AlgorithmError):
+        hash_ranges(parts.descriptor, parts.ranges, ["crc32"])
 
 
 def test_outcomes_pass_through(implementation: Implementation, parts: Parts) -> None:

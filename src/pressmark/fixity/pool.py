@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import _kernels
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
+from pressmark.fixity.algorithms import algorithm_names, implementation
 from pressmark.fixity.hasher import (
     CHANGED,
     READ_SIZE,
@@ -116,13 +116,15 @@ def hash_ranges(
     on_progress: Callable[[Event], object] | None = None,
     *,
     read: str = "parallel",
-) -> Iterator[Outcome]:
+    checksums: Iterable[str] = (),
+) -> Generator[Outcome, None, None]:
     """Hash parts of an open file as :func:`hash_files` hashes files; their outcomes have an empty path.
 
     :param descriptor: descriptor of the file; the caller closes it
     :param on_progress: called with :class:`Progress` events in the iterating thread
+    :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
-    run = _run(algorithms, threads, on_progress, False, "follow", False, read, None, None, descriptor)
+    run = _run(algorithms, threads, on_progress, False, "follow", False, read, None, None, descriptor, checksums)
     return run.outcomes(iter(ranges))
 
 
@@ -137,8 +139,9 @@ def _run(
     ledger: Ledger | None,
     beneath: Directory | None,
     source: int | None = None,
+    checksums: Iterable[str] = (),
 ) -> _Run:
-    names = algorithm_names(algorithms)
+    names = (*algorithm_names(algorithms), *checksums)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
     if read not in ("parallel", "sequential"):
@@ -284,8 +287,8 @@ class _Run:
         self._engine = _kernels.active.Engine(
             self._names,
             self._plan.lanes,
-            [(name, ALGORITHMS[name].make) for name in serials],
-            [(name, ALGORITHMS[name].one_shot(), 2 * ALGORITHMS[name].size) for name in serials],
+            [(name, implementation(name).make) for name in serials],
+            [(name, implementation(name).one_shot(), 2 * implementation(name).size) for name in serials],
             options.flags,
             sequential,
             options.beneath if isinstance(options.beneath, int) else None,
@@ -297,7 +300,7 @@ class _Run:
         )
         self._opener = options.opener()
 
-    def outcomes(self, paths: Iterator[Item]) -> Iterator[Outcome]:
+    def outcomes(self, paths: Iterator[Item]) -> Generator[Outcome, None, None]:
         """Yield the outcomes in order. No thread is left running at the end."""
         with closing(self.blocks(paths)) as blocks:
             for files in blocks:

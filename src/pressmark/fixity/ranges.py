@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pressmark.fixity.algorithms import ALGORITHMS, Hasher
+from pressmark.fixity.algorithms import Hasher, implementation
 from pressmark.fixity.hasher import CHANGED, LARGE, READ_SIZE, FileRange
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fixity.read_ahead import read_at, update_ahead
@@ -23,13 +23,13 @@ def hash_range(
 ) -> Outcome:
     """Hash a part of an open file and return its outcome, whose path is empty.
 
-    :param names: official names of the algorithms
+    :param names: official names of the algorithms and checksums
     :param threads: number of threads, including this one
     :param on_bytes: called with the size of each block, in this thread
     :param cancelled: called for each block; returns whether to stop
     """
     threads = threads if section.size >= LARGE else 1
-    hashers = {name: ALGORITHMS[name].make(max(1, threads - 1)) for name in names}
+    hashers = {name: implementation(name).make(max(1, threads - 1)) for name in names}
     total = 0
     try:
         for size in _blocks(descriptor, section, threads, hashers):

@@ -9,6 +9,7 @@ import random
 import sys
 import tarfile
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,7 @@ import pytest
 
 from pressmark import bagit
 from pressmark.bagit import Bag, validate
-from pressmark.bagit.archive import Limits, archive_validation, validate_archive
+from pressmark.bagit.archive import Limits, archive_validation, collector, validate_archive
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError
 from pressmark.fixity import Outcome
@@ -162,6 +163,37 @@ def test_a_plain_tar_file_is_read_like_a_directory(tmp_path: Path, bag: Path, mo
     sources.clear()
     assert validate(pack(bag, tmp_path / "x.tar.gz")).ok
     assert sources == []
+
+
+@pytest.mark.skipif(not hasattr(os, "preadv"), reason="needs preadv")
+def test_stored_members_of_a_zip_file(
+    implementation: Implementation, tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored members are read where they are, several at a time, and the CRC of each is verified, listed or not."""
+    read: list[FileRange] = []
+    hash_ranges = collector.hash_ranges
+
+    def hashed(descriptor: int, ranges: Any, *args: Any, **options: Any) -> Any:
+        return hash_ranges(descriptor, (read.append(one) or one for one in ranges), *args, **options)
+
+    monkeypatch.setattr(collector, "hash_ranges", hashed)
+    (bag / "unlisted.txt").write_bytes(b"an unlisted tag file")
+    archive = pack(bag, tmp_path / "x.zip", stored=True)
+    assert facts(validate(archive)) == facts(validate(bag))
+    assert len(read) == sum(path.is_file() for path in bag.rglob("*"))
+    whole = archive.read_bytes()
+    for content in (b"an unlisted tag file", (bag / "data" / "b" / "noise").read_bytes()[-100:], b"BagIt-Version"):
+        data = bytearray(whole)
+        data[whole.index(content)] ^= 1
+        archive.write_bytes(data)
+        [found] = validate(archive).problems
+        assert (found.kind, found.message) == ("archive-malformed", "CRC mismatch of a member")
+    with zipfile.ZipFile(archive, "w") as zipped:  # stored and compressed members
+        for number, path in enumerate(sorted(bag.rglob("*"))):
+            zipped.write(
+                path, Path("bag") / path.relative_to(bag), (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)[number % 2]
+            )
+    assert facts(validate(archive)) == facts(validate(bag))
 
 
 # --- pipes ------------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def validate_archive(
         if level == "full" and threads != 1:
             pool = stack.enter_context(ThreadPoolExecutor(min(threads or _THREADS, _THREADS)))
         try:
-            members = _collected(archive, level, pool, on_event, report_problems, stack)
+            members = _collected(archive, level, pool, threads, on_event, report_problems, stack)
         except ArchiveError as error:
             if archive.has_changed():
                 report_problems([problem("file-changing", b"", _CHANGED)])
@@ -142,6 +142,7 @@ def _collected(
     archive: Archive,
     level: str,
     pool: ThreadPoolExecutor | None,
+    threads: int | None,
     on_event: Callable[[Event], object] | None,
     report_problems: ReportProblems,
     stack: ExitStack,
@@ -154,9 +155,9 @@ def _collected(
     if level != "full":
         names = ()
     elif archive.format == "zip" and archive.seekable:
-        listed = (clean_name(member.name)[0].split(b"/") for member in archive.members())
+        listed = (clean_name(name)[0].split(b"/") for name in archive.zip_names())
         names = manifest_algorithms(parts[1] for parts in listed if len(parts) == 2)
-    members = MemberCollector(stack.enter_context(MemberTable(archive)), names, pool, on_event)
+    members = MemberCollector(stack.enter_context(MemberTable(archive)), names, pool, on_event, threads)
     members.collect(archive, report_problems)
     needed = members.lacking()
     if level == "full" and needed:
@@ -164,7 +165,7 @@ def _collected(
             others = ", ".join(sorted(set(needed) - set(USUAL)))
             reason = f"manifests have algorithms that are not computed from a pipe ({others})"
             raise BagError(archive.path, f"{reason}; save the archive, and validate the file")
-        members = MemberCollector(stack.enter_context(MemberTable(archive)), needed, pool, on_event)
+        members = MemberCollector(stack.enter_context(MemberTable(archive)), needed, pool, on_event, threads)
         members.collect(archive, lambda _problems: None)  # already reported
     return members
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from itertools import islice
 from time import monotonic
 
@@ -18,7 +19,9 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Progress
+from pressmark.fixity.hasher import FileRange
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Outcome, Progress
+from pressmark.fixity.pool import hash_ranges
 
 __all__ = ["USUAL", "MemberCollector", "manifest_algorithms"]
 
@@ -39,6 +42,7 @@ class MemberCollector:
 
     :param names: the algorithms; :data:`None` if they are not known yet
     :param pool: computes digests
+    :param threads: number of threads that read members of zip files; :data:`None` for one per core
     :ivar top: the only top-level directory; :data:`None` if there is not exactly one
     :ivar progress: number of files with digests, and of bytes of the archive that were read for them
     """
@@ -49,8 +53,10 @@ class MemberCollector:
         names: tuple[str, ...] | None,
         pool: ThreadPoolExecutor | None = None,
         on_event: Callable[[Event], object] | None = None,
+        threads: int | None = None,
     ) -> None:
         self.table = table
+        self._threads = threads
         self.top: bytes | None = None
         self._names = names
         self._pool = pool
@@ -73,15 +79,35 @@ class MemberCollector:
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
         self._is_pipe = archive.is_pipe
-        for member in archive.members():
-            self._report_progress(archive)
-            name, fault = clean_name(member.name)
-            if not name and fault is None and member.kind == "directory":
-                continue
-            if fault is None:
-                fault = "name of the top-level directory" if not name else self._take(archive, name, member)
+        # Members of zip files whose content other threads read.
+        waiting: deque[tuple[bytes, Member, int]] = deque()
+
+        def check(member: Member, fault: str | None) -> None:
             if fault is not None:
                 report_problems([problem("archive-member", b"", f"{quoted(member.name)}: {fault}")])
+
+        def ranges() -> Iterator[FileRange]:
+            for member in archive.members():
+                self._report_progress(archive)
+                name, fault = clean_name(member.name)
+                if not name and fault is None and member.kind == "directory":
+                    continue
+                if fault is None and not name:
+                    fault = "name of the top-level directory"
+                if fault is None and member.crc is not None and self._names:
+                    waiting.append((name, member, self._kept_content(archive, name, member)))
+                    yield FileRange(member.offset, member.size)
+                else:
+                    check(member, fault or self._take(archive, name, member))
+
+        if archive.format == "zip" and self._names:
+            read = hash_ranges(archive.descriptor, ranges(), self._names, self._threads, checksums=["crc32"])
+            with closing(read) as outcomes:
+                for outcome in outcomes:
+                    name, member, start = waiting.popleft()
+                    check(member, self._take_read(archive, name, member, start, outcome))
+        else:
+            deque(ranges(), 0)
         # The limit depends on the number of members.
         archive.check_tag_files(self._manifests, self._kept)
         tops = list(islice(self.table.names(), 2))
@@ -95,22 +121,46 @@ class MemberCollector:
             self._has_links = self._has_links or member.kind == "link"
             return self.table.add(name, member.kind, value=member.target)
         parts = name.split(b"/", 2)
+        if member.offset >= 0:
+            start = self._kept_content(archive, name, member)
+            return self.table.add(name, "file", member.size, start=start, offset=member.offset)
         start = -1
         blocks: Iterable[bytes] = ()
         if len(parts) == 2 and is_described(parts[1]):
-            self._seen.update(manifest_algorithms([parts[1]]))
-            self._manifests += 1
-            archive.check_tag_files(self._manifests, 0)
-            start = self.table.keep(b"")
+            start = self._begin_tag_file(archive, parts[1])
             blocks = self._kept_blocks(member)
-        elif self._names != () and member.offset < 0:
+        elif self._names != ():
             blocks = member.blocks()
-        if member.offset >= 0:
-            deque(blocks, 0)
-            return self.table.add(name, "file", member.size, start=start, offset=member.offset)
         number = self._number(_is_payload(parts))
         value = self._digested(archive, blocks, self._sets[number])
         return self.table.add(name, "file", member.size, value, number, start)
+
+    def _take_read(self, archive: Archive, name: bytes, member: Member, start: int, outcome: Outcome) -> str | None:
+        """Add a member that was read; return why it cannot be unpacked, or :data:`None`."""
+        if outcome.digests is None:
+            archive.damaged(f"content of a member: {outcome.message}")
+        if int(outcome.digests["crc32"], 16) != member.crc:
+            archive.damaged("CRC mismatch of a member")
+        number = self._number(_is_payload(name.split(b"/", 2)))
+        value = b"".join(bytes.fromhex(outcome.digests[one]) for one in self._sets[number])
+        self.progress = Progress(self.progress.files + 1, archive.position, 0)
+        return self.table.add(name, "file", member.size, value, number, start)
+
+    def _begin_tag_file(self, archive: Archive, name: bytes) -> int:
+        """Return the offset of the content of a tag file that is kept."""
+        self._seen.update(manifest_algorithms([name]))
+        self._manifests += 1
+        archive.check_tag_files(self._manifests, 0)
+        return self.table.keep(b"")
+
+    def _kept_content(self, archive: Archive, name: bytes, member: Member) -> int:
+        """Keep the content of a tag file, and return its offset; -1 for other files."""
+        parts = name.split(b"/", 2)
+        if len(parts) != 2 or not is_described(parts[1]):
+            return -1
+        start = self._begin_tag_file(archive, parts[1])
+        deque(self._kept_blocks(member), 0)
+        return start
 
     def _take_hard_link(self, name: bytes, target: bytes) -> str | None:
         other, fault = clean_name(target)

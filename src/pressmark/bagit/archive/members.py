@@ -54,6 +54,7 @@ class Member:
     :ivar blocks: returns the content of a file; call it at most once, before requesting the next member
     :ivar target: for a symbolic link, its path; for a hard link, the name of the other member
     :ivar offset: offset of the content in the archive, if it is stored there as it is; otherwise -1
+    :ivar crc: the CRC-32 of the content at ``offset``, which the reader of the content has to verify
     """
 
     name: bytes
@@ -62,6 +63,7 @@ class Member:
     blocks: Callable[[], Iterator[bytes]]
     target: bytes = b""
     offset: int = -1
+    crc: int | None = None
 
 
 class ArchiveFile:

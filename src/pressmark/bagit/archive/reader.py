@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from pressmark.bagit.archive.decompression import COMPRESSIONS, Compressed, Plain, Stream
 from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
@@ -128,6 +128,18 @@ class Archive:
         reader = self._reader()
         yield from reader.members()
         self.extra = reader.extra
+
+    def zip_names(self) -> Iterator[bytes]:
+        """Yield the names of the members of a zip file, without reading them; raises the errors of :meth:`members`."""
+        self._file.begin()
+        yield from ZipReader(self._file).names()
+
+    def damaged(self, reason: str) -> NoReturn:
+        """Report that the archive is damaged.
+
+        :raises ArchiveError: always
+        """
+        self._file.damaged(reason)
 
     def _reader(self) -> TarReader | ZipReader:
         if not self.format:
