@@ -136,10 +136,11 @@ def hash_command(
 
         lines = BufferedLines(sink)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
+        nbytes: int | None
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
-                _write_shared(workers, options, paths, leave_out, output, lines, reporter)
+                nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
                 blocks = hash_blocks(
                     files(),
@@ -157,6 +158,8 @@ def hash_command(
                     lines.add(block_lines(block, names, chosen))
                     for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+                # Files in a ledger were not read.
+                nbytes = None if journal else reporter.done.bytes
             lines.flush()
         except BrokenPipeError:
             discard_stdout()
@@ -170,8 +173,7 @@ def hash_command(
         say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
     if progress is not False and output not in (None, "-"):
-        # Files in a ledger were not read.
-        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
+        size = "" if nbytes is None else f", {format_bytes(nbytes)}"
         say(f"{output}: {format_count(reporter.files, 'file')}{size}; {', '.join(names)}")
     return 0
 
@@ -184,8 +186,8 @@ def _write_shared(
     output: str | None,
     lines: BufferedLines,
     reporter: FileProgress,
-) -> None:
-    """Write the same output as one process, hashed by workers."""
+) -> int:
+    """Write the same output as one process, hashed by workers, and return the size of all files."""
     from pressmark.fixity.job import HashFiles
 
     # Relative paths require the working directory on all machines.
@@ -200,14 +202,17 @@ def _write_shared(
 
     inputs = [os.fsdecode(path) for path in paths]
     work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
+    nbytes = 0
     for receipt in work.receipts():
         reporter.files += receipt.n
+        nbytes += receipt.bytes
         for record in work.failures(receipt):
             reporter.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as manifest:
             for line in manifest:
                 lines.add(line)
+    return nbytes
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

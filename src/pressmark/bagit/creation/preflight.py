@@ -15,7 +15,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.durable import exists
+from pressmark.fs.durable import exists, is_readable
 from pressmark.fs.names import is_inside
 from pressmark.reports import Problem
 
@@ -122,7 +122,7 @@ class Preflight:
         """Check a source that is a file."""
         self.files += 1
         self.bytes += size
-        if not _is_readable(path):
+        if not is_readable(path):
             self.refuse(problem("file-unreadable", path, os.strerror(errno.EACCES)))
 
     def _passes(self, base: BagDirectory, found: BagEntry, in_place: bool, device: int) -> bool:
@@ -150,7 +150,7 @@ class Preflight:
             self.refuse(problem("path-unsafe", found.path, reason))
             return False
         full = os.path.join(base.path, found.path)
-        if found.kind == "file" and not _is_readable(full):
+        if found.kind == "file" and not is_readable(full):
             self.refuse(problem("file-unreadable", found.path, os.strerror(errno.EACCES)))
             return False
         if in_place and found.kind == "directory" and b"/" not in found.path and fault is None:
@@ -228,10 +228,6 @@ def _link_message(kind: str, in_place: bool) -> str:
             " --links follow"
         )
     return "symbolic link; remove it, or include its target with --links follow"
-
-
-def _is_readable(path: bytes) -> bool:
-    return os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_writable(path: bytes) -> bool:

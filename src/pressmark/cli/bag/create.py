@@ -33,6 +33,7 @@ from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
 from pressmark.fixity.outcomes import Progress
+from pressmark.fs.durable import is_readable
 from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -186,8 +187,8 @@ def create_command(
 def _refuse_unreadable(sources: Sequence[bytes]) -> None:
     """Refuse files and directories that this process may not read, before anything is done."""
     for path in sources:
-        mode = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
-        if not os.access(path, mode, effective_ids=os.access in os.supports_effective_ids):
+        # Reading "." of a directory needs permission to enter it, too.
+        if not is_readable(os.path.join(path, b".") if os.path.isdir(path) else path):
             raise CallError(f"{os.fsdecode(path)}: {os.strerror(errno.EACCES)}")
 
 
@@ -214,7 +215,8 @@ def _create_one(
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
-    reporter.report(_report(bag, listener.mode, begin))
+    # Files in a ledger were not read.
+    reporter.report(_report(bag, listener.mode, None if journal else begin))
 
 
 def _create_each(
@@ -261,9 +263,9 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, mode: str, begin: float) -> str:
+def _report(bag: Bag, mode: str, begin: float | None) -> str:
     size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    more = format_rate(size, time.monotonic() - begin)
+    more = [] if begin is None else format_rate(size, time.monotonic() - begin)
     if mode in COPIES:
         more.append(COPIES[mode])
     return _summary(bag.path, files, size, bag.algorithms, more)

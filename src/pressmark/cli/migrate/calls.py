@@ -327,18 +327,17 @@ class MigrateCall:
             except ReportError as error:
                 say(str(error))
                 status = Failure.exit_code
-        # Rows record when objects were migrated, not when they were verified.
-        busy = run.seconds if self._verb == "verify_again" else summary.clock.busy
+        rated = run.processed and run.seconds
         rates = {
-            "objects_per_second": round(run.objects / busy, 1) if busy else None,
-            "bytes_per_second": round(run.bytes / busy) if busy else None,
+            "objects_per_second": round(run.processed / run.seconds, 1) if rated else None,
+            "bytes_per_second": round(run.processed_bytes / run.seconds) if rated else None,
         }
         lines.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
-        for text in self._last_words(run, summary, busy, unseen):
+        for text in self._last_words(run, summary, unseen):
             say(text)
         return status
 
-    def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
+    def _last_words(self, run: migrate.Run, summary: Summary, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " verified" if self._verb == "verify_again" else ""
         options = run.plan.options
@@ -353,9 +352,7 @@ class MigrateCall:
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:
             pieces.append(f"{format_count(run.noted, 'object')} not migrated completely")
-        if busy >= 1:
-            pieces.append(format_duration(busy))
-            pieces[-1] += f", {run.objects / busy:,.0f} objects/s, {format_bytes(run.bytes / busy)}/s"
+        pieces += self._of_this_call(run)
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
             yield f"chunk {failed.chunk} failed: {failed.reason}"
@@ -373,6 +370,17 @@ class MigrateCall:
             if unseen:
                 what = f"{unseen:,} not done, with unknown identifiers"
                 yield f"{what}; fix the listed problems, then run the same command with --catch-up{instead}"
+
+    def _of_this_call(self, run: migrate.Run) -> list[str]:
+        """Return the time and the rates of this call, and with objects of earlier calls, how many are its own."""
+        pieces = []
+        if self._verb == "resume" or (self._verb == "verify_again" and run.processed < run.objects):
+            own = f"processed {format_count(run.processed, 'object')}" if run.processed else "had nothing to do"
+            pieces.append(f"this call {own}")
+        if run.processed and run.seconds >= 1:
+            rates = f"{run.processed / run.seconds:,.0f} objects/s, {format_bytes(run.processed_bytes / run.seconds)}/s"
+            pieces.append(f"{format_duration(run.seconds)}, {rates}")
+        return [" in ".join(pieces)] if pieces else []
 
 
 def _report_end(reporter: ProgressReporter) -> None:

@@ -35,7 +35,7 @@ Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], lis
 T = TypeVar("T")
 SIBLINGS = 64  # directories submitted together
 BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
-AHEAD = 512  # results that are searched for work to submit
+AHEAD = 4096  # results that wait for those before them, until no more work is submitted
 _INVENTORY = encode_fs(INVENTORY)
 # The first bytes of an inventory, searched for the identifier before the whole inventory is read.
 _HEAD = 4096  # bytes
@@ -139,35 +139,46 @@ class Walk(Generic[T]):
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
             waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
-            under_way = 0
             look = True
             while waiting:
                 if look or isinstance(waiting[-1], _Group):
-                    under_way += self._hand_out(waiting, pool, 2 * self._threads - under_way)
+                    self._hand_out(waiting, pool)
+                    if not waiting:
+                        return
                 item = waiting.pop()
-                look = isinstance(item, Future)
+                look = isinstance(item, (Future, PlainObjects))
                 if isinstance(item, Future):
-                    under_way -= 1
                     waiting += reversed(item.result())
                 elif not isinstance(item, _Group):  # the first group has been submitted
                     yield item
 
-    def _hand_out(self, waiting: list, pool: GeneratorPool, count: int) -> int:  # type: ignore[type-arg]
-        """Submit the first groups in line; always the very first, so that the walk progresses."""
-        given = 0
+    def _hand_out(self, waiting: list, pool: GeneratorPool) -> None:  # type: ignore[type-arg]
+        """Submit the first groups in line; always the very first, so that the walk progresses.
+
+        Finished work is replaced by its results, since these may contain groups for which threads would wait.
+        """
+        running = ready = 0
         at = len(waiting) - 1
-        end = max(0, at - AHEAD)
-        while at >= end and (given < count or at == len(waiting) - 1):
+        while at >= 0:
             item = waiting[at]
-            if isinstance(item, _Group):
+            if isinstance(item, Future):
+                if item.done() and item.exception() is None:
+                    found = item.result()
+                    waiting[at : at + 1] = reversed(found)
+                    at += len(found) - 1
+                    continue
+                running += 1
+            elif isinstance(item, _Group):
+                if at < len(waiting) - 1 and (running >= 2 * self._threads or ready >= AHEAD):
+                    return
                 rest: list[_Group] = []
                 group, start = self._split(item, rest)
                 waiting[at : at + 1] = [*rest, pool.submit(self._expand, group, start)]
-                given += 1
-                if rest:
-                    continue  # the rest of the group has its position
+                at += len(rest)
+                running += 1
+            else:
+                ready += len(item.places) if isinstance(item, PlainObjects) else 1
             at -= 1
-        return given
 
     @staticmethod
     def _split(group: _Group, rest: list) -> tuple[_Group, int]:  # type: ignore[type-arg]
