@@ -401,6 +401,19 @@ def test_zip_formats(tmp_path: Path, bag: Path) -> None:
     assert kinds(archive) <= {"archive-malformed"}
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_sizes_beyond_any_file(tmp_path: Path, bag: Path, method: int) -> None:
+    """A member whose 64-bit size no file can have is malformed, at every level."""
+    archive = pack(bag, tmp_path / "x.zip")
+    size = (1 << 64) - 1
+    with zipfile.ZipFile(archive, "a", method) as zipped:
+        zipped.writestr("bag/data/large", b"x" * 100)
+        zipped.filelist[-1].file_size = size
+        zipped._didModify = True  # type: ignore[attr-defined]
+    for level in ("full", "complete", "oxum"):
+        assert kinds(archive, level=level) == {"archive-malformed"}
+
+
 def test_names_in_zip_files(tmp_path: Path) -> None:
     """Names in ZIP files are UTF-8 if flagged, bytes from Unix, and code page 437 otherwise."""
     bag = Sketch(payload={"data/é".encode(): b"e"}, info=None).write(tmp_path / "bag")
@@ -490,6 +503,15 @@ def bombs() -> dict[str, bytes]:
         "pax length of 0": raw("x", b"x", 6) + b"0 a=b\n".ljust(512, b"\0") + end,
         "global name": raw("x", b"g", 9) + b"9 path=x\n".ljust(512, b"\0") + end,
         "pax at the end": raw("x", b"x", 9) + b"9 path=x\n".ljust(512, b"\0") + end,
+        "size of 80 bits": with_checksum(
+            bytearray(raw("x/y", b"0", 0)[:124] + b"\x80" + b"\x7f" * 11 + raw("x/y", b"0", 0)[136:])
+        )
+        + end,
+        "pax size of 20 digits": raw("x", b"x", 29)
+        + (b"29 size=" + b"9" * 20 + b"\n").ljust(512, b"\0")
+        + raw("x/y", b"0", 0)
+        + end,
+        "sparse member of 20 digits": sparse_member(1 << 80) + end,
         "negative size": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"\xff" * 12 + raw("x", b"0", 0)[136:]))
         + end,
         "size in words": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"size in word" + raw("x", b"0", 0)[136:]))
@@ -510,9 +532,10 @@ def test_tar_bombs(tmp_path: Path, bag: Path, what: str, compressed: bool) -> No
         for member, content in ((m, c) for m, c in members_of(bag) if not setattr(m, "size", len(c)))
     )
     archive.write_bytes(gzip.compress(good + data) if compressed else good + data)
-    found = kinds(archive, limits=Limits(members=1000, expanded=64 << 20))
-    assert found <= {"archive-malformed", "archive-limit"}
-    assert found, what
+    for level in ("full", "complete"):
+        found = kinds(archive, level=level, limits=Limits(members=1000, expanded=64 << 20))
+        assert found <= {"archive-malformed", "archive-limit"}
+        assert found, what
 
 
 def test_ratio(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
 COMPONENT_LIMIT = 255  # bytes
 NAME_LIMIT = 4096  # bytes
+_LARGEST = (1 << 63) - 1  # bytes in a file
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,15 @@ class ArchiveFile:
         limit = self.limits.expansion(self.size)
         if self._expanded > limit:
             self.exceeded(f"expands to more than {limit} bytes, from {self.size} bytes")
+
+    def checked_size(self, number: int) -> int:
+        """Return a size or an offset.
+
+        :raises ArchiveError: no file has that size
+        """
+        if number > _LARGEST:
+            self.damaged("number in a header is too large")
+        return number
 
     def check_header(self, size: int) -> None:
         """Check the size of an extended header.

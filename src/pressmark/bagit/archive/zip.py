@@ -208,7 +208,7 @@ class ZipReader:
             if number == _IS_64:
                 if len(field) < 8:
                     self._file.damaged("missing 64-bit sizes of a member")
-                number, field = int.from_bytes(field[:8], "little"), field[8:]
+                number, field = self._file.checked_size(int.from_bytes(field[:8], "little")), field[8:]
             found.append(number)
         return found
 
