@@ -219,6 +219,8 @@ def furnish(folder: Path, example: str) -> None:
     if "-o bag" not in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
         create(folder / "files", folder / "bag", ["md5", "sha512"], info)
+        if "bag.tar.gz" in example:
+            shutil.make_archive(str(folder / "bag"), "gztar", folder, "bag")
 
 
 def furnish_stores(folder: Path, example: str) -> None:
