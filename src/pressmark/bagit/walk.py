@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.paths import collision_key
@@ -47,15 +47,16 @@ class BagEntry(NamedTuple):
     fault: Problem | None = None
 
 
-def walk(base: BagFiles, *, links: str = "inside") -> Iterator[BagEntry]:
+def walk(base: BagFiles, *, links: str = "inside", order: Callable[[bytes], Any] | None = None) -> Iterator[BagEntry]:
     """Yield every file and directory below ``base``, each directory before its content.
 
     The names of a directory are sorted by their bytes, directories among files. The leftovers of an interrupted change
     are reported but not entered.
 
     :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
+    :param order: returns the sort key of a name in the base directory
     """
-    return _Walk(base, links == "trusted").found()
+    return _Walk(base, links == "trusted", order).found()
 
 
 Fact = tuple[bytes, str, int]
@@ -63,8 +64,9 @@ Identity = tuple[int, int]
 
 
 class _Walk:
-    def __init__(self, base: BagFiles, trusted: bool) -> None:
+    def __init__(self, base: BagFiles, trusted: bool, order: Callable[[bytes], Any] | None) -> None:
         self._base = base
+        self._order = order
         self._trusted = trusted
         self._linked = LINKED
 
@@ -104,9 +106,13 @@ class _Walk:
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
+        key = None
+        if self._order is not None and not path:
+            order = self._order
+            key = lambda fact: order(fact[0])  # noqa: E731
         seen = _Seen()
         try:
-            while together := sorted(islice(facts, TOGETHER), reverse=True):
+            while together := sorted(islice(facts, TOGETHER), key=key, reverse=True):
                 while together:
                     name, kind, size = together.pop()
                     if linked:

@@ -12,15 +12,19 @@ from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
-from pressmark.errors import BagError
+from pressmark.errors import BagError, quoted
 from pressmark.fixity.algorithms import algorithm_names
 
-__all__ = ["CreateOptions", "Elements", "Path", "checked_elements", "checked_tag_files"]
+__all__ = [
+    *("CreateOptions", "Elements", "Path"),
+    *("bagging_date", "checked_elements", "checked_tag_files", "source_date_epoch"),
+]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
 LINKS = ("refuse", "follow")
+_END_OF_TIME = 253402300800  # the year 10,000, in seconds since 1970
 
 
 class CreateOptions(NamedTuple):
@@ -49,7 +53,7 @@ class CreateOptions(NamedTuple):
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
-        return cls(names, elements, links, files, threads, read, date or datetime.date.today())
+        return cls(names, elements, links, files, threads, read, date or bagging_date())
 
     def request(self, **more: Any) -> dict[str, Any]:
         """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
@@ -57,6 +61,28 @@ class CreateOptions(NamedTuple):
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
         return {"command": "create", **request, **more}
+
+
+def bagging_date() -> datetime.date:
+    """Return the default Bagging-Date: today, or the day of SOURCE_DATE_EPOCH in UTC.
+
+    :raises BagError: SOURCE_DATE_EPOCH is invalid
+    """
+    given = source_date_epoch()
+    if given is None:
+        return datetime.date.today()
+    return datetime.datetime.fromtimestamp(given, datetime.UTC).date()
+
+
+def source_date_epoch() -> int | None:
+    """Return the time that the environment sets for reproducible output, in seconds since 1970, or :data:`None`.
+
+    :raises BagError: it is invalid
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if given and not (given.isascii() and given.isdigit() and int(given) < _END_OF_TIME):
+        raise BagError("SOURCE_DATE_EPOCH", f"{quoted(given)}: expected a number of seconds since 1970")
+    return int(given) if given else None
 
 
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
