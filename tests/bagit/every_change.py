@@ -112,6 +112,19 @@ def many(folder: Path) -> object:
     return None
 
 
+def make_source_with_junk(folder: Path) -> None:
+    make_source(folder)
+    (folder / "s" / ".DS_Store").write_bytes(b"j" * 9)
+    (folder / "s" / "d" / ".DS_Store").write_bytes(b"k" * 9)
+    (folder / "s" / "d" / "__MACOSX" / "e").mkdir(parents=True)
+    (folder / "s" / "d" / "__MACOSX" / "e" / "f").write_bytes(b"l" * 9)
+
+
+def without_junk(folder: Path) -> object:
+    globs = [".DS_Store", "__MACOSX"]
+    return create(folder / "s", info={"X": "y"}, exclude=globs, delete_excluded=True, date=DAY)
+
+
 def elsewhere(folder: Path) -> object:
     return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
@@ -154,6 +167,7 @@ CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
     "many": Case(make_small_sources, many, "", "already a bag"),
+    "without-junk": Case(make_source_with_junk, without_junk, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
     "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),

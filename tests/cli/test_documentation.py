@@ -191,7 +191,7 @@ def test_manual_pages_are_installed() -> None:
 def furnish(folder: Path, example: str) -> None:
     """Create all files that an example uses."""
     folder.mkdir()
-    (folder / "identifiers.txt").write_text("a:1\nb:2\n")
+    (folder / "identifiers.txt").write_text("ark:/13030/b\n" if "prefix=" in example else "a:1\nb:2\n")
     # The paths.txt of each layout's example.
     (folder / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
     (folder / "table.csv").write_text("id,title\na:1,one\n")

@@ -194,6 +194,26 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no run to resume; omit --resume to start one" in call(*arguments, "--resume").stderr
 
 
+def test_a_resumed_list_has_the_size_of_all_files(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line counts the files and bytes of all calls."""
+    (tmp_path / "files").mkdir()
+    for name in "abc":
+        (tmp_path / "files" / name).write_text("content")
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
+    arguments = ("hash", "files", "-o", "list", "--workers", "2")
+
+    def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
+        assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "run_local", interrupted)
+        assert call(*arguments).exit_code == 130
+    monkeypatch.setattr(jobs, "run_local", partial_of_threads)
+    done = call(*arguments, "--resume")
+    assert (done.stderr, done.exit_code) == ("pressmark: list: 3 files, 21 B; sha512\n", 0)
+
+
 def test_chunks_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a chunk fails, there is no output; finished chunks are kept."""
     (tmp_path / "ids.txt").write_text("a\nb\n")

@@ -6,7 +6,7 @@ Each call imports only the modules that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
@@ -28,10 +28,11 @@ __all__ = ["Bag", "create", "open", "update"]
 class Bag(BagTags):
     """A bag in a directory: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns one."""
 
-    def __init__(self, path: Path, *content: Any) -> None:
-        if not content:
-            raise TypeError(f"Bag({path!r}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
-        super().__init__(os.fsencode(path), *content)
+    def __init__(self, *content: Any) -> None:
+        if len(content) < 2:
+            given = ", ".join(map(repr, content))
+            raise TypeError(f"Bag({given}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+        super().__init__(*content)
 
     @classmethod
     def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:
@@ -89,6 +90,8 @@ def create(
     read: str = "parallel",
     ledger: Ledger | None = None,
     date: datetime.date | None = None,
+    exclude: Sequence[str] | str = (),
+    delete_excluded: bool = False,
     on_event: Listener | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 and return it.
@@ -114,6 +117,9 @@ def create(
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
     :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
+    :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
+        each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
+    :param delete_excluded: in place, delete them; the deletion is part of the atomic change
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
@@ -124,7 +130,11 @@ def create(
 
     if mode not in MODES:
         raise ValueError(f"mode={mode!r}: expected {', '.join(MODES)}")
-    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date)
+    if delete_excluded and destination is not None:
+        raise ValueError("delete_excluded: not supported with a destination, because the source is not changed")
+    options = CreateOptions.from_arguments(
+        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
+    )
     on_event = on_event or (lambda _event: None)
     one = isinstance(source, str | bytes | os.PathLike)
     given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]

@@ -129,6 +129,16 @@ def test_sources(source: Path, tmp_path: Path) -> None:
     assert (tmp_path / "single" / "data" / "one").read_bytes() == b"one"
 
 
+def test_excluded_files(source: Path, tmp_path: Path) -> None:
+    """Files that match a glob are left out, and reported."""
+    (source / "d" / ".DS_Store").write_bytes(b"junk")
+    seen: list[Any] = []
+    create(source, tmp_path / "b.tar.gz", exclude=[".DS_Store"], on_event=seen.append)
+    assert [event.problem.path for event in seen if isinstance(event, Notice)] == [b"d/.DS_Store"]
+    unpack(tmp_path / "b.tar.gz")
+    assert {path for path in tree(tmp_path / "b") if path.startswith(b"data/")} == {b"data/a", b"data/d/b"}
+
+
 def test_refused_sources(source: Path, tmp_path: Path) -> None:
     """The sources are checked as for a bag in a directory, before anything is written."""
     refused("inside a source", source, source / "b.tar")

@@ -126,12 +126,11 @@ def _build(
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
-    links = preflight.links_to_follow(in_place=False)
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # of the files being copied
 
     def jobs() -> Iterator[CopyTask]:
-        for path, job in _jobs(sources, data, links):
+        for path, job in _jobs(sources, data, preflight):
             paths.append(path)
             yield job
 
@@ -149,7 +148,7 @@ def _build(
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
     on_event(Stage("check", files, nbytes))
-    detector.compare(sources[0].path, _again(sources, data, links))
+    detector.compare(sources[0].path, _again(sources, data, preflight))
     on_event(Stage("tag"))
     names, info = write_tag_files(tags, options, nbytes, files)
     for name in names:
@@ -157,9 +156,9 @@ def _build(
     return bag, info
 
 
-def _jobs(sources: Sequence[Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:
+def _jobs(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, CopyTask]]:
     """Yield the path in the payload and the copy task of each file; create directories."""
-    for path, kind, source in source_entries(sources, links):
+    for path, kind, source in source_entries(sources, preflight):
         target = os.path.join(data, path)
         if kind == "directory":
             os.mkdir(target)
@@ -167,10 +166,10 @@ def _jobs(sources: Sequence[Source], data: bytes, links: str) -> Iterator[tuple[
             yield path, CopyTask(source, target)
 
 
-def _again(sources: Sequence[Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
+def _again(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield path and status of each source file after copying; copy the status of directories."""
     folders = [(data, source.status) for source in sources if not source.prefix]
-    for path, kind, source in source_entries(sources, links):
+    for path, kind, source in source_entries(sources, preflight):
         if kind == "directory":
             folders.append((os.path.join(data, path), os.stat(source)))
         else:

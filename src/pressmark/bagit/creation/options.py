@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
@@ -14,6 +14,7 @@ from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
 from pressmark.errors import BagError, quoted
 from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fs.names import glob_matcher
 
 __all__ = [
     *("CreateOptions", "Elements", "Path"),
@@ -37,6 +38,8 @@ class CreateOptions(NamedTuple):
     threads: int | None
     read: str
     date: datetime.date
+    exclude: tuple[str, ...] = ()
+    delete_excluded: bool = False
 
     @classmethod
     def from_arguments(
@@ -48,18 +51,30 @@ class CreateOptions(NamedTuple):
         threads: int | None,
         read: str,
         date: datetime.date | None,
+        exclude: Sequence[str] | str = (),
+        delete_excluded: bool = False,
     ) -> CreateOptions:
         """Validate the arguments of :func:`pressmark.bagit.create`, and raise its errors."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
-        return cls(names, elements, links, files, threads, read, date or bagging_date())
+        globs = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+        glob_matcher(globs)  # raises ValueError
+        return cls(names, elements, links, files, threads, read, date or bagging_date(), globs, delete_excluded)
+
+    @property
+    def is_excluded(self) -> Callable[[str], object] | None:
+        """A function that returns whether a name is left out; :data:`None` if none is."""
+        return glob_matcher(self.exclude) if self.exclude else None
 
     def request(self, **more: Any) -> dict[str, Any]:
         """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
+        # Absent by default, as in the journals of earlier versions.
+        if self.exclude:
+            request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
         return {"command": "create", **request, **more}
 
 

@@ -99,7 +99,7 @@ def examine_sources(
     """Check all files and directories, and report the problems; the caller raises their error."""
     on_event(Stage("examine"))
     into = os.path.realpath(destination)
-    preflight = Preflight(options.links, on_event)
+    preflight = Preflight(options, on_event)
     for source in sources:
         if source.base is None:
             preflight.check_file(source.path, source.status.st_size)
@@ -108,17 +108,15 @@ def examine_sources(
     return preflight
 
 
-def source_entries(sources: Sequence[Source], links: str) -> Iterator[tuple[bytes, str, bytes]]:
-    """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.
-
-    :param links: as in :func:`~pressmark.bagit.walk.walk`
-    """
+def source_entries(sources: Sequence[Source], preflight: Preflight) -> Iterator[tuple[bytes, str, bytes]]:
+    """Yield path in the payload, kind and path of each file and directory; a directory precedes its content."""
+    links = preflight.links_to_follow(in_place=False)
     for source in sources:
         if source.base is None:
             yield source.prefix, "file", os.path.realpath(source.path)
             continue
         if source.prefix:
             yield source.prefix[:-1], "directory", source.path
-        for found in walk(source.base, links=links):
+        for found in walk(source.base, links=links, exclusion=preflight.exclusion()):
             if found.kind:
                 yield source.prefix + found.path, found.kind, os.path.join(source.base.path, found.path)

@@ -66,12 +66,11 @@ def _write(
     """Write all members, and return the content of bag-info.txt."""
     on_event(Stage("pack", preflight.files, preflight.bytes))
     os.mkdir(archive.tags)
-    links = preflight.links_to_follow(in_place=False)
     detector = ChangeDetector()
     tasks: deque[PackTask] = deque()  # of the files being packed
 
     def payload() -> Iterator[PackTask]:
-        for path, kind, source in source_entries(sources, links):
+        for path, kind, source in source_entries(sources, preflight):
             if kind == "directory":
                 archive.directory(BELOW_PAYLOAD + path)
             else:
@@ -90,7 +89,7 @@ def _write(
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
     on_event(Stage("check", files, nbytes))
-    again = ((path, os.stat(source)) for path, kind, source in source_entries(sources, links) if kind == "file")
+    again = ((path, os.stat(source)) for path, kind, source in source_entries(sources, preflight) if kind == "file")
     detector.compare(sources[0].path, again)
     on_event(Stage("tag"))
     info = write_tag_files(archive.tags, options, nbytes, files)[1]

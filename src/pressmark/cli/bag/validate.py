@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.bagit import validate
-from pressmark.bagit.bag_tags import BagTags, is_described
-from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside
@@ -26,7 +25,7 @@ from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interrupt
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.errors import BagError, LedgerError, StoreError
+from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.tree import walk
 from pressmark.reports import Report
@@ -57,7 +56,7 @@ Examples:
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
-of the specification. The verdict, with counts, is printed to standard error.
+of the specification. The verdict, with counts, is printed to standard error; for an invalid bag, so is what to do.
 
 With --ledger, an interrupted validation can be resumed: running the same command again skips verified files.
 """
@@ -151,6 +150,7 @@ def validate_command(
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, several=several)
         failed = 0
+        has_advice = False
         counts: Counter[str] = Counter()
 
         def files() -> Iterator[str | bytes | Outcome]:
@@ -185,8 +185,14 @@ def validate_command(
                 problems.flush()
                 # Files in a ledger were not read.
                 reporter.report(_verdict(bag, level, report, None if journal else seconds))
+                if report.tally:
+                    # The problems of the next bag come after the verdict.
+                    reporter.flush()
                 if report.summary()["kinds"].get("declaration-missing"):
-                    advice = _advice(bag)
+                    from pressmark.cli.bag.advice import what_instead
+
+                    advice = what_instead(bag)
+                    has_advice |= bool(advice)
                     if advice:
                         reporter.report(f"{os.fsdecode(bag)}: {advice}")
             if several:
@@ -202,6 +208,10 @@ def validate_command(
             raise Interrupted(interruption_message(journal)) from None
     if several:
         say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
+    if not as_json and not problems.report.ok and (several or not has_advice):
+        from pressmark.cli.bag.advice import what_to_do  # most bags are valid
+
+        say(f"what to do: {what_to_do(problems, level, None if several else bags[0])}")
     return Failure.exit_code if failed else 0
 
 
@@ -241,29 +251,6 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     except BagError:
         return None  # the validation reports the error
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
-
-
-def _advice(path: bytes) -> str:
-    """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
-    names = [os.fsencode(name) for name in os.listdir(path)]
-    if PAYLOAD in names or any(map(is_described, names)):
-        return ""
-    above = os.path.abspath(path)
-    while above != (above := os.path.dirname(above)):
-        if os.path.isfile(os.path.join(above, b"bagit.txt")):
-            bag = os.fsdecode(os.path.relpath(above))
-            return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
-    name = os.fsdecode(path)
-    # Few directories are validated that are not bags.
-    from pressmark import stores
-
-    try:
-        kind = stores.kind_of(path)
-    except StoreError:
-        return f"not a bag (no bagit.txt); to make one: pressmark bag create {name} -o BAG"
-    if kind == "bags":
-        return f"not a bag, but a folder of bags; to check all of them: pressmark store check {name}"
-    return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
