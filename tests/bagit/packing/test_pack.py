@@ -350,3 +350,15 @@ def test_headers_of_large_files_in_zip_files() -> None:
         writer.file(b"a", size, [b"x"])
         writer.close()
         assert (b"\1\0\x10\0" in file.getvalue()[:60]) == is_large
+
+
+@pytest.mark.parametrize("size", [0, 1, 8**11 - 1, 8**11])
+def test_headers_are_those_of_the_standard_library(size: int) -> None:
+    """Short and long, ASCII and other names have the headers that tarfile writes."""
+    for name in (b"a", b"x" * 99, b"x" * 100, b"x" * 101, b"a/\n b", "ü".encode(), b"\xff", bytes(range(1, 128))[:100]):
+        file = io.BytesIO()
+        TarWriter(PlainOutput(file), 1234567890).file(name, size, [])  # type: ignore[arg-type]
+        member = tarfile.TarInfo(os.fsdecode(name))
+        member.size, member.mtime = size, 1234567890
+        expected = member.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
+        assert file.getvalue()[: len(expected)] == expected, name

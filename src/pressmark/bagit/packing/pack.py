@@ -97,12 +97,8 @@ class _Packer:
 
     def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
         """Check the names of all files; if the bag is complete, pack them, and report mismatches."""
-        listings = (tag_files.payload, tag_files.tags)
-        # Those that a listing does not find: listed under another spelling, or not in all manifests.
-        others: dict[bytes, Mapping[str, str]] = {}
-        for match in matcher.matches():
-            if listings[not match.of_payload].find(match.path) != match.digests:
-                others[match.path] = match.digests
+        # Those that are listed under another spelling, or not in all manifests.
+        others = {match.path: match.digests for match in matcher.matches() if not match.is_exact}
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
         self._on_event(Stage("pack", matcher.nfiles + matcher.tag_files, matcher.nbytes))

@@ -120,6 +120,8 @@ class _Packer:
                 return  # do not read a growing file forever
             stream.update(block)
             yield block
+            if left == 0 and size < BLOCK:
+                return  # one read, which would have found more
             if monotonic() >= self._next_event:
                 self._next_event = monotonic() + PROGRESS_EVERY
                 self.report()
