@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import pressmark
 from pressmark import layout, stores
-from pressmark.bagit.bag import create
+from pressmark.bagit import create, pack
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER
 
@@ -220,6 +220,8 @@ def furnish(folder: Path, example: str) -> None:
     if "-o bag" not in example or " pack " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
         create(folder / "files", folder / "bag", ["md5", "sha512"], info)
+        if "bag.tar.gz" in example:
+            pack(folder / "bag", folder / "bag.tar.gz")
     if " unpack " in example:
         for name in ("delivery.tar.gz", "delivery.zip"):
             create(folder / "files", folder / name)

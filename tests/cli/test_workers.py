@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -159,6 +160,9 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
     (tmp_path / "bag1" / "data" / "file").write_text("x")
     (tmp_path / "bag3" / "data" / "new").touch()
     bags = [f"bag{number}" for number in (0, 1, 2, 3, 4, 1)]
+    for name in ("bag1", "bag2"):
+        shutil.make_archive(str(tmp_path / name), "gztar", tmp_path, name)
+        bags.append(f"{name}.tar.gz")
     for more in ((), ("--json",), ("--level", "oxum")):
         assert both("bag", "validate", *bags, *more).exit_code == 1
     assert both("bag", "validate", "bag0", "bag2", "bag4").exit_code == 0

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.paths import archive_ending
 from pressmark.reports import Problem, Report
@@ -26,7 +28,11 @@ __all__ = ["Bag", "create", "open", "update"]
 
 
 class Bag(BagTags):
-    """A bag in a directory: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns one."""
+    """A bag in a directory or an archive: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns
+    one.
+
+    A bag in an archive is not changed: :meth:`update` and :meth:`complete` raise :class:`~pressmark.errors.BagError`.
+    """
 
     def __init__(self, *content: Any) -> None:
         if len(content) < 2:
@@ -45,6 +51,30 @@ class Bag(BagTags):
             for tag in (False, True)
         )
         return cls(path, Declaration(), info, manifests, tag_manifests)
+
+    @classmethod
+    def open(cls, path: Path) -> Bag:
+        """Open the bag in a directory or an archive: see :func:`pressmark.bagit.open`."""
+        if os.path.isfile(path):
+            # Most bags are directories.
+            from pressmark.bagit.archive.archive_validation import opened_bag
+            from pressmark.bagit.archive.reader import is_archive
+
+            if is_archive(path):
+                with opened_bag(os.fsencode(path)) as base:
+                    return cls.read(base)
+        return super().open(path)
+
+    def files(self) -> AbstractContextManager[BagFiles]:
+        """Open the files of the bag; an archive is read to its end.
+
+        :raises BagError: the bag does not exist any more
+        """
+        if not os.path.isfile(self.path):
+            return super().files()
+        from pressmark.bagit.archive.archive_validation import opened_bag
+
+        return opened_bag(self.path)
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Validate the bag; options as in :func:`pressmark.bagit.validate`."""
@@ -68,10 +98,10 @@ class Bag(BagTags):
 
 
 def open(path: Path) -> Bag:
-    """Open the bag in a directory. The payload is not read.
+    """Open the bag in a directory or an archive. The payload is not verified.
 
-    :param path: the base directory
-    :raises BagError: the directory does not exist, has no bagit.txt, or contains an unreadable tag file
+    :param path: the base directory, or a zip, tar or compressed tar file. A compressed file is decompressed to its end
+    :raises BagError: the path does not exist, is no bag, or contains an unreadable tag file
     """
     return Bag.open(path)
 

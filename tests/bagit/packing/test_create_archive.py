@@ -53,19 +53,15 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
     seen: list[Any] = []
     file = tmp_path / f"b.{ending}"
     bag = create(tmp_path / "s", file, ["sha512", "md5"], on_event=seen.append, **options)
-    assert (bag.path, bag.algorithms, bag.info.get("Payload-Oxum")) == (
-        os.fsencode(file),
-        ("md5", "sha512"),
-        bag.info.get("Payload-Oxum"),
-    )
+    assert (bag.path, bag.algorithms) == (os.fsencode(file), ("md5", "sha512"))
+    assert bag.validate().ok
     stages = [event.name for event in seen if isinstance(event, Stage)]
     assert stages == ["examine", "pack", "check", "tag", "move"]
     notices = [event.problem.kind for event in seen if isinstance(event, Notice)]
     assert notices == ["directory-empty"]
-    if ending != "tar.zst":
-        unpack(file, tmp_path / "again")
-        assert tree(tmp_path / "again") == tree(tmp_path / "bag")
-        assert directories(tmp_path / "again") == directories(tmp_path / "bag")
+    unpack(file, tmp_path / "again")
+    assert tree(tmp_path / "again") == tree(tmp_path / "bag")
+    assert directories(tmp_path / "again") == directories(tmp_path / "bag")
     create(tmp_path / "s", tmp_path / f"c.{ending}", ["sha512", "md5"], threads=1, **options)
     first, second = (tmp_path / f"{name}.{ending}" for name in "bc")
     if ending == "tar":

@@ -47,22 +47,10 @@ def test_a_packed_bag_is_unpacked_as_it_was(implementation: Implementation, tmp_
     for threads in (1, 3):
         file = tmp_path / f"{threads}.{ending}"
         assert pack(bag, file, threads=threads) == str(file)
-        if ending != "tar.zst":  # checked by unpacking, which reads it with the same reader
-            assert archive.validate_archive(file).problems == []
-        if ending == "tar.zst" and not can_read_zstd(file):
-            continue
+        assert archive.validate_archive(file).problems == []
         unpack(file, tmp_path / f"{threads}", threads=threads)
         assert tree(tmp_path / f"{threads}") == tree(bag)
         assert directories(tmp_path / f"{threads}") == directories(bag)
-
-
-def can_read_zstd(file: Path) -> bool:
-    with archive.open_archive(file) as opened:
-        try:
-            next(opened.members())
-        except BagError:
-            return False
-    return True
 
 
 @pytest.mark.parametrize("ending", FORMATS)

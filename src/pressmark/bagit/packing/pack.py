@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, closing
 from itertools import chain
 
@@ -24,12 +24,13 @@ from pressmark.bagit.packing.new_archive import NewArchive, modification_time, n
 from pressmark.bagit.packing.packed_files import PackTask, pack_files
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import BagReport, problem
+from pressmark.bagit.validation.bag_check import Verifier, check_files
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.bagit.validation.validate import check_files, compare_digests
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import is_inside
 from pressmark.threads import resolve_threads
 
@@ -82,18 +83,28 @@ def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Lis
         return verdict.report
 
 
-class _Packer:
+class _Packer(Verifier[PackTask]):
     """Writes the archive, as the part of a validation that reads files.
 
     :ivar is_done: whether all files were packed
     """
 
     def __init__(self, base: BagDirectory, archive: NewArchive, verdict: Verdict, on_event: Listener) -> None:
+        super().__init__(on_event, verdict.add)
         self.is_done = False
-        self._base = base
+        self._options = OpenOptions(beneath=base.beneath)
         self._archive = archive
         self._verdict = verdict
-        self._on_event = on_event
+        self._send = on_event
+
+    def source(self, match: Match) -> PackTask:
+        assert match.real is not None  # only links inside the bag are followed
+        return PackTask(match.real, match.path, list(match.digests))
+
+    def hashed(
+        self, sources: Iterator[PackTask], names: tuple[str, ...], of_payload: bool
+    ) -> Generator[Outcome, None, None]:
+        return pack_files(sources, self._archive, self._options, self._send)
 
     def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
         """Check the names of all files; if the bag is complete, pack them, and report mismatches."""
@@ -101,15 +112,21 @@ class _Packer:
         others = {match.path: match.digests for match in matcher.matches() if not match.is_exact}
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
-        self._on_event(Stage("pack", matcher.nfiles + matcher.tag_files, matcher.nbytes))
-        tasks = _Tasks(tag_files, others, self._archive, self._verdict)
-        options = OpenOptions(beneath=self._base.beneath)
-        with closing(pack_files(tasks, self._archive, options, self._on_event)) as outcomes:
+        self._send(Stage("pack", matcher.nfiles + matcher.tag_files, matcher.nbytes))
+        files = _Files(tag_files, others, self._archive, self._verdict)
+        waiting: deque[Match] = deque()
+
+        def sources() -> Iterator[PackTask]:
+            for match in files.matches():
+                waiting.append(match)
+                yield self.source(match)
+
+        with closing(self.hashed(sources(), (), True)) as outcomes:
             for outcome in outcomes:
-                compare_digests(tag_files, tasks.waiting.popleft(), outcome, self._verdict.add)
+                self._compare_digests(tag_files, waiting.popleft(), outcome)
                 if self._verdict.is_invalid:
                     self._archive.abandon()  # but list all problems
-        if tasks.counts != (matcher.nfiles, matcher.nbytes, matcher.tag_files):
+        if files.counts != (matcher.nfiles, matcher.nbytes, matcher.tag_files):
             self._verdict.add([problem("file-changing", b"", CHANGED)])
         self.is_done = True
 
@@ -122,25 +139,23 @@ class _Packer:
         )
 
 
-class _Tasks:
+class _Files:
     """The files of a bag, in the order of the archive.
 
-    :ivar waiting: the expected digests of the files being packed
     :ivar counts: number and size of the payload files, and number of tag files
     """
 
     def __init__(
         self, tag_files: TagFiles, others: Mapping[bytes, Mapping[str, str]], archive: NewArchive, verdict: Verdict
     ) -> None:
-        self.waiting: deque[Match] = deque()
         self.counts = (0, 0, 0)
         self._tag_files = tag_files
         self._others = others
         self._archive = archive
         self._verdict = verdict
 
-    def __iter__(self) -> Iterator[PackTask]:
-        """Yield the task of each file; add directories."""
+    def matches(self) -> Iterator[Match]:
+        """Yield each file, with the digests to compare; add directories."""
         bag = self._tag_files.bag
         nfiles = nbytes = ntags = 0
         self._archive.directory(b"")
@@ -161,8 +176,7 @@ class _Tasks:
                 ntags += 1
                 listing, known = self._tag_files.tags, bag.tag_algorithms
             digests = self._others.get(path) or listing.find(path)
-            self.waiting.append(Match(path, found.real, digests))
-            yield PackTask(found.real, path, [name for name in known if digests.get(name)])
+            yield Match(path, found.real, {name: digests[name] for name in known if digests.get(name)})
             self.counts = (nfiles, nbytes, ntags)
 
 

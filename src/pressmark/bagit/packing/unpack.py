@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from time import monotonic
 
+from pressmark.bagit.archive.collector import USUAL, manifest_algorithms
 from pressmark.bagit.archive.members import Limits, Member, clean_name
 from pressmark.bagit.archive.reader import Archive, open_archive
 from pressmark.bagit.archive.table import MemberTable
@@ -39,9 +40,10 @@ from pressmark.bagit.packing.bag_verdict import Verdict
 from pressmark.bagit.packing.stream_hasher import StreamHasher, WaitingStreams
 from pressmark.bagit.paths import PAYLOAD, archive_ending
 from pressmark.bagit.problems import BagReport, problem
-from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.bag_check import Verifier, check_files
+from pressmark.bagit.validation.payload import Match
 from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.bagit.validation.validate import check_files, compare_digests, validate
+from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ArchiveError, BagError, quoted
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
 from pressmark.fs.disk_queue import DiskQueue
@@ -58,8 +60,6 @@ _NEW = (
     | getattr(os, "O_BINARY", 0)
     | getattr(os, "O_NOFOLLOW", 0)
 )
-# Before the first manifest of a compressed archive, these are computed.
-_USUAL = ("md5", "sha1", "sha256", "sha512")
 _SAME_NAME = "another member has the same name"
 _REMEMBERED = 1024  # directories
 
@@ -139,24 +139,28 @@ def _validate(bag: bytes, unpacker: _Unpacker, verdict: Verdict, threads: int, o
     verdict.report.counts.update(report.counts)
 
 
-class _Verifier:
+class _Verifier(Verifier[Outcome]):
     """Compares the digests of the bytes that were written with the manifests."""
 
     def __init__(self, unpacker: _Unpacker, verdict: Verdict) -> None:
+        super().__init__(None, verdict.add)
         self._unpacker = unpacker
-        self._verdict = verdict
 
-    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
-        """Compare the checksums of all listed files, and report mismatches."""
-        for match in matcher.matches():
-            known = tag_files.bag.algorithms if match.of_payload else tag_files.bag.tag_algorithms
-            digests = self._unpacker.digests(match.path if match.real is None else match.real)
-            outcome = Outcome(match.path, digests, None, None, None)
-            if any(name not in digests for name in match.digests if name in known):
-                # A missing digest must not count as a match.
-                message = "was not read; please report this bug"
-                outcome = Outcome(match.path, None, None, None, None, "io-error", message)
-            compare_digests(tag_files, match, outcome, self._verdict.add)
+    def begin(self, tag_files: TagFiles, stack: ExitStack) -> tuple[str, ...]:
+        self._needed = tag_files.bag.algorithms, tag_files.bag.tag_algorithms
+        return tag_files.bag.algorithms
+
+    def source(self, match: Match) -> Outcome:
+        digests = self._unpacker.digests(match.path if match.real is None else match.real)
+        needed = self._needed[not match.of_payload]
+        if any(name in needed and name not in digests for name in match.digests):
+            # A missing digest must not count as a match.
+            message = "was not read; please report this bug"
+            return Outcome(match.path, None, None, None, None, "io-error", message)
+        return Outcome(match.path, digests, None, None, None)
+
+    def hashed(self, sources: Iterator[Outcome], names: tuple[str, ...], of_payload: bool) -> Iterator[Outcome]:
+        return sources
 
 
 class _Unpacker:
@@ -200,8 +204,10 @@ class _Unpacker:
         :raises OSError: a file cannot be written
         """
         if self._archive.seekable:
-            listed = (clean_name(member.name)[0].split(b"/") for member in self._archive.members())
-            self._names = _algorithms(parts[1] for parts in listed if len(parts) == 2)
+            is_zip = self._archive.format == "zip"
+            names = self._archive.zip_names() if is_zip else (member.name for member in self._archive.members())
+            listed = (clean_name(name)[0].split(b"/") for name in names)
+            self._names = manifest_algorithms(parts[1] for parts in listed if len(parts) == 2)
         os.mkdir(self._bag)
         with DiskQueue[tuple[bytes, bytes]]() as links:
             for member in self._archive.members():
@@ -288,7 +294,7 @@ class _Unpacker:
         if is_tag_file and is_described(parts[1]):
             self._manifests += 1
             self._archive.check_tag_files(self._manifests, 0)
-            self._seen.update(_algorithms([parts[1]]))
+            self._seen.update(manifest_algorithms([parts[1]]))
         stream = self._hasher.stream(self._algorithms_of(name))
         descriptor = os.open(self._place(name), _NEW, 0o666)
         try:
@@ -327,10 +333,10 @@ class _Unpacker:
             names = self._names
         elif payload:
             if self._of_payload is None:
-                self._of_payload = tuple(sorted(self._seen)) or _USUAL
+                self._of_payload = tuple(sorted(self._seen)) or USUAL
             names = self._of_payload
         else:
-            names = tuple(sorted({*_USUAL, *self._seen}))
+            names = tuple(sorted({*USUAL, *self._seen}))
         self._used[payload].add(names)
         return names
 
@@ -351,12 +357,6 @@ class _Unpacker:
         """Return the digests of a file in the bag, by algorithm."""
         node = self._table.find(b"%b/%b" % (self._top or b"", path))
         return {} if node is None else _unpacked_digests(node.value)
-
-
-def _algorithms(names: Iterable[bytes]) -> tuple[str, ...]:
-    """Return the known algorithms of those names that are names of manifests."""
-    found = {official_name(parts[1]) for parts in map(split_manifest_name, names) if parts is not None}
-    return tuple(sorted(name for name in found if name is not None))
 
 
 def _is_payload(name: bytes) -> bool:

@@ -15,6 +15,7 @@ import click
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
 from pressmark.bagit.creation.options import CreateOptions, bagging_date
+from pressmark.bagit.paths import archive_ending
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
@@ -179,6 +180,8 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
+    elif mode is not None and archive_ending(destination) is not None:
+        raise CallError("--mode: not supported with an archive; choose a directory with -o, or omit --mode")
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
