@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
+from pressmark.bagit.paths import archive_ending
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def create(
     directory that the next call removes, or the same call completes the bag.
 
     With a ``destination``, the payload is the content of the directory ``source``; if ``source`` is a list, the payload
-    is its files and directories under their own names. An interrupted call leaves nothing at ``destination``.
+    is its files and directories under their own names. An interrupted call leaves nothing at ``destination``. If its
+    name ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive: see :func:`pack`.
 
     :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
     :param info: elements of bag-info.txt, in this order. Bagging-Date, Bag-Size and Bag-Software-Agent are added if
@@ -144,7 +146,7 @@ def create(
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
-    :param date: Bagging-Date (default: today)
+    :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
     :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
         each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
     :param delete_excluded: in place, delete them; the deletion is part of the atomic change
@@ -175,12 +177,19 @@ def create(
         path = sources[0]
         new = create_in_place(path, options, nested, ledger, on_event)
     else:
-        from pressmark.bagit.creation.copy import create_elsewhere
-
         if ledger is not None:
             raise ValueError("ledger: not supported with a destination, because copying reads all files")
         path = os.fsencode(destination)
-        new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+        if archive_ending(path) is None:
+            from pressmark.bagit.creation.copy import create_elsewhere
+
+            new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+        else:
+            from pressmark.bagit.packing.create_archive import create_archive
+
+            if mode != "copy":
+                raise ValueError(f"mode={mode!r}: expected copy, because the destination is an archive")
+            new = create_archive(sources, not one, path, options, nested, on_event)
     return Bag.open(path) if new is None else Bag.of_new(path, options.algorithms, new)
 
 

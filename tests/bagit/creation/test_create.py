@@ -655,8 +655,8 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._empty", lambda _hidden: None)
-        patch.setattr("pressmark.bagit.creation.copy._flush", lambda _path: 1 / 0)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.leave())
+        patch.setattr("pressmark.bagit.creation.copy.flush_staging", lambda _hidden: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
@@ -671,7 +671,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """If only the cleaning was missing, another call reports the name as occupied."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("already exists", source, tmp_path / "t", algorithms="md5")
@@ -683,7 +683,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had created."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
