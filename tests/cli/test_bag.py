@@ -147,8 +147,8 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "validate", "-", "bag", "-"], "-: given more than once; standard input is one archive"),
         (["bag", "validate", "-", "--ledger", "l"], "--ledger: not supported with an archive; omit it"),
         (["bag", "info", "files/b"], "'files/b': not a directory; .*"),
-        (["bag", "update", "files/b"], "files/b: not a directory; for an archive, run pressmark bag unpack first"),
-        (["bag", "complete", "files/b"], "'files/b': not a directory; .*unpack an archive first"),
+        (["bag", "update", "files/b"], "files/b: not a directory; unpack an archive first (bag unpack)"),
+        (["bag", "complete", "files/b"], "'files/b': not a directory; .*unpack an archive first .*"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],
@@ -205,7 +205,7 @@ def test_archives(call: Call, files: Path, bag: Path, tmp_path: Path) -> None:
     assert (result.stdout.count("archive-malformed"), result.exit_code) == (1, 1)
     assert result.stderr.startswith("pressmark: cut.tar: invalid: 1 error")
     assert "what to do: archive-malformed: request the archive again" in result.stderr
-    advice = "what to do: request the archive again; or unpack it, and run pressmark bag update on the directory"
+    advice = "request the archive again; or unpack it with tar or unzip, and run pressmark bag update on the directory"
     assert advice in call("bag", "validate", "bad.tar").stderr
     result = call("bag", "info", "good.tar.gz", "--json")
     assert json.loads(result.stdout)["path"] == "good.tar.gz"
