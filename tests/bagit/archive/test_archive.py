@@ -355,6 +355,10 @@ def test_zip_headers_must_match(tmp_path: Path, bag: Path) -> None:
         data[place] ^= 1
         touched(archive, data)
     data = bytearray(whole)
+    data[central + 6] = 64
+    touched(archive, data)
+    assert "version 64" in validate_archive(archive).problems[0].message
+    data = bytearray(whole)
     for place in (at + 6, central + 8):
         data[place] |= 1
     touched(archive, data)

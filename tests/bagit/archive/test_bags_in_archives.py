@@ -165,6 +165,26 @@ def test_a_plain_tar_file_is_read_like_a_directory(tmp_path: Path, bag: Path, mo
     assert sources == []
 
 
+def test_a_plain_tar_file_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tar file that changes after its headers were read is never valid."""
+    archive = pack(bag, tmp_path / "x.tar")
+    hash_ranges = archive_validation.hash_ranges
+
+    def hashed(*args: Any, **options: Any) -> Any:
+        yield from hash_ranges(*args, **options)
+        os.utime(archive, (1, 1))
+
+    monkeypatch.setattr(archive_validation, "hash_ranges", hashed)
+    assert [one.kind for one in validate(archive).problems] == ["file-changing"]
+
+    def cutting(*args: Any, **options: Any) -> Any:
+        os.truncate(archive, archive.stat().st_size // 2)
+        return hash_ranges(*args, **options)
+
+    monkeypatch.setattr(archive_validation, "hash_ranges", cutting)
+    assert {one.kind for one in validate(archive).problems} == {"file-changing"}
+
+
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="needs preadv")
 def test_stored_members_of_a_zip_file(
     implementation: Implementation, tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch

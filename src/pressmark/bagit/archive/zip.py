@@ -37,6 +37,7 @@ _UNIX_LIKE = (3, 19)  # systems with names in bytes
 _LZMA_PROPERTIES = 9  # bytes
 # Flags of compression effort and of an LZMA end mark.
 _ADVICE = 0b110
+_VERSION = 63  # the last version of the format, 6.3: programs refuse members that need a later one
 _LINK_LIMIT = 4096  # bytes, of the target of a symbolic link
 # Without preadv, a thread that reads a member would move the position of the file.
 _READS_ANYWHERE = hasattr(os, "preadv")
@@ -177,13 +178,15 @@ class ZipReader:
             self._file.damaged("more members in the central directory than its end states")
 
     def _entry(self, fields: tuple[Any, ...], raw_name: bytes, extra: bytes) -> _MemberRecord:
-        _, made_by, _needed, flags, method, _time, _date, crc, packed, size = fields[:10]
+        _, made_by, needed, flags, method, _time, _date, crc, packed, size = fields[:10]
         attributes, offset = fields[15:17]
         extras = self._extras(extra)
         size, packed, offset = self._wide(extras, size, packed, offset)
         name = self._name(raw_name, flags, made_by >> 8, extras)
         if flags & (_ENCRYPTED | _STRONG | _MASKED):
             self._file.damaged("encrypted member")
+        if needed & 0xFF > _VERSION:
+            self._file.damaged(f"a member requires version {needed & 0xFF} of the format, later than {_VERSION}")
         return _MemberRecord(raw_name, name, flags, method, crc, packed, size, attributes >> 16 & 0o170000, offset)
 
     def _extras(self, extra: bytes) -> dict[int, bytes]:
