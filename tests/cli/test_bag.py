@@ -147,8 +147,8 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "validate", "-", "bag", "-"], "-: given more than once; standard input is one archive"),
         (["bag", "validate", "-", "--ledger", "l"], "--ledger: not supported with an archive; omit it"),
         (["bag", "info", "files/b"], "'files/b': not a directory; .*"),
-        (["bag", "update", "files/b"], "files/b: not a directory; unpack an archive first (bag unpack)"),
-        (["bag", "complete", "files/b"], "'files/b': not a directory; .*unpack an archive first .*"),
+        (["bag", "update", "files/b"], "files/b: not a directory; for an archive, run pressmark bag unpack first"),
+        (["bag", "complete", "files/b"], "'files/b': not a directory; .*; for an archive, run pressmark bag unpack.*"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],

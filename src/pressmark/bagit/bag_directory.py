@@ -128,7 +128,7 @@ class BagDirectory:
         self._opened = ExitStack()
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):
-                advice = "specify the base directory of a bag, or unpack an archive first (bag unpack)"
+                advice = "specify the base directory of a bag; for an archive, run pressmark bag unpack first"
                 raise BagError(self.path, f"not a directory; {advice}")
             self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:

@@ -78,7 +78,7 @@ def test_tag_files_of_an_archive(tmp_path: Path, bag: Path, ending: str) -> None
     assert found.path == os.fsencode(archive)
     assert found.validate().ok
     for change in (found.update, found.complete, lambda: bagit.update(archive), lambda: bagit.complete(archive)):
-        with pytest.raises(BagError, match="unpack an archive first"):
+        with pytest.raises(BagError, match="pressmark bag unpack"):
             change()
 
 
