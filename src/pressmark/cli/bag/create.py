@@ -60,7 +60,6 @@ Create a bag from the files in SOURCE.
 Examples:
   pressmark bag create files -o bag
   pressmark bag create files --info "Source-Organization=Example University"
-  pressmark bag create files -o bag.tar.gz
 
 Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/data, and manifests and bag-info.txt are
 added. A SOURCE that fails is reported, and the others are processed.
@@ -76,6 +75,7 @@ added unless you specify them.
 EPILOG = """\
 \b
 More examples:
+  pressmark bag create files -o bag.tar.gz
   pressmark bag create files -o bag -a sha512,md5
   pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
