@@ -43,6 +43,8 @@ def _repeat_interrupt(unraisable: Any) -> None:
     # SIGTERM also raises KeyboardInterrupt, and background jobs of scripts ignore SIGINT.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "pthread_kill"):
+        signal.signal(signal.SIGURG, lambda *_: None)  # see _interrupt
     # Without threading, whose locks may be held here.
     _thread.start_new_thread(_interrupt, (_thread.get_ident(),))
 
@@ -55,6 +57,9 @@ def _interrupt(thread: int) -> None:
     if hasattr(signal, "pthread_kill"):
         # Ends a system call that waits, too.
         signal.pthread_kill(thread, signal.SIGINT)
+        # A system call that began just after the signal waits, and Python handles the signal when another one ends it.
+        time.sleep(REPEAT_AFTER)
+        signal.pthread_kill(thread, signal.SIGURG)
     else:
         signal.raise_signal(signal.SIGINT)
 
