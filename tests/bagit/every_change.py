@@ -1,4 +1,4 @@
-"""Every change that creates, updates or completes a bag, killed or refused at every single step.
+"""Every change that creates, updates, completes or hollows a bag, killed or refused at every single step.
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
@@ -26,6 +26,7 @@ from pressmark.bagit.changes.bag_transaction import is_decided
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
+from pressmark.bagit.updating.hollow import hollow
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
@@ -59,6 +60,15 @@ def make_holey_bag(folder: Path) -> None:
     sketch = Sketch(info=None, fetch=b"".join(lines), absent=set(fetched))
     sketch.payload.update(fetched)
     sketch.write(folder / "s")
+
+
+def make_served_bag(folder: Path) -> None:
+    """Make a bag, and a copy of its payload elsewhere."""
+    payload = {b"data/d/50%": b"x" * 300, b"data/e": b"", b"data/f/g": b"y" * 70_000}
+    sketch = Sketch(payload=payload, info=None, algorithms=["sha512", "md5"], tag_algorithms=["sha512", "md5"])
+    sketch.write(folder / "s")
+    shutil.copytree(folder / "s" / "data", folder / "remote")
+    (folder / "s" / "data" / "h").mkdir()
 
 
 class Case(NamedTuple):
@@ -135,6 +145,13 @@ def completed(folder: Path) -> object:
     return report
 
 
+def hollowed(folder: Path) -> object:
+    report = hollow(folder / "s", (folder / "remote").as_uri(), allow_file=True, threads=1, retries=0)
+    if not report.ok:
+        raise BagError(b"s", "; ".join(f"{one.kind} {one.message}" for one in report.problems))
+    return report
+
+
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
@@ -143,6 +160,7 @@ CASES = {
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
+    "hollow": Case(make_served_bag, hollowed, "s"),
 }
 
 
@@ -207,7 +225,8 @@ def main() -> None:
     case.run(folder)
     after = quoted(folder)
     bags = [case.bag] if case.bag else sorted(os.listdir(folder))
-    assert not any(flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
+    holey = name == "hollow"
+    assert not any(flaws(folder / bag / ("" if case.bag else "s"), holey=holey) for bag in bags)
     step = 1 - stride
     while True:
         step += stride

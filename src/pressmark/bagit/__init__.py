@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.job import ValidateBags
     from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile.profile import Profile
+    from pressmark.bagit.updating.hollow import hollow
     from pressmark.bagit.validation.validate import validate
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "archive",
     "complete",
     "create",
+    "hollow",
     "open",
     "update",
     "validate",
@@ -47,6 +49,7 @@ _MODULES = {
     "ValidateBags": "job",
     "complete": "fetch.complete",
     "create": "bag",
+    "hollow": "updating.hollow",
     "open": "bag",
     "update": "bag",
     "validate": "validation.validate",

@@ -61,6 +61,14 @@ class Bag(BagTags):
 
         return complete(self, **options)
 
+    def hollow(self, fetch_base: str, **options: Any) -> Report:
+        """Remove the payload files that a server has, and list them in fetch.txt; arguments as in
+        :func:`pressmark.bagit.hollow`.
+        """
+        from pressmark.bagit.updating.hollow import hollow
+
+        return hollow(self, fetch_base, **options)
+
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
         return profile.check(self)

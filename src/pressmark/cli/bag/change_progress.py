@@ -24,6 +24,7 @@ STAGES = {
     "hash": "hashing",
     "copy": "copying",
     "fetch": "downloading",
+    "read": "reading from the server",
     "check": "checking for concurrent changes",
     "tag": "writing tag files",
     "move": "moving everything into place",
