@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Any
 
 import pytest
@@ -89,6 +90,14 @@ def test_dictionaries(index: str, form: str) -> None:
     assert Pairtree().map_arrow(Array(dictionary([], words, index))).to_list() == []
     empty = strings([], form)
     assert Pairtree().map_arrow(Array(dictionary([None, None], empty, index))).to_list() == [None, None]
+
+
+@pytest.mark.skipif(sys.maxsize > 1 << 32, reason="more than 4 GiB fit the address space")
+def test_column_beyond_the_address_space(implementation: Implementation) -> None:
+    """A dictionary of 1 MiB, with 4 GiB and 1 MiB of items, exhausts the memory of 32 bits; its size does not wrap."""
+    words = strings([b"x" * (1 << 20)])
+    with pytest.raises(MemoryError):
+        Pairtree().map_arrow(Array(dictionary([0] * 4097, words, "c")))
 
 
 def test_unaligned_buffers() -> None:

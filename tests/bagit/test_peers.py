@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.validation.validate import validate
 
@@ -160,3 +161,35 @@ def test_their_empty_bags(peer: Peer, tmp_path: Path) -> None:
     peer("make", tmp_path / "s")
     assert peer("validate", tmp_path / "s") != [""]
     assert [found.kind for found in validate(tmp_path / "s").errors] == ["payload-manifest-missing"]
+
+
+ARCHIVES = """
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+from bdbag import bdbag_api
+bdbag_api.make_bag(sys.argv[1], algs=["md5", "sha256", "sha512"])
+print(json.dumps([bdbag_api.archive_bag(sys.argv[1], kind) for kind in ("zip", "tar", "tgz", "bz2", "xz")]))
+"""
+
+
+def test_archives_of_bdbag(tmp_path: Path) -> None:
+    """Archives that bdbag makes have the verdict of the bag, also from a pipe."""
+    bag = make(tmp_path / "bag", (b"a", b"b c", b"sub/deep/e", "\xe9.txt".encode()))
+    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+    run = subprocess.run(
+        [sys.executable, "-c", ARCHIVES, str(bag)],
+        env=variables | {"HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = validate(bag)
+    assert (expected.ok, expected.counts["files"]) == (True, 4)
+    for archive in map(Path, json.loads(run.stdout.splitlines()[-1])):
+        reports = [validate(archive)]
+        if archive.suffix != ".zip":
+            with archive.open("rb") as file:
+                reports.append(validate_archive("-", stream=file))
+        for report in reports:
+            assert (report.problems, report.counts) == (expected.problems, expected.counts), archive

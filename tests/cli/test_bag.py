@@ -141,7 +141,15 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create", "bag"], "'bag': already a bag; .*"),
         (["bag", "create", "files", "-o", "bag"], "'.*bag': destination already exists; choose another name"),
         (["bag", "validate", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "validate", "bag", "files/b"], "files/b: not a directory"),
+        (
+            ["bag", "validate", "bag", "files/b"],
+            "files/b: not a directory or archive; expected zip, tar or compressed tar",
+        ),
+        (["bag", "validate", "-", "bag", "-"], "-: given more than once; standard input is one archive"),
+        (["bag", "validate", "-", "--ledger", "l"], "--ledger: not supported with an archive; omit it"),
+        (["bag", "info", "files/b"], "'files/b': not a directory; .*"),
+        (["bag", "update", "files/b"], "files/b: not a directory; unpack an archive first, and update the directory"),
+        (["bag", "complete", "files/b"], "'files/b': not a directory; .*unpack an archive first"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],
@@ -176,6 +184,57 @@ def test_usage_errors(call: Call, files: Path, bag: Path, tmp_path: Path, words:
     pattern = re.escape(line).replace(r"\.\*", ".*")
     assert re.fullmatch(f"pressmark: {pattern}", result.stderr.rstrip()), result.stderr
     assert content(tmp_path) == before
+
+
+def test_archives(call: Call, files: Path, bag: Path, tmp_path: Path) -> None:
+    """Archives and directories are validated together; each problem and verdict names its bag."""
+    shutil.make_archive(str(tmp_path / "good"), "gztar", tmp_path, "bag")
+    (bag / "data" / "b").write_bytes(b"changed")
+    shutil.make_archive(str(tmp_path / "bad"), "tar", tmp_path, "bag")
+    shutil.make_archive(str(tmp_path / "bad"), "zip", tmp_path, "bag")
+    result = call("bag", "validate", "good.tar.gz", "bad.tar", "bad.zip", "bag", "--json")
+    assert result.exit_code == 1
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    found = {name: [one for one in records if one.get("bag") == name] for name in ("bad.tar", "bad.zip", "bag")}
+    for one in found.values():
+        assert [each.get("kind") for each in one] == [each.get("kind") for each in found["bag"]]
+        assert one[0]["kind"] == "checksum-mismatch"
+    verdicts = re.findall(r"pressmark: ([a-z.]+): (valid|invalid):", result.stderr)
+    assert verdicts == [("good.tar.gz", "valid"), ("bad.tar", "invalid"), ("bad.zip", "invalid"), ("bag", "invalid")]
+    (tmp_path / "cut.tar").write_bytes((tmp_path / "bad.tar").read_bytes()[:5000])
+    result = call("bag", "validate", "cut.tar")
+    assert (result.stdout.count("archive-malformed"), result.exit_code) == (1, 1)
+    assert result.stderr.startswith("pressmark: cut.tar: invalid: 1 error")
+    assert "what to do: archive-malformed: request the archive again" in result.stderr
+    advice = "what to do: request the archive again; or unpack it, and run pressmark bag update on the directory"
+    assert advice in call("bag", "validate", "bad.tar").stderr
+    result = call("bag", "info", "good.tar.gz", "--json")
+    assert json.loads(result.stdout)["path"] == "good.tar.gz"
+    assert {**json.loads(result.stdout), "path": "bag"} == json.loads(call("bag", "info", "bag", "--json").stdout)
+
+
+def test_an_archive_from_standard_input(call: Call, run: Run, bag: Path, tmp_path: Path) -> None:
+    """A BAG of "-" is read from standard input, whatever else is there."""
+    (tmp_path / "-").mkdir()
+    for kind in ("tar", "gztar"):
+        archive = Path(shutil.make_archive(str(tmp_path / "bag"), kind, tmp_path, "bag"))
+        done = run("bag", "validate", "-", "--json", stdin=archive.read_bytes())
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.decode().startswith("pressmark: -: valid: 3 files")
+        assert json.loads(done.stdout)["summary"]["files"] == 3
+        cut = archive.read_bytes()[: archive.stat().st_size // 3]
+        done = run("bag", "validate", "bag", "-", "--level", "complete", stdin=cut)
+        assert done.returncode == 1
+        assert b"archive-malformed: -: " in done.stdout
+    archive = Path(shutil.make_archive(str(tmp_path / "bag"), "zip", tmp_path, "bag"))
+    done = run("bag", "validate", "-", stdin=archive.read_bytes())
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert (
+        done.stderr.decode()
+        == "pressmark: '-': a zip file cannot be read from a pipe; save it, and validate the file\n"
+    )
+    result = call("bag", "validate", "-", "--workers", "2")
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 # --- create -----------------------------------------------------------------------------------------------------------

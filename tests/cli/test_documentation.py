@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import pressmark
 from pressmark import layout, stores
-from pressmark.bagit.bag import create
+from pressmark.bagit import create, pack
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER
 
@@ -31,6 +31,7 @@ from .conftest import COMMAND, PROFILE, Run, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
+ZSTANDARD = importlib.util.find_spec("zstandard") is not None
 OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -216,12 +217,17 @@ def furnish(folder: Path, example: str) -> None:
             (folder / "objects" / name).mkdir(parents=True)
     if " store " in example or " migrate " in example:
         furnish_stores(folder, example)
-    if "-o bag" not in example:
+    if "-o bag" not in example or " pack " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
         # The examples name servers that do not exist: nothing to remove, nothing to ask.
         source = "nothing" if " hollow " in example else "files"
         (folder / source).mkdir(exist_ok=True)
         create(folder / source, folder / "bag", ["md5", "sha512"], info)
+        if "bag.tar.gz" in example:
+            pack(folder / "bag", folder / "bag.tar.gz")
+    if " unpack " in example:
+        for name in ("delivery.tar.gz", "delivery.zip"):
+            create(folder / "files", folder / name)
 
 
 def furnish_stores(folder: Path, example: str) -> None:
@@ -253,7 +259,8 @@ def test_examples_work(quick: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     variables = {**environment(), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
     for number, example in enumerate(examples(COMMANDS[command])):
-        if (".parquet" in example and not PYARROW) or (".html" in example and not JINJA2):
+        needs = {".parquet": PYARROW, ".html": JINJA2, ".zst": ZSTANDARD}
+        if any(word in example and not found for word, found in needs.items()):
             continue
         folder = tmp_path / str(number)
         furnish(folder, example)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,7 +37,7 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
     # Threads, with chunks of a few items: the cuts are tested.
     monkeypatch.setattr(jobs, "run_local", partial_of_threads)
     monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
-    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
     monkeypatch.setattr(ValidateBags.plan, "__defaults__", (1, 1))
     monkeypatch.setattr(CheckStore.plan, "__defaults__", (1,))
 
@@ -159,6 +160,9 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
     (tmp_path / "bag1" / "data" / "file").write_text("x")
     (tmp_path / "bag3" / "data" / "new").touch()
     bags = [f"bag{number}" for number in (0, 1, 2, 3, 4, 1)]
+    for name in ("bag1", "bag2"):
+        shutil.make_archive(str(tmp_path / name), "gztar", tmp_path, name)
+        bags.append(f"{name}.tar.gz")
     for more in ((), ("--json",), ("--level", "oxum")):
         assert both("bag", "validate", *bags, *more).exit_code == 1
     assert both("bag", "validate", "bag0", "bag2", "bag4").exit_code == 0
@@ -199,7 +203,7 @@ def test_a_resumed_list_has_the_size_of_all_files(call: Call, tmp_path: Path, mo
     (tmp_path / "files").mkdir()
     for name in "abc":
         (tmp_path / "files" / name).write_text("content")
-    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
     arguments = ("hash", "files", "-o", "list", "--workers", "2")
 
     def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
@@ -239,7 +243,8 @@ def test_processes(run: Run, tmp_path: Path) -> None:
         (tmp_path / "files" / "a" / str(number)).write_text(str(number))
     script = (
         "import sys; from pressmark.fixity.job import HashFiles; from pressmark.cli import main;"
-        "HashFiles.plan.__defaults__ = (4, 100, None, ()); main(sys.argv[1:], standalone_mode=False)"
+        "HashFiles.plan.__defaults__ = (4, 100, *HashFiles.plan.__defaults__[2:]);"
+        "main(sys.argv[1:], standalone_mode=False)"
     )
     command = [sys.executable, "-c", script, "hash", "files", "--workers", "2"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False, timeout=60)

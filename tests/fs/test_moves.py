@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import threading
+from ctypes import CDLL
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +30,23 @@ def folder(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path)
 
 
-@pytest.mark.parametrize("native", [True, False])
-def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
+class LibraryWithoutRenameat2:
+    """A C library like musl."""
+
+    def __init__(self, _name: None, use_errno: bool) -> None:
+        self.syscall = CDLL(None, use_errno=use_errno).syscall
+
+
+@pytest.mark.parametrize("native", ["function", "system call", ""])
+def test_moves(folder: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str) -> None:
     """A move never replaces anything, not even an empty directory; an exchange is atomic or refused."""
-    if not native:
+    if native == "system call":
+        monkeypatch.setattr(ctypes, "CDLL", LibraryWithoutRenameat2)
+        rename = moves._renameat2.__wrapped__()
+        if rename is None:
+            pytest.skip("the number of the system call is not known here")
+        monkeypatch.setattr(moves, "_renameat2", lambda: rename)
+    elif not native:
         monkeypatch.setattr(moves, "_renameat2", lambda: None)
     write(tmp_path, {"a": b"1", "b": b"2", "empty/": None, "full/x": b"3"})
     a, b, empty, full, new = (os.path.join(folder, name) for name in (b"a", b"b", b"empty", b"full", b"new"))

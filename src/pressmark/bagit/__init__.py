@@ -1,4 +1,4 @@
-"""Create, validate, update and complete bags: the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
+"""Create, validate, update, complete and pack bags: the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
 
 >>> import pressmark
 >>> info = pressmark.bagit.BagInfo([("Contact-Name", "Jane Doe")])
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.fetch.complete import complete
     from pressmark.bagit.job import ValidateBags
+    from pressmark.bagit.packing.pack import pack
+    from pressmark.bagit.packing.unpack import unpack
     from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.updating.hollow import hollow
@@ -36,6 +38,8 @@ __all__ = [
     "create",
     "hollow",
     "open",
+    "pack",
+    "unpack",
     "update",
     "validate",
 ]
@@ -51,6 +55,8 @@ _MODULES = {
     "create": "bag",
     "hollow": "updating.hollow",
     "open": "bag",
+    "pack": "packing.pack",
+    "unpack": "packing.unpack",
     "update": "bag",
     "validate": "validation.validate",
 }

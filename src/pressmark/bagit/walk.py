@@ -11,7 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.paths import collision_key
@@ -60,7 +60,13 @@ class Exclusion(NamedTuple):
     on_match: Callable[[BagEntry], object] = lambda _entry: None
 
 
-def walk(base: BagFiles, *, links: str = "inside", exclusion: Exclusion | None = None) -> Iterator[BagEntry]:
+def walk(
+    base: BagFiles,
+    *,
+    links: str = "inside",
+    exclusion: Exclusion | None = None,
+    order: Callable[[bytes], Any] | None = None,
+) -> Iterator[BagEntry]:
     """Yield every file and directory below ``base``, each directory before its content.
 
     The names of a directory are sorted by their bytes, directories among files. The leftovers of an interrupted change
@@ -68,8 +74,9 @@ def walk(base: BagFiles, *, links: str = "inside", exclusion: Exclusion | None =
 
     :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
     :param exclusion: names to leave out; a directory is left out with everything in it
+    :param order: returns the sort key of a name in the base directory
     """
-    return _Walk(base, links == "trusted", exclusion).found()
+    return _Walk(base, links == "trusted", exclusion, order).found()
 
 
 Fact = tuple[bytes, str, int]
@@ -77,9 +84,16 @@ Identity = tuple[int, int]
 
 
 class _Walk:
-    def __init__(self, base: BagFiles, trusted: bool, exclusion: Exclusion | None) -> None:
+    def __init__(
+        self,
+        base: BagFiles,
+        trusted: bool,
+        exclusion: Exclusion | None,
+        order: Callable[[bytes], Any] | None,
+    ) -> None:
         self._base = base
         self._exclusion = exclusion
+        self._order = order
         self._trusted = trusted
         self._linked = LINKED
 
@@ -119,9 +133,13 @@ class _Walk:
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
+        key = None
+        if self._order is not None and not path:
+            order = self._order
+            key = lambda fact: order(fact[0])  # noqa: E731
         seen = _Seen()
         try:
-            while together := sorted(islice(facts, TOGETHER), reverse=True):
+            while together := sorted(islice(facts, TOGETHER), key=key, reverse=True):
                 while together:
                     name, kind, size = together.pop()
                     if self._exclusion is not None and self._leaves_out(self._exclusion, prefix + name):

@@ -12,23 +12,29 @@ from queue import Empty, SimpleQueue
 from pressmark.fixity.algorithms import Hasher
 from pressmark.fixity.scheduling import SERIAL_RATES
 
-__all__ = ["update_ahead"]
+__all__ = ["read_at", "update_ahead"]
 
 READ_SIZE = 1 << 19  # 512 KiB
 BLOCKS_AHEAD = 4
 READERS = 3  # threads that read ahead
+# Without preadv, reading sets the position of the file.
+_SEEKING = threading.Lock()
 
 
-def update_ahead(descriptor: int, threads: int, hashers: dict[str, Hasher]) -> Iterator[int]:
+def update_ahead(
+    descriptor: int, threads: int, hashers: dict[str, Hasher], offset: int = 0, size: int | None = None
+) -> Iterator[int]:
     """Feed a file to hashers, each in a thread, while other threads read the next blocks; yield the size of each block.
 
     :param threads: number of threads, including this one
     :param hashers: by name of the algorithm
+    :param offset: where to begin
+    :param size: number of bytes; :data:`None` for all
     """
     # The slowest starts first, so that all end together.
     first, *others = [hashers[name] for name in sorted(hashers, key=SERIAL_RATES.__getitem__)]
     with (
-        _ReadAhead(descriptor, min(threads - 1, READERS)) as file,
+        _ReadAhead(descriptor, min(threads - 1, READERS), offset, size) as file,
         ThreadPoolExecutor(min(threads, len(hashers))) as pool,
     ):
         for block in file.blocks():
@@ -45,9 +51,10 @@ class _ReadAhead:
     :param threads: number of other threads
     """
 
-    def __init__(self, descriptor: int, threads: int) -> None:
+    def __init__(self, descriptor: int, threads: int, offset: int, size: int | None) -> None:
         self._descriptor = descriptor
-        self._seeking = threading.Lock()
+        self._offset = offset
+        self._size = size
         self._buffers = [memoryview(bytearray(READ_SIZE)) for _ in range(BLOCKS_AHEAD)]
         self._next: SimpleQueue[int | None] = SimpleQueue()  # numbers of the blocks that have a free buffer
         self._read: SimpleQueue[tuple[int, int | BaseException]] = SimpleQueue()  # their numbers and sizes
@@ -107,13 +114,17 @@ class _ReadAhead:
         """Read a block, and return its size."""
         buffer = self._buffers[number % BLOCKS_AHEAD]
         start, done = number * READ_SIZE, 0
-        while done < len(buffer) and (size := self._read_at(buffer[done:], start + done)):
+        if self._size is not None:
+            buffer = buffer[: max(0, self._size - start)]
+        while done < len(buffer) and (size := read_at(self._descriptor, buffer[done:], self._offset + start + done)):
             done += size
         return done
 
-    def _read_at(self, buffer: memoryview, position: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(self._descriptor, [buffer], position)
-        with self._seeking, FileIO(self._descriptor, closefd=False) as file:
-            file.seek(position)
-            return file.readinto(buffer) or 0
+
+def read_at(descriptor: int, buffer: memoryview, offset: int) -> int:
+    """Read a file from ``offset`` into a buffer; return the number of bytes, 0 at the end."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [buffer], offset)
+    with _SEEKING, FileIO(descriptor, closefd=False) as file:
+        file.seek(offset)
+        return file.readinto(buffer) or 0

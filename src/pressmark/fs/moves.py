@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_blocked
@@ -22,17 +22,25 @@ __all__ = [
 TRIES = 1000
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 _NOREPLACE, _EXCHANGE = 1, 2  # linux/fs.h
+# The numbers of the system call renameat2 on 64 bits, for C libraries without the function: musl.
+_RENAMEAT2 = {"aarch64": 276, "x86_64": 316}
 
 
 @cache
 def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
-    """Return ``renameat2`` of the C library; :data:`None` if the library lacks it."""
+    """Return ``renameat2`` of the C library, or the system call; :data:`None` if both are missing."""
     if not sys.platform.startswith("linux"):
         return None
     try:
-        function = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
+        library = ctypes.CDLL(None, use_errno=True)
+    except OSError:
         return None
+    function = getattr(library, "renameat2", None)
+    if function is None:
+        number = _RENAMEAT2.get(os.uname().machine)
+        if number is None or sys.maxsize < 1 << 32:
+            return None
+        function = partial(library.syscall, number)
     at_fdcwd = -100
     return lambda old, new, flags: function(at_fdcwd, old, at_fdcwd, new, flags)
 

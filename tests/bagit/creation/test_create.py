@@ -655,8 +655,8 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._empty", lambda _hidden: None)
-        patch.setattr("pressmark.bagit.creation.copy._flush", lambda _path: 1 / 0)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.leave())
+        patch.setattr("pressmark.bagit.creation.copy.flush_staging", lambda _hidden: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
@@ -671,7 +671,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """If only the cleaning was missing, another call reports the name as occupied."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("already exists", source, tmp_path / "t", algorithms="md5")
@@ -683,7 +683,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had created."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
@@ -961,9 +961,13 @@ def test_excluded_names_are_not_copied(tmp_path: Path) -> None:
     assert (tmp_path / "u" / "data" / ".DS_Store").exists()
 
 
-def test_excluded_names_are_refused_in_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("small", [False, True])
+def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> None:
     """In place, an excluded file would stay in the payload; without one, the bag is created."""
     source = make(tmp_path / "s", JUNK)
+    for path in source.rglob("*") if small else ():  # a directory of small files is read by a kernel
+        if path.is_file():
+            path.write_bytes(b"x")
     before = tree(source)
     events: list[Event] = []
     with pytest.raises(BagError, match="would stay in the directory; delete it"):
@@ -1022,7 +1026,7 @@ def test_an_excluded_file_behind_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delete", [False, True])
 def test_an_excluded_file_that_appears_meanwhile(tmp_path: Path, delete: bool) -> None:
     """A file that appears after the check is neither deleted unseen nor left in the payload."""
-    source = make(tmp_path / "s", (b"a", b"sub/b", b".DS_Store") if delete else (b"a", b"sub/b"))
+    source = make(tmp_path / "s", (b".DS_Store", b"a", b"sub/b") if delete else (b"a", b"sub/b"))
 
     def appear(event: Event) -> None:
         if isinstance(event, Stage) and event.name == "tag":
@@ -1042,3 +1046,25 @@ def test_options_of_exclusions(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="slash"):
         create(source, exclude=["sub/a"])
     assert set(tree(source)) == {b"a", b"b c", b"sub/d%", b"sub/deep/e\n"}
+
+
+@needs_users
+@pytest.mark.parametrize("closed", ["d", "d/__MACOSX"])
+def test_excluded_names_that_cannot_be_deleted(open_folder: Path, closed: str) -> None:
+    """A file in a directory that is not writable, or such a directory, is refused before anything is written."""
+    source = open_folder / "s"
+    (source / "d" / "__MACOSX").mkdir(parents=True)
+    (source / "a").touch()
+    for path in (open_folder, *open_folder.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+    (source / closed).chmod(0o500)
+
+    def act() -> None:
+        events: list[Event] = []
+        with pytest.raises(BagError, match="no permission to delete it; change the permissions"):
+            create("s", exclude=["__MACOSX"], delete_excluded=True, on_event=events.append)
+        assert (b"d/__MACOSX", "error") in excluded_of(events)
+        assert sorted(os.listdir("s")) == ["a", "d"]
+        assert os.listdir("s/d") == ["__MACOSX"]
+
+    as_user(OTHER, open_folder, act)

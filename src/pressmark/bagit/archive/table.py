@@ -21,11 +21,11 @@ from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
 from pressmark.errors import SpillError
 
-__all__ = ["ArchivedBag", "MemberTable", "Node"]
+__all__ = ["TAG_FILES_IN_MEMORY", "ArchivedBag", "MemberTable", "Node"]
 
 # Memory for the database and for tag files.
 _CACHE = 16 << 20  # 16 MiB
-_TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
+TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
 # Number of cached directories.
 _REMEMBERED = 1024
 _ROOT = 0
@@ -33,7 +33,8 @@ _ROOT = 0
 _SCHEMA = """
 CREATE TABLE node (
     id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL,
-    value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, UNIQUE (parent, name)
+    value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, position INTEGER NOT NULL,
+    UNIQUE (parent, name)
 )
 """
 
@@ -46,6 +47,7 @@ class Node(NamedTuple):
     :ivar value: for a file, its digests, concatenated; for a link, its target
     :ivar algorithms: number of the set of algorithms
     :ivar start: offset of the content among the kept tag files; -1 if it was not kept
+    :ivar offset: offset of the content in the archive, for a file without digests; otherwise -1
     """
 
     id: int
@@ -54,6 +56,7 @@ class Node(NamedTuple):
     value: bytes = b""
     algorithms: int = 0
     start: int = -1
+    offset: int = -1
 
 
 class MemberTable:
@@ -66,7 +69,7 @@ class MemberTable:
         self._archive = archive
         self._rows = 0
         self._directories: dict[bytes, int] = {}
-        self._tag_files = tempfile.SpooledTemporaryFile(_TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
+        self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
         self._kept = 0
         with _spilling():
             self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -89,7 +92,14 @@ class MemberTable:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def add(
-        self, path: bytes, kind: str, size: int = 0, value: bytes = b"", algorithms: int = 0, start: int = -1
+        self,
+        path: bytes,
+        kind: str,
+        size: int = 0,
+        value: bytes = b"",
+        algorithms: int = 0,
+        start: int = -1,
+        offset: int = -1,
     ) -> str | None:
         """Add a member; return why it cannot be unpacked together with the others, or :data:`None`.
 
@@ -101,18 +111,30 @@ class MemberTable:
             if parent is None:
                 return "a parent directory is occupied by a file"
             try:
-                self._insert(parent, name, kind, size, value, algorithms, start)
+                self._insert(parent, name, kind, size, value, algorithms, start, offset)
                 return None
             except sqlite3.IntegrityError:
                 there = self._node(parent, name)
         return None if there is not None and there.kind == kind == "directory" else "another member has the same name"
 
-    def _insert(self, parent: int, name: bytes, kind: str, size: int, value: bytes, algorithms: int, start: int) -> int:
+    def _insert(
+        self,
+        parent: int,
+        name: bytes,
+        kind: str,
+        size: int = 0,
+        value: bytes = b"",
+        algorithms: int = 0,
+        start: int = -1,
+        offset: int = -1,
+    ) -> int:
         self._rows += 1
         self._archive.check_members(self._rows)  # a long name creates many directories
-        row = (parent, name, kind, size, value, algorithms, start)
+        row = (parent, name, kind, size, value, algorithms, start, offset)
         made = self._base.execute(
-            "INSERT INTO node (parent, name, kind, size, value, algorithms, start) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO node (parent, name, kind, size, value, algorithms, start, position)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
         )
         assert made.lastrowid is not None
         return made.lastrowid
@@ -132,7 +154,7 @@ class MemberTable:
             name = below.pop()
             node = self._node(parent, name)
             if node is None and make:
-                parent = self._insert(parent, name, "directory", 0, b"", 0, -1)
+                parent = self._insert(parent, name, "directory")
             elif node is None or node.kind != "directory":
                 return None
             else:
@@ -158,7 +180,8 @@ class MemberTable:
         """Yield the content of a directory, sorted by the bytes of the names."""
         with _spilling():
             rows = self._base.execute(
-                "SELECT name, id, kind, size, value, algorithms, start FROM node WHERE parent = ? ORDER BY name",
+                "SELECT name, id, kind, size, value, algorithms, start, position FROM node"
+                " WHERE parent = ? ORDER BY name",
                 (parent,),
             )
             for name, *row in rows:
@@ -173,7 +196,8 @@ class MemberTable:
 
     def _node(self, parent: int, name: bytes) -> Node | None:
         row = self._base.execute(
-            "SELECT id, kind, size, value, algorithms, start FROM node WHERE parent = ? AND name = ?", (parent, name)
+            "SELECT id, kind, size, value, algorithms, start, position FROM node WHERE parent = ? AND name = ?",
+            (parent, name),
         ).fetchone()
         return None if row is None else Node(*row)
 

@@ -33,12 +33,12 @@ from pressmark.bagit.fetch.fetch_txt import FetchEntry, base_url, fetch_line, ur
 from pressmark.bagit.hash_index import HashIndex
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD, normal_key
 from pressmark.bagit.problems import BagReport, problem
+from pressmark.bagit.validation.bag_check import Verifier, check_files
 from pressmark.bagit.validation.payload import FileMatcher, Match
-from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.bagit.validation.validate import check_files, compare_digests
+from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.fs.durable import exists
@@ -137,8 +137,60 @@ class _File(NamedTuple):
     digests: Mapping[str, str]
 
 
+class _Present(Verifier[bytes]):
+    """Collects the payload files, and verifies only the tag files.
+
+    :ivar files: the payload files
+    :ivar paths: their paths, in Unicode normalization form C
+    :ivar smallest: the smallest of them
+    :ivar detector: their sizes and modification times
+    """
+
+    def __init__(self, base: BagDirectory, report_problems: ReportProblems) -> None:
+        super().__init__(None, report_problems)
+        self._base = base
+        self.files: DiskQueue[_File] = DiskQueue()
+        self.paths = HashIndex()
+        self.smallest: _File | None = None
+        self.detector = ChangeDetector()
+
+    def source(self, match: Match) -> bytes:
+        return match.path if match.real is None else match.real
+
+    def hashed(self, sources: Iterator[bytes], names: tuple[str, ...], of_payload: bool) -> Iterator[Outcome]:
+        return hash_files(sources, names, beneath=self._base.beneath)
+
+    def run(self, tag_files: TagFiles, matcher: FileMatcher, _stack: ExitStack) -> None:
+        def others() -> Iterator[Match]:
+            for match in matcher.matches():
+                if match.of_payload:
+                    self._collect(tag_files, match)
+                else:
+                    yield match
+
+        self._compare(tag_files, others(), tag_files.bag.tag_algorithms, False)
+
+    def _collect(self, tag_files: TagFiles, match: Match) -> None:
+        path = match.path
+        if match.real != path:
+            message = "symbolic link, or below one; replace the link with a copy of its target"
+            self._report_problems([problem("link-inside", path, message, severity="error")])
+            return
+        if not match.is_exact and tag_files.payload.find(path).keys() != match.digests.keys():
+            message = "manifests spell the name differently; rename the file"
+            self._report_problems([problem("name-normalized", path, message, severity="error")])
+            return
+        status = self._base.status(path)
+        self.detector.add(path, status.st_size, status.st_mtime_ns)
+        self.paths.put(normal_key(path), 1)
+        file = _File(path, status.st_size, match.digests)
+        self.files.add(file)
+        if self.smallest is None or file.size < self.smallest.size:
+            self.smallest = file
+
+
 class _Hollowing:
-    """The change of a bag, within its transaction; also the verifier of the check of the bag."""
+    """The change of a bag, within its transaction."""
 
     def __init__(
         self,
@@ -159,10 +211,7 @@ class _Hollowing:
         self._threads = threads
         self._on_event = on_event
         self._on_problem = on_problem
-        self._files: DiskQueue[_File] = DiskQueue()
-        self._present = HashIndex()  # the paths of these files
-        self._smallest: _File | None = None
-        self._detector = ChangeDetector()
+        self._present = _Present(base, self._add)
         self._holes = 0
         self._oxum: list[Problem] = []
         self._bytes = 0
@@ -171,12 +220,12 @@ class _Hollowing:
 
     def make(self, policy: DownloadPolicy, stack: ExitStack) -> None:
         """Check the bag, read the server, and commit; or report problems and change nothing."""
-        stack.enter_context(self._files)
+        stack.enter_context(self._present.files)
         self._on_event(Stage("examine"))
-        tag_files = check_files(self._base, BagReport(), self._add, self)
+        tag_files = check_files(self._base, BagReport(), self._add, self._present)
         if not self._holes:  # otherwise the payload is smaller
             self._report(self._oxum)
-        if not self.report.ok or self._smallest is None:
+        if not self.report.ok or self._present.smallest is None:
             return
         self._downloader = Downloader(policy)
         stack.callback(self._downloader.close)
@@ -184,7 +233,7 @@ class _Hollowing:
             self._downloader.check_url(self._url)
         except DownloadError as error:
             raise BagError(self._base.path, error.reason) from None
-        self._on_event(Stage("read", len(self._files)))
+        self._on_event(Stage("read", len(self._present.files)))
         with open(os.path.join(self._new, FETCH_TXT), "xb") as file:
             self._write_fetch(tag_files.bag, file.write)
         self._report_progress()
@@ -198,7 +247,7 @@ class _Hollowing:
             self._request,
             [name for name in out if exists(os.path.join(self._base.path, name))],
             os.listdir(self._new),
-            discarded=[self._smallest.path],
+            discarded=[self._present.smallest.path],
             between=self._check_moved,
             tentative=True,
         )
@@ -221,38 +270,6 @@ class _Hollowing:
             elif found.kind != "change-unfinished":  # this change
                 self._report([found])
 
-    def run(self, tag_files: TagFiles, matcher: FileMatcher, _stack: ExitStack) -> None:
-        """Collect the payload files, and verify the tag files, for :func:`check_files`."""
-        names = tag_files.bag.tag_algorithms
-        matches = []
-        for match in matcher.matches():
-            if match.of_payload:
-                self._collect(tag_files, match)
-            elif any(match.digests.get(name) for name in names):
-                matches.append(match)
-        paths = [match.path if match.real is None else match.real for match in matches]
-        outcomes = hash_files(paths, names, beneath=self._base.beneath) if names else ()
-        for match, outcome in zip(matches, outcomes, strict=True):
-            compare_digests(tag_files, match, outcome, self._add)
-
-    def _collect(self, tag_files: TagFiles, match: Match) -> None:
-        path = match.path
-        if match.real != path:
-            message = "symbolic link, or below one; replace the link with a copy of its target"
-            self._report([problem("link-inside", path, message, severity="error")])
-            return
-        if tag_files.payload.find(path).keys() != match.digests.keys():
-            message = "manifests spell the name differently; rename the file"
-            self._report([problem("name-normalized", path, message, severity="error")])
-            return
-        status = self._base.status(path)
-        self._detector.add(path, status.st_size, status.st_mtime_ns)
-        self._present.put(normal_key(path), 1)
-        file = _File(path, status.st_size, match.digests)
-        self._files.add(file)
-        if self._smallest is None or file.size < self._smallest.size:
-            self._smallest = file
-
     # --- the server ---------------------------------------------------------------------------------------------------
 
     def _write_fetch(self, bag: BagTags, write: Callable[[bytes], object]) -> None:
@@ -266,7 +283,7 @@ class _Hollowing:
             write(line if charset.is_utf8 else charset.encode(line.decode()))
 
         for entry in bag.fetch:
-            if self._present.get(normal_key(entry.path)) is None:
+            if self._present.paths.get(normal_key(entry.path)) is None:
                 add(entry)
         counts = self.report.counts
         for file, found in self._answers():
@@ -283,7 +300,7 @@ class _Hollowing:
         waiting: deque[tuple[_File, Future[Download]]] = deque()
         with GeneratorPool(self._threads, "pressmark-fetch") as pool:
             try:
-                for file in self._files:
+                for file in self._present.files:
                     waiting.append((file, pool.submit(self._ask, file)))
                     if len(waiting) >= LOOK_AHEAD:
                         yield self._first(waiting)
@@ -380,7 +397,7 @@ class _Hollowing:
 
         :raises BagError: it does not, which reverses the change
         """
-        file = self._smallest
+        file = self._present.smallest
         assert file is not None
         old = os.path.join(self._transaction.staging, OLD)
         with BagDirectory(old) as moved:
@@ -391,7 +408,7 @@ class _Hollowing:
                     if found.kind != "directory" and found.path.startswith(BELOW_PAYLOAD):
                         yield found.path, moved.status(found.path)
 
-            self._detector.compare(self._base.path, now(), CHANGED)
+            self._present.detector.compare(self._base.path, now(), CHANGED)
         if self._judge(file, found := self._ask(file)):
             reason = found.message or "it states another length"
             raise BagError(

@@ -43,6 +43,9 @@ def what_to_do(problems: Problems, level: str, bag: bytes | None) -> str:
     errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
     if level != "full" and set(errors) == {"oxum-mismatch"}:
         return f"find the files that cause it: pressmark bag validate {name}"
+    if bag is not None and not os.path.isdir(bag) and (problems.accept or errors["file-not-fetched"]):
+        command = "update" if problems.accept else "complete"
+        return f"request the archive again; or unpack it, and run pressmark bag {command} on the directory"
     if problems.accept:
         copied = "restore the files from another copy of the bag"
         how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"

@@ -23,6 +23,8 @@ STAGES = {
     "examine": "checking all names",
     "hash": "hashing",
     "copy": "copying",
+    "pack": "packing",
+    "unpack": "unpacking",
     "fetch": "downloading",
     "read": "reading from the server",
     "check": "checking for concurrent changes",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import errno
 import functools
 import os
@@ -15,7 +14,8 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.options import CreateOptions, bagging_date
+from pressmark.bagit.paths import archive_ending
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
@@ -60,12 +60,14 @@ Create a bag from the files in SOURCE.
 Examples:
   pressmark bag create files -o bag
   pressmark bag create files --info "Source-Organization=Example University"
+  pressmark bag create files -o bag.tar.gz
 
 Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/data, and manifests and bag-info.txt are
 added. A SOURCE that fails is reported, and the others are processed.
 
 With -o, the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums. The
-payload is the content of a single directory SOURCE; several SOURCEs keep their names.
+payload is the content of a single directory SOURCE; several SOURCEs keep their names. If DESTINATION ends with .tar,
+.tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive; see "pressmark bag pack --help".
 
 The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
 added unless you specify them.
@@ -105,7 +107,8 @@ the only SOURCE was refused before anything was written, 130 interrupted.
     "destination",
     metavar="DESTINATION",
     type=click.Path(path_type=bytes),
-    help="Create the bag in the new directory DESTINATION; SOURCE is not changed. Default: SOURCE becomes the bag.",
+    help="Create the bag in the new directory or archive DESTINATION; SOURCE is not changed. Default: SOURCE becomes"
+    " the bag.",
 )
 @ALGORITHM
 @info_options("Add the element LABEL with the value VALUE to bag-info.txt; repeatable, also with the same")
@@ -177,6 +180,8 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
+    elif mode is not None and archive_ending(destination) is not None:
+        raise CallError("--mode: not supported with an archive; choose a directory with -o, or omit --mode")
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
@@ -190,7 +195,7 @@ def create_command(
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
-            **{"threads": threads, "read": read, "date": datetime.date.today()},
+            **{"threads": threads, "read": read, "date": bagging_date()},
             **{"exclude": globs, "delete_excluded": delete_excluded},
         }
         make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)

@@ -108,7 +108,7 @@ static inline int pm_export_chunk(pm_chunk *chunk, char format, struct ArrowArra
     exported->buffers[1] = column->offsets;
     exported->buffers[2] = column->bytes.data;
     if (format == 'u' || format == 'z') {
-        int32_t *narrow = exported->narrow_offsets = (int32_t *)malloc((size_t)(column->count + 1) * sizeof(int32_t));
+        int32_t *narrow = exported->narrow_offsets = (int32_t *)pm_new_array(column->count + 1, sizeof(int32_t));
         if (narrow == NULL) {
             pm_release_array(out);
             return PM_NO_MEMORY;

@@ -289,7 +289,7 @@ pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_t stop)
     if (in_place && strings->entry == 8 && ((uintptr_t)entries & 7) == 0) {
         column->offsets = (int64_t *)(uintptr_t)entries;
     } else {
-        column->offsets = chunk->own_offsets = (int64_t *)malloc((size_t)(count + 1) * sizeof(int64_t));
+        column->offsets = chunk->own_offsets = (int64_t *)pm_new_array(count + 1, sizeof(int64_t));
         if (chunk->own_offsets == NULL)
             goto no_memory;
         pm_prefer_large_pages(chunk->own_offsets, (count + 1) * (int64_t)sizeof(int64_t));
@@ -316,7 +316,7 @@ pm_chunk *pm_gather(const pm_source *source, int64_t start, int64_t stop)
         }
         column->offsets[item + 1] = size;
     }
-    column->bytes.data = chunk->own_data = (uint8_t *)malloc((size_t)size + 16);
+    column->bytes.data = chunk->own_data = (uint8_t *)pm_new_array(size + 16, 1);
     column->bytes.size = size;
     if (chunk->own_data == NULL)
         goto no_memory;

@@ -22,7 +22,7 @@ static inline void pm_free_column(pm_column *column)
 static inline int pm_new_column(pm_column *column, int64_t count, int64_t size)
 {
     memset(column, 0, sizeof *column);
-    column->offsets = (int64_t *)malloc((size_t)(count + 1) * sizeof(int64_t));
+    column->offsets = (int64_t *)pm_new_array(count + 1, sizeof(int64_t));
     if (column->offsets == NULL)
         return PM_NO_MEMORY;
     pm_prefer_large_pages(column->offsets, (count + 1) * (int64_t)sizeof(int64_t));

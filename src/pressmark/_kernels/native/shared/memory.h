@@ -41,6 +41,18 @@ static inline void pm_prefer_large_pages(void *memory, int64_t size)
 #endif
 }
 
+/* Whether `count` items of `size` bytes fit the address space: on 32 bits, the size of an array may wrap around. */
+static inline int pm_array_fits(int64_t count, size_t size)
+{
+    return (uint64_t)count <= PTRDIFF_MAX / size;
+}
+
+/* Returns an array of `count` items of `size` bytes; NULL without memory. */
+static inline void *pm_new_array(int64_t count, size_t size)
+{
+    return pm_array_fits(count, size) ? malloc((size_t)count * size) : NULL;
+}
+
 /* Growth is rare. Kept out of line, it leaves the loops that append small enough to be inlined. */
 #if defined(_MSC_VER) && !defined(__clang__)
 #define PM_RARE static __declspec(noinline)
@@ -57,6 +69,8 @@ PM_RARE int pm_grow(void *pointer, int64_t *capacity, int64_t needed, size_t siz
         more = needed;
     if (more < PM_LEAST_CAPACITY)
         more = PM_LEAST_CAPACITY;
+    if (!pm_array_fits(more, size))
+        return PM_NO_MEMORY;
     /* The array has a type of its own, so the pointer is copied as bytes. */
     void *array;
     memcpy(&array, pointer, sizeof array);
