@@ -139,6 +139,10 @@ def elsewhere(folder: Path) -> object:
     return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
+def holey(folder: Path) -> object:
+    return create(folder / "s", folder / "t", tag_files=[folder / "note"], fetch_base="https://example.org/", date=DAY)
+
+
 def updated(folder: Path) -> object:
     return update(folder / "s", add="sha256", drop="md5", info={"Title": "y"})
 
@@ -186,6 +190,7 @@ CASES = {
     "many": Case(make_small_sources, many, "", "already a bag"),
     "without-junk": Case(make_source_with_junk, without_junk, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
+    "holey": Case(make_source, holey, "t", "already exists", functools.partial(flaws, holey=True)),
     "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
     "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),
     "unpack": Case(make_archive, unpacked, "t", "already exists"),

@@ -1281,3 +1281,23 @@ def test_hollow_with_trust_head(call: Call, bag: Path, monkeypatch: pytest.Monke
         ": hollow: 3 files removed, 6 B; only their lengths were compared: the content on the server was NOT verified\n"
     )
     assert '"content_verified": false' in result.stdout
+
+
+def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
+    """The files are listed, not copied; options that do not fit are usage errors."""
+    done = run("bag", "create", "files", "-o", "new", "--fetch-base", "https://example.org/x")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    assert re.fullmatch(
+        rb"pressmark: new: bag created: 3 files, 6 B(, .*)?, listed in fetch.txt; sha512\n", done.stderr
+    )
+    assert (tmp_path / "new" / "fetch.txt").read_text().splitlines()[2] == "https://example.org/x/d/c 3 data/d/c"
+    assert list((tmp_path / "new" / "data").iterdir()) == []
+    for words, message in (
+        ([], "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"),
+        (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
+        (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
+    ):
+        done = run("bag", "create", "files", "--fetch-base", "https://example.org/x", *words)
+        assert done.returncode == 2
+        assert message in done.stderr.decode()
+    assert content(files) == {"a": b"", "b": b"bee", "d": None, "d/c": b"sea"}
