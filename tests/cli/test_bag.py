@@ -148,8 +148,8 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "validate", "-", "bag", "-"], "-: given more than once; standard input is one archive"),
         (["bag", "validate", "-", "--ledger", "l"], "--ledger: not supported with an archive; omit it"),
         (["bag", "info", "files/b"], "'files/b': not a directory; .*"),
-        (["bag", "update", "files/b"], "files/b: not a directory; unpack an archive first, and update the directory"),
-        (["bag", "complete", "files/b"], "'files/b': not a directory; .*unpack an archive first"),
+        (["bag", "update", "files/b"], "files/b: not a directory; for an archive, run pressmark bag unpack first"),
+        (["bag", "complete", "files/b"], "'files/b': not a directory; .*; for an archive, run pressmark bag unpack.*"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],
@@ -206,7 +206,7 @@ def test_archives(call: Call, files: Path, bag: Path, tmp_path: Path) -> None:
     assert (result.stdout.count("archive-malformed"), result.exit_code) == (1, 1)
     assert result.stderr.startswith("pressmark: cut.tar: invalid: 1 error")
     assert "what to do: archive-malformed: request the archive again" in result.stderr
-    advice = "what to do: request the archive again; or unpack it, and run pressmark bag update on the directory"
+    advice = "request the archive again; or unpack it with tar or unzip, and run pressmark bag update on the directory"
     assert advice in call("bag", "validate", "bad.tar").stderr
     result = call("bag", "info", "good.tar.gz", "--json")
     assert json.loads(result.stdout)["path"] == "good.tar.gz"
@@ -1301,3 +1301,18 @@ def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert message in done.stderr.decode()
     assert content(files) == {"a": b"", "b": b"bee", "d": None, "d/c": b"sea"}
+
+
+@posix
+def test_hollow_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C gives one line and 130; the line states that nothing was changed."""
+
+    def interrupted(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pressmark.cli.bag.hollow.hollow", interrupted)
+    result = call("bag", "hollow", str(bag), "--fetch-base", "https://example.org/")
+    assert (result.stderr, result.exit_code) == (
+        "pressmark: interrupted; nothing was changed; run the same command again\n",
+        130,
+    )

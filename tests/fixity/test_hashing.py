@@ -191,13 +191,13 @@ def test_reading_ahead(large: Path, monkeypatch: pytest.MonkeyPatch, without: bo
     begun = threading.Event()
     read_at = read_ahead.read_at
 
-    def reading(file: Any, buffer: memoryview, position: int) -> int:
+    def reading(*given: Any) -> int:
         reader = threading.current_thread().name
         readers.add(reader)
         if reader == "MainThread":
             assert begun.wait(60)
         begun.set()
-        return read_at(file, buffer, position)
+        return read_at(*given)
 
     monkeypatch.setattr(read_ahead, "read_at", reading)
     for name in ("blake3", "sha512", "xxh128"):
@@ -216,12 +216,12 @@ def test_a_failure_while_reading_ahead(
     read_at = read_ahead.read_at
     failed = threading.Event()
 
-    def failing(file: Any, buffer: memoryview, position: int) -> int:
+    def failing(*given: Any) -> int:
         if threading.current_thread().name == reader:
             failed.set()
             raise error
         assert failed.wait(60)
-        return read_at(file, buffer, position)
+        return read_at(*given)
 
     monkeypatch.setattr(read_ahead, "read_at", failing)
     if isinstance(error, MemoryError):

@@ -102,7 +102,12 @@ class Bag(BagTags):
 
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
-        return profile.check(self)
+        if not os.path.isfile(self.path):
+            return profile.check(self)
+        from pressmark.bagit.archive.reader import MEDIA_TYPES, open_archive
+
+        with open_archive(self.path) as archive:
+            return profile.check(self, MEDIA_TYPES[archive.format])
 
 
 def open(path: Path) -> Bag:

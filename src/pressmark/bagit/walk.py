@@ -74,7 +74,8 @@ def walk(
 
     :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
     :param exclusion: names to leave out; a directory is left out with everything in it
-    :param order: returns the sort key of a name in the base directory
+    :param order: returns the sort key of a name in the base directory. With it, each directory is sorted as a whole,
+        in memory
     """
     return _Walk(base, links == "trusted", exclusion, order).found()
 
@@ -133,13 +134,12 @@ class _Walk:
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
-        key = None
-        if self._order is not None and not path:
-            order = self._order
-            key = lambda fact: order(fact[0])  # noqa: E731
+        order = self._order
+        key = None if order is None or path else lambda fact: order(fact[0])
+        together_at_most = TOGETHER if order is None else None
         seen = _Seen()
         try:
-            while together := sorted(islice(facts, TOGETHER), key=key, reverse=True):
+            while together := sorted(islice(facts, together_at_most), key=key, reverse=True):
                 while together:
                     name, kind, size = together.pop()
                     if self._exclusion is not None and self._leaves_out(self._exclusion, prefix + name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
 
 from pressmark.fixity.algorithms import Hasher, implementation
 from pressmark.fixity.hasher import CHANGED, LARGE, READ_SIZE, FileRange
@@ -11,6 +12,9 @@ from pressmark.fixity.read_ahead import read_at, update_ahead
 from pressmark.fs.file_errors import kind_of_error
 
 __all__ = ["hash_range"]
+
+# Several threads read one file.
+_SEEKING = Lock()
 
 
 def hash_range(
@@ -49,11 +53,11 @@ def hash_range(
 def _blocks(descriptor: int, section: FileRange, threads: int, hashers: dict[str, Hasher]) -> Iterator[int]:
     """Feed a part of a file to all hashers, and yield the size of each block."""
     if threads > 1:
-        yield from update_ahead(descriptor, threads, hashers, *section)
+        yield from update_ahead(descriptor, threads, hashers, *section, _SEEKING)
         return
     offset, left = section
     buffer = memoryview(bytearray(min(READ_SIZE, left)))
-    while left and (size := read_at(descriptor, buffer[:left], offset)):
+    while left and (size := read_at(descriptor, buffer[:left], offset, _SEEKING)):
         for hasher in hashers.values():
             hasher.update(buffer[:size])
         offset += size

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from pressmark.fixity.algorithms import Hasher
 from pressmark.fixity.scheduling import SERIAL_RATES
@@ -17,12 +18,15 @@ __all__ = ["read_at", "update_ahead"]
 READ_SIZE = 1 << 19  # 512 KiB
 BLOCKS_AHEAD = 4
 READERS = 3  # threads that read ahead
-# Without preadv, reading sets the position of the file.
-_SEEKING = threading.Lock()
 
 
 def update_ahead(
-    descriptor: int, threads: int, hashers: dict[str, Hasher], offset: int = 0, size: int | None = None
+    descriptor: int,
+    threads: int,
+    hashers: dict[str, Hasher],
+    offset: int = 0,
+    size: int | None = None,
+    seeking: Lock | None = None,
 ) -> Iterator[int]:
     """Feed a file to hashers, each in a thread, while other threads read the next blocks; yield the size of each block.
 
@@ -30,11 +34,12 @@ def update_ahead(
     :param hashers: by name of the algorithm
     :param offset: where to begin
     :param size: number of bytes; :data:`None` for all
+    :param seeking: the lock of :func:`read_at`; :data:`None` if nobody else reads the file
     """
     # The slowest starts first, so that all end together.
     first, *others = [hashers[name] for name in sorted(hashers, key=SERIAL_RATES.__getitem__)]
     with (
-        _ReadAhead(descriptor, min(threads - 1, READERS), offset, size) as file,
+        _ReadAhead(descriptor, min(threads - 1, READERS), offset, size, seeking or Lock()) as file,
         ThreadPoolExecutor(min(threads, len(hashers))) as pool,
     ):
         for block in file.blocks():
@@ -51,7 +56,8 @@ class _ReadAhead:
     :param threads: number of other threads
     """
 
-    def __init__(self, descriptor: int, threads: int, offset: int, size: int | None) -> None:
+    def __init__(self, descriptor: int, threads: int, offset: int, size: int | None, seeking: Lock) -> None:
+        self._seeking = seeking
         self._descriptor = descriptor
         self._offset = offset
         self._size = size
@@ -116,15 +122,19 @@ class _ReadAhead:
         start, done = number * READ_SIZE, 0
         if self._size is not None:
             buffer = buffer[: max(0, self._size - start)]
-        while done < len(buffer) and (size := read_at(self._descriptor, buffer[done:], self._offset + start + done)):
+        start += self._offset
+        while done < len(buffer) and (size := read_at(self._descriptor, buffer[done:], start + done, self._seeking)):
             done += size
         return done
 
 
-def read_at(descriptor: int, buffer: memoryview, offset: int) -> int:
-    """Read a file from ``offset`` into a buffer; return the number of bytes, 0 at the end."""
+def read_at(descriptor: int, buffer: memoryview, offset: int, seeking: Lock) -> int:
+    """Read a file from ``offset`` into a buffer; return the number of bytes, 0 at the end.
+
+    :param seeking: held while the position of the file matters: without preadv, reading sets it
+    """
     if hasattr(os, "preadv"):
         return os.preadv(descriptor, [buffer], offset)
-    with _SEEKING, FileIO(descriptor, closefd=False) as file:
+    with seeking, FileIO(descriptor, closefd=False) as file:
         file.seek(offset)
         return file.readinto(buffer) or 0

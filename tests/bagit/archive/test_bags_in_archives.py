@@ -78,7 +78,7 @@ def test_tag_files_of_an_archive(tmp_path: Path, bag: Path, ending: str) -> None
     assert found.path == os.fsencode(archive)
     assert found.validate().ok
     for change in (found.update, found.complete, lambda: bagit.update(archive), lambda: bagit.complete(archive)):
-        with pytest.raises(BagError, match="unpack an archive first"):
+        with pytest.raises(BagError, match="pressmark bag unpack"):
             change()
 
 
@@ -108,6 +108,8 @@ def test_archives_that_are_no_bags(tmp_path: Path, bag: Path) -> None:
             call(tmp_path / "notes.txt")
     with pytest.raises(ValueError, match="ledger"):
         validate(tmp_path / "tops.tar", ledger=tmp_path / "ledger")
+    with pytest.raises(ValueError, match="read="):
+        validate(tmp_path / "tops.tar", read="backwards")
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -141,6 +143,7 @@ def test_profiles(tmp_path: Path, bag: Path, ending: str) -> None:
         assert {"profile-tag-file-missing", "profile-identifier"} <= found
         assert ("profile-serialization" in found) == (accepted != types[ending])
         assert "profile-serialization" in {one.kind for one in validate(bag, profile=profile).problems}
+        assert {one.kind for one in bagit.open(archive).check_profile(profile)} == found
 
 
 def test_a_plain_tar_file_is_read_like_a_directory(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import shutil
 import stat
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark.bagit import archive, pack, unpack
+from pressmark.bagit import archive, create, pack, unpack, walk
 from pressmark.bagit.changes import Stage
 from pressmark.bagit.packing.archive_writers import TarWriter, ZipWriter
 from pressmark.bagit.packing.compression import PlainOutput
@@ -98,6 +100,25 @@ def test_members_of_tar_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1234567890")
     with tarfile.open(pack(bag, tmp_path / "dated.tar")) as file:
         assert {member.mtime for member in file} == {1234567890}
+
+
+@pytest.mark.parametrize("way", [pack, create])
+def test_large_directories_are_sorted_as_a_whole(
+    way: Callable[[Path, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order in which a file system lists a large directory makes no difference."""
+    (tmp_path / "s").mkdir()
+    for number in random.Random(1).sample(range(100), 100):
+        (tmp_path / "s" / str(number)).write_bytes(b"")
+    source = tmp_path / "s"
+    if way is pack:
+        create(source)
+    monkeypatch.setattr(walk, "TOGETHER", 7)
+    way(source, tmp_path / "a.tar")
+    with tarfile.open(tmp_path / "a.tar") as file:
+        names = [name for name in file.getnames() if name.startswith("a/data/")]
+    assert len(names) == 100
+    assert names == sorted(names)
 
 
 def test_members_of_zip_files(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,8 @@ def validate_archive(
     """
     if level not in LEVELS:
         raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
+    if read not in ("parallel", "sequential"):
+        raise ValueError(f"read={read!r}: expected parallel or sequential")
     report = BagReport(level=level, keep=keep, counts={"files": 0, "bytes": 0, "tag_files": 0})
     report_problems = reporting(report, on_problem)
     with ExitStack() as stack:

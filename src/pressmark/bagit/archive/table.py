@@ -13,7 +13,6 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -28,6 +27,8 @@ _CACHE = 16 << 20  # 16 MiB
 TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
 # Number of cached directories.
 _REMEMBERED = 1024
+# Number of cached files: a walk lists a directory, then its files are looked up.
+_RECENT = 4096
 _ROOT = 0
 
 _SCHEMA = """
@@ -71,7 +72,7 @@ class MemberTable:
         self._directories: dict[bytes, int] = {}
         self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
         self._kept = 0
-        with _spilling():
+        with _SPILLING:
             self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
             self._base.execute("PRAGMA journal_mode = OFF")
@@ -106,7 +107,7 @@ class MemberTable:
         :raises ArchiveError: there are more directories than the limit of members
         """
         above, _, name = path.rpartition(b"/")
-        with _spilling():
+        with _SPILLING:
             parent = self._lookup(above, make=True)
             if parent is None:
                 return "a parent directory is occupied by a file"
@@ -168,7 +169,7 @@ class MemberTable:
     def keep(self, data: bytes) -> int:
         """Keep a piece of a tag file, and return its offset; pieces of a file are contiguous."""
         start = self._kept
-        with _spilling():
+        with _SPILLING:
             self._tag_files.seek(start)
             self._tag_files.write(data)
         self._kept += len(data)
@@ -178,7 +179,7 @@ class MemberTable:
 
     def names(self, parent: int = _ROOT) -> Iterator[tuple[bytes, Node]]:
         """Yield the content of a directory, sorted by the bytes of the names."""
-        with _spilling():
+        with _SPILLING:
             rows = self._base.execute(
                 "SELECT name, id, kind, size, value, algorithms, start, position FROM node"
                 " WHERE parent = ? ORDER BY name",
@@ -190,7 +191,7 @@ class MemberTable:
     def find(self, path: bytes) -> Node | None:
         """Return the row of a path, without following links; :data:`None` if it does not exist."""
         above, _, name = path.rpartition(b"/")
-        with _spilling():
+        with _SPILLING:
             parent = self._lookup(above)
             return None if parent is None else self._node(parent, name)
 
@@ -232,7 +233,7 @@ class _Section(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(0, self._size - self._position)
         size = left if size is None or size < 0 else min(size, left)
-        with _spilling():
+        with _SPILLING:
             self._file.seek(self._start + self._position)
             data: bytes = self._file.read(size)
         self._position += len(data)
@@ -270,6 +271,7 @@ class ArchivedBag:
         self.path = path
         self._table = table
         self._top = top
+        self._recent: dict[bytes, Node] = {}
 
     def _find(self, path: bytes) -> Node | None:
         return self._table.find(self._top + b"/" + path if path else self._top)
@@ -300,7 +302,11 @@ class ArchivedBag:
         node = self._there(path)
         if node.kind != "directory":
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        above = path + b"/" if path else b""
         for name, one in self._table.names(node.id):
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            self._recent[above + name] = one
             yield _Entry(name, one)
 
     def status(self, path: bytes) -> os.stat_result:
@@ -312,7 +318,7 @@ class ArchivedBag:
 
     def file(self, path: bytes) -> Node | None:
         """Return the row of a regular file; :data:`None` if it does not exist."""
-        node = self._find(path)
+        node = self._recent.get(path) or self._find(path)
         return node if node is not None and node.kind == "file" else None
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> None:
@@ -359,12 +365,17 @@ def _status(node: Node) -> os.stat_result:
     return os.stat_result((kind, node.id, 0, 1, 0, 0, node.size, 0, 0, 0))
 
 
-@contextmanager
-def _spilling() -> Iterator[None]:
-    """Turn errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
-    try:
-        yield
-    except (sqlite3.OperationalError, OSError) as error:
+class _Spilling:
+    """Turns errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        if not isinstance(error, sqlite3.OperationalError | OSError):
+            return
         if isinstance(error, sqlite3.OperationalError):
             number = errno.ENOSPC if "full" in str(error) else errno.EIO
             reason, cause = str(error), OSError(number, str(error))
@@ -374,3 +385,6 @@ def _spilling() -> Iterator[None]:
         raise SpillError(
             tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {advice}"
         ) from cause
+
+
+_SPILLING = _Spilling()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import Stage, refusing
@@ -108,8 +108,13 @@ def examine_sources(
     return preflight
 
 
-def source_entries(sources: Sequence[Source], preflight: Preflight) -> Iterator[tuple[bytes, str, bytes]]:
-    """Yield path in the payload, kind and path of each file and directory; a directory precedes its content."""
+def source_entries(
+    sources: Sequence[Source], preflight: Preflight, order: Callable[[bytes], Any] | None = None
+) -> Iterator[tuple[bytes, str, bytes]]:
+    """Yield path in the payload, kind and path of each file and directory; a directory precedes its content.
+
+    :param order: as in :func:`~pressmark.bagit.walk.walk`
+    """
     links = preflight.links_to_follow(in_place=False)
     for source in sources:
         if source.base is None:
@@ -117,6 +122,6 @@ def source_entries(sources: Sequence[Source], preflight: Preflight) -> Iterator[
             continue
         if source.prefix:
             yield source.prefix[:-1], "directory", source.path
-        for found in walk(source.base, links=links, exclusion=preflight.exclusion()):
+        for found in walk(source.base, links=links, exclusion=preflight.exclusion(), order=order):
             if found.kind:
                 yield source.prefix + found.path, found.kind, os.path.join(source.base.path, found.path)

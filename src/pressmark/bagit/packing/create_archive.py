@@ -70,7 +70,7 @@ def _write(
     tasks: deque[PackTask] = deque()  # of the files being packed
 
     def payload() -> Iterator[PackTask]:
-        for path, kind, source in source_entries(sources, preflight):
+        for path, kind, source in source_entries(sources, preflight, bytes):
             if kind == "directory":
                 archive.directory(BELOW_PAYLOAD + path)
             else:
@@ -89,8 +89,8 @@ def _write(
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
     on_event(Stage("check", files, nbytes))
-    again = ((path, os.stat(source)) for path, kind, source in source_entries(sources, preflight) if kind == "file")
-    detector.compare(sources[0].path, again)
+    again = source_entries(sources, preflight, bytes)
+    detector.compare(sources[0].path, ((path, os.stat(source)) for path, kind, source in again if kind == "file"))
     on_event(Stage("tag"))
     info = write_tag_files(archive.tags, options, nbytes, files)[1]
     _add_tag_files(archive)

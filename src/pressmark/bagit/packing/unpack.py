@@ -112,7 +112,7 @@ def unpack_bag(path: bytes, destination: bytes, threads: int | None, limits: Lim
         pool = stack.enter_context(GeneratorPool(count, "pressmark-digests")) if count > 1 else None
         table = stack.enter_context(MemberTable(archive))
         unpacker = _Unpacker(archive, table, bag, StreamHasher(pool), verdict, on_event)
-        on_event(Stage("unpack"))
+        on_event(Stage("unpack", None, None if archive.format == "zip" else archive.size))
         try:
             unpacker.run()
         except ArchiveError as error:
@@ -315,7 +315,9 @@ class _Unpacker:
 
     def _report_progress(self) -> None:
         self._next_event = monotonic() + PROGRESS_EVERY
-        self._on_event(Progress(self._files, self._bytes, 0))
+        # Zip files are not read from begin to end.
+        done = self._bytes if self._archive.format == "zip" else self._archive.position
+        self._on_event(Progress(self._files, done, 0))
 
     def _record(self, streams: Iterable[tuple[tuple[bytes, int], dict[str, str]]]) -> None:
         """Add files to the table, and report those that cannot be unpacked together with the others."""

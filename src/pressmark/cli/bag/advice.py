@@ -45,7 +45,8 @@ def what_to_do(problems: Problems, level: str, bag: bytes | None) -> str:
         return f"find the files that cause it: pressmark bag validate {name}"
     if bag is not None and not os.path.isdir(bag) and (problems.accept or errors["file-not-fetched"]):
         command = "update" if problems.accept else "complete"
-        return f"request the archive again; or unpack it, and run pressmark bag {command} on the directory"
+        how = f"unpack it with tar or unzip, and run pressmark bag {command} on the directory"
+        return f"request the archive again; or {how}"
     if problems.accept:
         copied = "restore the files from another copy of the bag"
         how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"

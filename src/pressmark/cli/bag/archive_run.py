@@ -69,6 +69,8 @@ class ArchiveRun:
         except BagInvalidError as error:
             report, failure = error.report, Failure(str(error))
         except KeyboardInterrupt:
+            if os.path.lexists(destination):
+                raise Interrupted(f"interrupted when {os.fsdecode(destination)} was complete") from None
             raise Interrupted("interrupted; nothing was written; run the same command again") from None
         self._problems.summarize(report, **{done: failure is None})
         self._problems.flush()

@@ -139,7 +139,7 @@ def update_command(
     added, dropped = parse_algorithms(add), [name for names in drop for name in names.split(",")]
     if metadata_only and (added or accepted or rewrite or ledger):
         raise CallError("--metadata-only: supported with --info, --remove-info and --drop-algorithm only")
-    refuse_missing([bag], directories=True, advice="; unpack an archive first, and update the directory")
+    refuse_missing([bag], directories=True, advice="; for an archive, run pressmark bag unpack first")
     refuse_inside(ledger, bag)
     with contextlib.ExitStack() as stack:
         stack.enter_context(bag_errors())

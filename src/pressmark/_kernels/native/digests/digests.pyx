@@ -393,8 +393,9 @@ cdef class Engine:
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
 
-        A file with a path, or a part of a file with its offset and size, is hashed in lanes. Copies have two more items: the path of the copy, and a
-        :class:`bytearray`, which ends the copy once its byte is not 0. It must exist until the file has a result.
+        A file with a path, or a part of a file with its offset and size, is hashed in lanes. Copies have two more
+        items: the path of the copy, and a :class:`bytearray`, which ends the copy once its byte is not 0. It must exist
+        until the file has a result.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
         cdef bytes path, target

@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <sys/file.h>
 
-#ifdef __linux__
-#define PM_NOREPLACE 1 /* linux/fs.h */
-extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
-#endif
-
 /* Another run can remove the directory of the file between the calls: then its name leads elsewhere. */
 static int make_lock(const char *path, int *lock)
 {
@@ -48,12 +43,8 @@ static int flush(const char *path)
 static int move_new(const char *old, const char *path)
 {
     struct stat status;
-#ifdef __linux__
-    if (renameat2) {
-        if (!renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE)) return 0;
-        if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
-    }
-#endif
+    if (!pm_rename_new(old, path)) return 0;
+    if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return errno;
     /* The lock keeps other runs away; only other programs can interfere. */
     if (!lstat(path, &status)) return EEXIST;
     if (errno != ENOENT) return errno;

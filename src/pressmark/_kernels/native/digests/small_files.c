@@ -4,7 +4,29 @@
 
 #if PM_SMALL_HERE
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#define PM_NOREPLACE 1 /* linux/fs.h */
+extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
+#endif
+
+int pm_rename_new(const char *old, const char *path)
+{
+#ifdef __linux__
+    if (renameat2) return renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE);
+#endif
+#ifdef SYS_renameat2
+    /* musl has no function for it. */
+    return (int)syscall(SYS_renameat2, AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE);
+#else
+    (void)old, (void)path;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
 
 int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small)
 {

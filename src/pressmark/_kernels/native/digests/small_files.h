@@ -34,6 +34,8 @@ typedef struct stat pm_small_status;
 #endif
 
 #ifndef _WIN32
+/* Renames to a path where nothing is, which may not be supported: ENOSYS, EINVAL or ENOTSUP. Returns 0, or -1 and errno. */
+int pm_rename_new(const char *old, const char *path);
 /* Reads an open file of at most `most` bytes; `data` has room for one byte more. */
 int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small);
 #endif

@@ -28,11 +28,6 @@ int pm_small_tree_is_plain(const pm_small_tree *tree)
 #define PM_SMALL_CTIME(status) ((status).st_ctim)
 #endif
 
-#ifdef __linux__
-#define PM_NOREPLACE 1 /* linux/fs.h */
-extern int renameat2(int, const char *, int, const char *, unsigned) __attribute__((weak));
-#endif
-
 static int pm_compare_names(const void *one, const void *other)
 {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
@@ -227,7 +222,7 @@ int pm_move_new(const pm_moves *moves, const char *old, const char *place, const
     struct stat status;
     char *slash;
     int made = 0;
-    if (!renameat2 || !more || length + 1 + more >= sizeof path) return 0;
+    if (!more || length + 1 + more >= sizeof path) return 0;
     memcpy(path, moves->base, length);
     path[length] = '/';
     memcpy(path + length + 1, place, more + 1);
@@ -250,7 +245,7 @@ int pm_move_new(const pm_moves *moves, const char *old, const char *place, const
         *slash = '/';
     }
     if (moves->fresh && !made) return 0;
-    return renameat2(AT_FDCWD, old, AT_FDCWD, path, PM_NOREPLACE) == 0;
+    return pm_rename_new(old, path) == 0;
 #else
     (void)moves, (void)old, (void)place, (void)before;
     return 0;
