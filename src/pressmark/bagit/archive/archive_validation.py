@@ -18,7 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from pressmark.bagit.archive.collector import USUAL, MemberCollector, manifest_algorithms
+from pressmark.bagit.archive.collector import MemberCollector
+from pressmark.bagit.archive.digest_choice import USUAL, manifest_algorithms
 from pressmark.bagit.archive.members import Limits, clean_name
 from pressmark.bagit.archive.reader import MEDIA_TYPES, Archive, open_archive
 from pressmark.bagit.archive.table import TAG_FILES_IN_MEMORY, ArchivedBag, MemberTable

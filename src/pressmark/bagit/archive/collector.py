@@ -9,11 +9,11 @@ from contextlib import closing
 from itertools import islice
 from time import monotonic
 
+from pressmark.bagit.archive.digest_choice import DigestChoice
 from pressmark.bagit.archive.members import Member, clean_name
 from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.archive.table import MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
-from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
@@ -23,18 +23,10 @@ from pressmark.fixity.hasher import FileRange
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Outcome, Progress
 from pressmark.fixity.pool import hash_ranges
 
-__all__ = ["USUAL", "MemberCollector", "manifest_algorithms"]
+__all__ = ["MemberCollector"]
 
-# The usual algorithms of bags, for payload before the first manifest.
-USUAL = ("md5", "sha1", "sha256", "sha512")
 # Smaller blocks are hashed in the calling thread.
 _WORTH_A_THREAD = 64 << 10
-
-
-def manifest_algorithms(names: Iterable[bytes]) -> tuple[str, ...]:
-    """Return the known algorithms of those names that are names of manifests."""
-    found = {official_name(parts[1]) for parts in map(split_manifest_name, names) if parts is not None}
-    return tuple(sorted(name for name in found if name is not None))
 
 
 class MemberCollector:
@@ -63,22 +55,17 @@ class MemberCollector:
         self._on_event = on_event
         self._next_event = monotonic() + PROGRESS_EVERY
         self.progress = Progress(0, 0, 0)
-        self._is_pipe = False
         self._manifests = self._kept = 0  # files that were kept, and their bytes
-        # Algorithms of the manifests so far, while not all are known.
-        self._seen: set[str] = set()
-        self._of_payload: tuple[str, ...] | None = None
-        # Sets of algorithms by number in the table, and the numbers that tag files and payload files use.
+        self._choice = DigestChoice(names)
+        # Sets of algorithms by number in the table.
         self._sets: list[tuple[str, ...]] = [()]
-        self._used: tuple[set[int], set[int]] = (set(), set())
-        self._has_links = False
 
     def collect(self, archive: Archive, report_problems: ReportProblems) -> None:
         """Add all members, and report those that cannot be unpacked.
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
-        self._is_pipe = archive.is_pipe
+        self._choice = DigestChoice(self._names, is_pipe=archive.is_pipe)
         # Members of zip files whose content other threads read.
         waiting: deque[tuple[bytes, Member, int]] = deque()
 
@@ -118,7 +105,7 @@ class MemberCollector:
         if member.kind == "hardlink":
             return self._take_hard_link(name, member.target)
         if member.kind != "file":
-            self._has_links = self._has_links or member.kind == "link"
+            self._choice.has_links |= member.kind == "link"
             return self.table.add(name, member.kind, value=member.target)
         parts = name.split(b"/", 2)
         if member.offset >= 0:
@@ -148,7 +135,7 @@ class MemberCollector:
 
     def _begin_tag_file(self, archive: Archive, name: bytes) -> int:
         """Return the offset of the content of a tag file that is kept."""
-        self._seen.update(manifest_algorithms([name]))
+        self._choice.add_tag_file(name)
         self._manifests += 1
         archive.check_tag_files(self._manifests, 0)
         return self.table.keep(b"")
@@ -168,24 +155,15 @@ class MemberCollector:
         if node is None or node.kind != "file":
             return f"hard link to {quoted(target)}, which is not an earlier file"
         if node.offset < 0:
-            self._used[_is_payload(name.split(b"/", 2))].add(node.algorithms)
+            self._choice.use(_is_payload(name.split(b"/", 2)), self._sets[node.algorithms])
         return self.table.add(name, "file", node.size, node.value, node.algorithms, node.start, node.offset)
 
     def _number(self, payload: bool) -> int:
         """Return the number of the set of algorithms for a file, as far as known."""
-        if self._names is not None:
-            names = self._names
-        elif not payload or self._is_pipe:  # a pipe is read once, and a manifest may follow
-            names = tuple(sorted({*USUAL, *self._seen}))
-        else:
-            if self._of_payload is None:
-                self._of_payload = tuple(sorted(self._seen)) or USUAL
-            names = self._of_payload
+        names = self._choice.algorithms(payload)
         if names not in self._sets:
             self._sets.append(names)
-        number = self._sets.index(names)
-        self._used[payload].add(number)
-        return number
+        return self._sets.index(names)
 
     def lacking(self) -> tuple[str, ...]:
         """Return all needed algorithms if some digests are missing, otherwise ``()``."""
@@ -193,16 +171,7 @@ class MemberCollector:
             return ()
         top = self.table.find(self.top)
         assert top is not None
-        needed: tuple[set[str], set[str]] = (set(), set())
-        for parts in (split_manifest_name(each) for each, _ in self.table.names(top.id)):
-            if parts is not None and (name := official_name(parts[1])) is not None:
-                needed[not parts[0]].add(name)
-        if self._has_links:  # a file can be both tag file and payload
-            needed = (needed[0] | needed[1],) * 2
-        for wanted, used in zip(needed, self._used, strict=True):
-            if any(not wanted <= set(self._sets[number]) for number in used):
-                return tuple(sorted(needed[0] | needed[1]))
-        return ()
+        return self._choice.lacking(name for name, _ in self.table.names(top.id))
 
     def _kept_blocks(self, member: Member) -> Iterator[bytes]:
         for block in member.blocks():

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from time import monotonic
 
-from pressmark.bagit.archive.collector import USUAL, manifest_algorithms
+from pressmark.bagit.archive.digest_choice import DigestChoice, manifest_algorithms
 from pressmark.bagit.archive.members import Limits, Member, clean_name
 from pressmark.bagit.archive.reader import Archive, open_archive
 from pressmark.bagit.archive.table import MemberTable
@@ -35,7 +35,6 @@ from pressmark.bagit.changes.destination import (
 )
 from pressmark.bagit.creation.options import Path
 from pressmark.bagit.creation.preflight import Listener
-from pressmark.bagit.manifest_format import official_name, split_manifest_name
 from pressmark.bagit.packing.bag_verdict import Verdict
 from pressmark.bagit.packing.stream_hasher import StreamHasher, WaitingStreams
 from pressmark.bagit.paths import PAYLOAD, archive_ending
@@ -190,12 +189,7 @@ class _Unpacker:
         self._waiting = WaitingStreams[tuple[bytes, int]]()
         self._files = self._bytes = 0
         self._manifests = self._kept = 0  # files that the validation reads, and their bytes
-        # The algorithms: given from the start, or found so far.
-        self._names: tuple[str, ...] | None = None
-        self._seen: set[str] = set()
-        self._of_payload: tuple[str, ...] | None = None
-        self._used: tuple[set[tuple[str, ...]], set[tuple[str, ...]]] = (set(), set())
-        self._has_links = False
+        self._choice = DigestChoice(None)
 
     def run(self) -> None:
         """Write all members, and report those that cannot be unpacked.
@@ -207,7 +201,7 @@ class _Unpacker:
             is_zip = self._archive.format == "zip"
             names = self._archive.zip_names() if is_zip else (member.name for member in self._archive.members())
             listed = (clean_name(name)[0].split(b"/") for name in names)
-            self._names = manifest_algorithms(parts[1] for parts in listed if len(parts) == 2)
+            self._choice = DigestChoice(manifest_algorithms(parts[1] for parts in listed if len(parts) == 2))
         os.mkdir(self._bag)
         with DiskQueue[tuple[bytes, bytes]]() as links:
             for member in self._archive.members():
@@ -250,7 +244,7 @@ class _Unpacker:
                     self._make_directory(name)
                 return fault
             if member.kind == "link":
-                self._has_links = True
+                self._choice.has_links = True
                 links.add((name, member.target))
                 return self._table.add(name, "link", value=member.target)
             if member.kind == "hardlink":
@@ -285,7 +279,7 @@ class _Unpacker:
             return f"hard link to {quoted(target)}, which is not an earlier file"
         self._make_directory(name.rpartition(b"/")[0])
         os.link(self._place(other), self._place(name))
-        self._used[_is_payload(name)].add(tuple(_unpacked_digests(node.value)))
+        self._choice.use(_is_payload(name), tuple(_unpacked_digests(node.value)))
         return self._table.add(name, "file", node.size, node.value)
 
     def _write(self, name: bytes, member: Member) -> None:
@@ -294,8 +288,8 @@ class _Unpacker:
         if is_tag_file and is_described(parts[1]):
             self._manifests += 1
             self._archive.check_tag_files(self._manifests, 0)
-            self._seen.update(manifest_algorithms([parts[1]]))
-        stream = self._hasher.stream(self._algorithms_of(name))
+            self._choice.add_tag_file(parts[1])
+        stream = self._hasher.stream(self._choice.algorithms(_is_payload(name)))
         descriptor = os.open(self._place(name), _NEW, 0o666)
         try:
             for block in member.blocks():
@@ -328,32 +322,12 @@ class _Unpacker:
 
     # --- digests ------------------------------------------------------------------------------------------------------
 
-    def _algorithms_of(self, name: bytes) -> tuple[str, ...]:
-        """Return the algorithms for a file, as far as they are known."""
-        payload = _is_payload(name)
-        if self._names is not None:
-            names = self._names
-        elif payload:
-            if self._of_payload is None:
-                self._of_payload = tuple(sorted(self._seen)) or USUAL
-            names = self._of_payload
-        else:
-            names = tuple(sorted({*USUAL, *self._seen}))
-        self._used[payload].add(names)
-        return names
-
     def is_sufficient(self, names: Iterable[bytes]) -> bool:
         """Return whether all digests that the manifests need are known.
 
         :param names: names in the base directory
         """
-        needed: tuple[set[str], set[str]] = (set(), set())
-        for parts in map(split_manifest_name, names):
-            if parts is not None and (algorithm := official_name(parts[1])) is not None:
-                needed[not parts[0]].add(algorithm)
-        if self._has_links:  # a file can be both tag file and payload
-            needed = (needed[0] | needed[1],) * 2
-        return all(wanted <= set(known) for wanted, used in zip(needed, self._used, strict=True) for known in used)
+        return not self._choice.lacking(names)
 
     def digests(self, path: bytes) -> dict[str, str]:
         """Return the digests of a file in the bag, by algorithm."""
