@@ -1,4 +1,4 @@
-"""Every change that creates, updates or completes a bag, killed or refused at every single step.
+"""Every change that creates, updates, completes or hollows a bag, killed or refused at every single step.
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
@@ -29,6 +29,7 @@ from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.packing.pack import pack
 from pressmark.bagit.packing.unpack import unpack
+from pressmark.bagit.updating.hollow import hollow
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
@@ -62,6 +63,15 @@ def make_holey_bag(folder: Path) -> None:
     sketch = Sketch(info=None, fetch=b"".join(lines), absent=set(fetched))
     sketch.payload.update(fetched)
     sketch.write(folder / "s")
+
+
+def make_served_bag(folder: Path) -> None:
+    """Make a bag, and a copy of its payload elsewhere."""
+    payload = {b"data/d/50%": b"x" * 300, b"data/e": b"", b"data/f/g": b"y" * 70_000}
+    sketch = Sketch(payload=payload, info=None, algorithms=["sha512", "md5"], tag_algorithms=["sha512", "md5"])
+    sketch.write(folder / "s")
+    shutil.copytree(folder / "s" / "data", folder / "remote")
+    (folder / "s" / "data" / "h").mkdir()
 
 
 class Case(NamedTuple):
@@ -129,6 +139,10 @@ def elsewhere(folder: Path) -> object:
     return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
+def holey(folder: Path) -> object:
+    return create(folder / "s", folder / "t", tag_files=[folder / "note"], fetch_base="https://example.org/", date=DAY)
+
+
 def updated(folder: Path) -> object:
     return update(folder / "s", add="sha256", drop="md5", info={"Title": "y"})
 
@@ -163,17 +177,26 @@ def completed(folder: Path) -> object:
     return report
 
 
+def hollowed(folder: Path) -> object:
+    report = hollow(folder / "s", (folder / "remote").as_uri(), allow_file=True, threads=1, retries=0)
+    if not report.ok:
+        raise BagError(b"s", "; ".join(f"{one.kind} {one.message}" for one in report.problems))
+    return report
+
+
 CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
     "many": Case(make_small_sources, many, "", "already a bag"),
     "without-junk": Case(make_source_with_junk, without_junk, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
+    "holey": Case(make_source, holey, "t", "already exists", functools.partial(flaws, holey=True)),
     "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
     "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),
     "unpack": Case(make_archive, unpacked, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
+    "hollow": Case(make_served_bag, hollowed, "s", flaws=functools.partial(flaws, holey=True)),
 }
 
 

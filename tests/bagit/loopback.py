@@ -26,10 +26,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append((self.path, self.headers))
+        self.server.methods.append(self.command)
         answers = self.server.answers.get(self.path, [missing])
         # The last answer is repeated.
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         answer(self)
+
+    do_HEAD = do_GET
 
     def log_message(self, *_arguments: Any) -> None:
         pass
@@ -42,12 +45,13 @@ class Handler(BaseHTTPRequestHandler):
         if length and "Content-Length" not in headers:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
         self.wfile.flush()
 
 
 class Server(ThreadingHTTPServer):
-    """The server; ``requests`` lists path and headers of each request."""
+    """The server; ``requests`` lists path and headers of each request, ``methods`` its method."""
 
     daemon_threads = True
     block_on_close = False
@@ -55,6 +59,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, address: str, context: ssl.SSLContext | None) -> None:
         super().__init__((address, 0), Handler)
         self.requests: list[tuple[str, Message]] = []
+        self.methods: list[str] = []
         self.answers: dict[str, list[Answer]] = {}
         self.scheme = "http" if context is None else "https"
         self.stopped = threading.Event()

@@ -26,8 +26,11 @@ def listed(data: bytes) -> dict[bytes, str]:
     return found
 
 
-def flaws(folder: Path | bytes) -> list[str]:
-    """Return why a directory is not a valid bag of version 1.0 with tag manifests; empty for a valid one."""
+def flaws(folder: Path | bytes, *, holey: bool = False) -> list[str]:
+    """Return why a directory is not a valid bag of version 1.0 with tag manifests; empty for a valid one.
+
+    :param holey: files that fetch.txt lists may be missing
+    """
     files = {
         path.replace(os.fsencode(os.sep), b"/"): data
         for path, data in tree(Path(os.fsdecode(folder))).items()
@@ -39,8 +42,10 @@ def flaws(folder: Path | bytes) -> list[str]:
         return ["data"]
     found = []
     payload = {path for path in files if path.startswith(b"data/")}
+    lines = files.get(b"fetch.txt", b"").splitlines() if holey else []
+    missing = {decoded(line.split(b" ", 2)[2]) for line in lines} - payload
     tag_files = {path for path in files.keys() - payload if not path.startswith(b"tagmanifest-")}
-    for prefix, expected in ((b"manifest-", payload), (b"tagmanifest-", tag_files)):
+    for prefix, expected in ((b"manifest-", payload | missing), (b"tagmanifest-", tag_files)):
         manifests = [path for path in files if path.startswith(prefix)]
         if not manifests:
             found.append(f"no {prefix.decode()}")
@@ -56,6 +61,6 @@ def flaws(folder: Path | bytes) -> list[str]:
             ]
     info = files.get(b"bag-info.txt", b"")
     oxum = re.findall(rb"(?m)^Payload-Oxum: (.*?)\r?$", info)
-    if oxum and oxum != [b"%d.%d" % (sum(len(files[path]) for path in payload), len(payload))]:
+    if oxum and not missing and oxum != [b"%d.%d" % (sum(len(files[path]) for path in payload), len(payload))]:
         found.append(f"oxum: {oxum}")
     return found

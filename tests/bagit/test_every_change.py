@@ -15,15 +15,15 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 #: The distance between the tested steps.
 STRIDE = str(stride(7))
 CASES = (
-    *("in-place", "small", "many", "without-junk", "elsewhere", "archive", "pack", "unpack"),
-    *("update", "complete"),
+    *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "archive", "pack", "unpack"),
+    *("update", "complete", "hollow"),
 )
 
 
 @pytest.mark.parametrize(("case", "how"), faults(CASES, errno.ENOSPC, errno.EROFS, errno.EACCES))
 def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
     """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
-    if case == "complete":
+    if case in ("complete", "hollow"):
         pytest.importorskip("urllib3")
     script = Path(__file__).with_name("every_change.py")
     assert int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE)) > 25

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.change_progress import Listener
 
 from .conftest import COMMAND, PROFILE, Call, Run, environment
@@ -91,7 +92,7 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
     """Without a subcommand, the help is printed on stderr, and the command fails."""
     done = run("bag")
     assert (done.stdout, done.returncode) == (b"", 2)
-    for name in (b"create", b"validate", b"update", b"complete", b"info"):
+    for name in (b"create", b"validate", b"update", b"complete", b"hollow", b"info"):
         assert name in done.stderr
 
 
@@ -1211,5 +1212,107 @@ def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.Monke
     result = call("bag", "complete", "bag")
     assert (result.stderr, result.exit_code) == (
         "pressmark: interrupted; run the same command again to continue\n",
+        130,
+    )
+
+
+# --- hollow -----------------------------------------------------------------------------------------------------------
+
+
+def test_hollow(run: Run, bag: Path, tmp_path: Path) -> None:
+    """The payload is removed when all files match; the messages count it, and complete restores it."""
+    pytest.importorskip("urllib3")
+    url = (tmp_path / "remote").as_uri()
+    shutil.copytree(bag / "data", tmp_path / "remote")
+    (tmp_path / "remote" / "b").rename(tmp_path / "x")
+    before = content(bag)
+    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file")
+    assert done.stdout.startswith(b"error: fetch-failed: data/b: ")
+    assert done.stderr == b"pressmark: bag: nothing was changed: 1 file not found on the server as in the manifests\n"
+    assert (done.returncode, content(bag)) == (1, before)
+    (tmp_path / "x").rename(tmp_path / "remote" / "b")
+    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    assert done.stderr == b"pressmark: bag: hollow: 3 files removed, 6 B; content on the server verified\n"
+    assert run("bag", "validate", "bag").stdout.count(b"error: file-not-fetched: data/") == 3
+    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file", "--json")
+    found, summary = problems(done.stdout)
+    assert (found, summary["ok"], summary["files"], summary["content_verified"]) == ([], True, 0, True)
+    assert done.stderr == b"pressmark: bag: no payload file to remove\n"
+    assert run("bag", "complete", "bag", "--allow-file").returncode == 0
+    assert run("bag", "validate", "bag").returncode == 0
+
+
+def test_hollow_reports_problems_of_the_bag(run: Run, bag: Path) -> None:
+    """A bag that is invalid is not changed; the URL is not used."""
+    pytest.importorskip("urllib3")
+    (bag / "data" / "new").write_bytes(b"new")
+    done = run("bag", "hollow", "bag", "--fetch-base", "file:///nowhere", "--allow-file")
+    assert done.stdout.startswith(b"error: file-unlisted: data/new")
+    assert b"bag: nothing was changed: " in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://me:secret@example.org/", "URL has a user name or password, which fetch.txt would disclose; omit it"),
+        ("x", "not an absolute URL; expected one like https://example.org/bags/1/data/"),
+    ],
+)
+def test_hollow_refuses_urls(run: Run, bag: Path, url: str, message: str) -> None:
+    """An unsuitable URL is a usage error that does not repeat a password."""
+    done = run("bag", "hollow", "bag", "--fetch-base", url)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert b"secret" not in done.stderr
+
+
+def test_hollow_with_trust_head(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict states that the content was not verified, as does the summary."""
+
+    def hollow(*_args: object, **options: object) -> BagReport:
+        assert options["trust_head"]
+        return BagReport(counts={"files": 3, "bytes": 6, "failed": 0})
+
+    monkeypatch.setattr("pressmark.cli.bag.hollow.hollow", hollow)
+    result = call("bag", "hollow", str(bag), "--fetch-base", "https://example.org/", "--trust-head", "--json")
+    assert result.stderr.endswith(
+        ": hollow: 3 files removed, 6 B; only their lengths were compared: the content on the server was NOT verified\n"
+    )
+    assert '"content_verified": false' in result.stdout
+
+
+def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
+    """The files are listed, not copied; options that do not fit are usage errors."""
+    done = run("bag", "create", "files", "-o", "new", "--fetch-base", "https://example.org/x")
+    assert (done.stdout, done.returncode) == (b"", 0)
+    assert re.fullmatch(
+        rb"pressmark: new: bag created: 3 files, 6 B(, .*)?, listed in fetch.txt; sha512\n", done.stderr
+    )
+    assert (tmp_path / "new" / "fetch.txt").read_text().splitlines()[2] == "https://example.org/x/d/c 3 data/d/c"
+    assert list((tmp_path / "new" / "data").iterdir()) == []
+    for words, message in (
+        ([], "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"),
+        (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
+        (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
+    ):
+        done = run("bag", "create", "files", "--fetch-base", "https://example.org/x", *words)
+        assert done.returncode == 2
+        assert message in done.stderr.decode()
+    assert content(files) == {"a": b"", "b": b"bee", "d": None, "d/c": b"sea"}
+
+
+@posix
+def test_hollow_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C gives one line and 130; the line states that nothing was changed."""
+
+    def interrupted(*_args: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pressmark.cli.bag.hollow.hollow", interrupted)
+    result = call("bag", "hollow", str(bag), "--fetch-base", "https://example.org/")
+    assert (result.stderr, result.exit_code) == (
+        "pressmark: interrupted; nothing was changed; run the same command again\n",
         130,
     )

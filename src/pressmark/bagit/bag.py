@@ -92,6 +92,14 @@ class Bag(BagTags):
 
         return complete(self, **options)
 
+    def hollow(self, fetch_base: str, **options: Any) -> Report:
+        """Remove the payload files that a server has, and list them in fetch.txt; arguments as in
+        :func:`pressmark.bagit.hollow`.
+        """
+        from pressmark.bagit.updating.hollow import hollow
+
+        return hollow(self, fetch_base, **options)
+
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
         if not os.path.isfile(self.path):
@@ -127,6 +135,7 @@ def create(
     date: datetime.date | None = None,
     exclude: Sequence[str] | str = (),
     delete_excluded: bool = False,
+    fetch_base: str | None = None,
     on_event: Listener | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 and return it.
@@ -155,6 +164,8 @@ def create(
     :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
         each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
     :param delete_excluded: in place, delete them; the deletion is part of the atomic change
+    :param fetch_base: with a destination, read the files and do not copy them: fetch.txt lists their URLs, which start
+        with this URL, as in :func:`pressmark.bagit.hollow`. The server is not contacted. Empty directories are left out
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
@@ -167,8 +178,10 @@ def create(
         raise ValueError(f"mode={mode!r}: expected {', '.join(MODES)}")
     if delete_excluded and destination is not None:
         raise ValueError("delete_excluded: not supported with a destination, because the source is not changed")
+    if fetch_base is not None and (destination is None or archive_ending(os.fsencode(destination)) or mode != "copy"):
+        raise ValueError("fetch_base: requires a destination that is a directory, and the default mode")
     options = CreateOptions.from_arguments(
-        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
+        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded, fetch_base
     )
     on_event = on_event or (lambda _event: None)
     one = isinstance(source, str | bytes | os.PathLike)

@@ -15,9 +15,9 @@ reversed.
     ├── journal         committed: make the moves
     └── journal.undo    committed: reverse the moves
 
-No move overwrites anything: each target must be free. All discarded files are moved first, and all moves out precede
-all moves in, so the state of an interrupted change follows from the hidden directory alone: a name that is listed under
-"in" and is missing from ``new/`` was moved in.
+No move overwrites anything: each target must be free. The marker is moved out first, then all discarded files, then all
+others; and all moves out precede all moves in. So the state of an interrupted change follows from the hidden directory
+alone: a name that is listed under "in" and is missing from ``new/`` was moved in.
 """
 
 from __future__ import annotations
@@ -209,6 +209,7 @@ class Transaction:
         nested: bool = False,
         discarded: Sequence[bytes] = (),
         between: Callable[[], None] | None = None,
+        tentative: bool = False,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
 
@@ -220,10 +221,12 @@ class Transaction:
         :param nested: move everything that is moved out in again, as one directory
         :param discarded: paths below the base directory, none inside another or in ``moves_out``, to remove at the end
         :param between: called after the moves out; an exception reverses the change
+        :param tentative: until ``between`` returns, the next run reverses an interrupted change, and does not finish it
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
         """
         moves = Moves.ordered(self._form, moves_out, moves_in, nested, discarded)
+        decided, final = self._path(UNDO if tentative else JOURNAL), self._path(JOURNAL)
         with raising(TransactionError, self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
@@ -231,17 +234,21 @@ class Transaction:
             if moves.discarded or not nested:
                 os.mkdir(self._old)
             flush_tree(self.new)
-            self._decide(request, moves)
+            self._decide(request, moves, decided)
         try:
             with raising(TransactionError, self._base, "nothing was changed"):
                 self._discard(moves)
                 self._move_out(moves)
                 if between is not None:
                     between()
+                if tentative:
+                    os.rename(decided, final)
+                    flush_directory(self.staging)
                 self._move_in(moves, first=True)
         except BaseException:
             with raising(TransactionError, self._base, RUN_AGAIN):
-                os.rename(self._path(JOURNAL), self._path(UNDO))
+                if not tentative or exists(final):
+                    os.rename(final, self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
@@ -250,15 +257,15 @@ class Transaction:
             os.unlink(self._path(JOURNAL))
         self._is_complete = True
 
-    def _decide(self, request: dict[str, Any], moves: Moves) -> None:
+    def _decide(self, request: dict[str, Any], moves: Moves, journal: bytes) -> None:
         write_flushed(self._path(PART), journal_bytes(self._form, request, moves))
-        os.rename(self._path(PART), self._path(JOURNAL))
+        os.rename(self._path(PART), journal)
         try:
             flush_directory(self.staging)
         except OSError:
             # The caller learns that nothing was changed, so the next run must not make the change.
             with raising(TransactionError, self._base, RUN_AGAIN):
-                os.unlink(self._path(JOURNAL))
+                os.unlink(journal)
             raise
 
     # --- moves; each one may already be done ----------------------------------------------------------------------
@@ -278,7 +285,14 @@ class Transaction:
         nested = [(b"%b/%b" % (staging, NESTED), self._form.content)] if moves.nested else []
         return nested + [(b"%b/%b/%b" % (staging, NEW, name), name) for name in moves.into]
 
+    def _marker_out(self, moves: Moves) -> list[tuple[bytes, bytes]]:
+        """Return the move out of the marker, if there is one."""
+        return self._moves_out(moves)[:1] if moves.out[:1] == [self._form.marker] else []
+
     def _discard(self, moves: Moves) -> None:
+        for source, target in self._marker_out(moves) if moves.discarded else ():
+            if not self._exists(target):
+                self._move(source, target)
         for source, target in self._discards(moves):
             if not self._exists(target):
                 if first_link(self._base, os.path.dirname(source)) is not None:
@@ -314,7 +328,9 @@ class Transaction:
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
-            for source, target in reversed([*self._discards(moves), *self._moves_out(moves)]):
+            marker = self._marker_out(moves)
+            others = self._moves_out(moves)[len(marker) :]
+            for source, target in reversed([*marker, *self._discards(moves), *others]):
                 if self._exists(target):
                     self._move_to_free(target, source)
             flush_directory(self._base)

@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from pressmark.bagit.bag_info import BagInfo
@@ -40,9 +40,10 @@ from pressmark.bagit.creation.sources import (
     source_entries,
 )
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
-from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.copying import CopyTask, copy_files, keep_status
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 
@@ -83,7 +84,7 @@ def create_elsewhere(
         preflight = examine_sources(sources, options, destination, on_event)
         preflight.raise_if_refused(paths[0])
         free = shutil.disk_usage(os.path.dirname(destination)).free
-        if mode == "copy" and free < preflight.bytes:
+        if mode == "copy" and options.fetch_base is None and free < preflight.bytes:
             raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
         bag, info = _build(hidden.inside, sources, options, mode, preflight, on_event)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
@@ -121,12 +122,43 @@ def _build(
     on_event: Listener,
 ) -> tuple[bytes, BagInfo]:
     """Write the whole bag, and return its path and the content of bag-info.txt."""
-    on_event(Stage("copy", preflight.files, preflight.bytes))
+    on_event(Stage("copy" if options.fetch_base is None else "hash", preflight.files, preflight.bytes))
     bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
     detector = ChangeDetector()
+    with contextlib.ExitStack() as stack:
+        manifests = stack.enter_context(ManifestWriter(tags, options.algorithms))
+        if options.fetch_base is None:
+            outcomes = _copied(sources, data, options, mode, preflight, on_event)
+        else:
+            from pressmark.bagit.creation.holey import read_for_fetch  # few bags are created holey
+
+            write = stack.enter_context(open(os.path.join(tags, FETCH_TXT), "xb")).write
+            outcomes = read_for_fetch(sources, options, options.fetch_base, preflight, write, on_event)
+        nbytes, files = record_outcomes(
+            stack.enter_context(contextlib.closing(outcomes)), manifests, detector, preflight
+        )
+    preflight.raise_if_refused(sources[0].path)
+    on_event(Stage("check", files, nbytes))
+    detector.compare(sources[0].path, _again(sources, data, preflight, options.fetch_base is None))
+    on_event(Stage("tag"))
+    names, info = write_tag_files(tags, options, nbytes, files)
+    for name in names:
+        os.rename(os.path.join(tags, name), os.path.join(bag, name))
+    return bag, info
+
+
+def _copied(
+    sources: Sequence[Source],
+    data: bytes,
+    options: CreateOptions,
+    mode: str,
+    preflight: Preflight,
+    on_event: Listener,
+) -> Generator[tuple[bytes, Outcome]]:
+    """Copy all files; yield path in the payload and outcome of each."""
     paths: deque[bytes] = deque()  # of the files being copied
 
     def jobs() -> Iterator[CopyTask]:
@@ -143,17 +175,9 @@ def _build(
         links=options.links,
         on_event=on_event,
     )
-    with contextlib.closing(copies), ManifestWriter(tags, options.algorithms) as manifests:
-        outcomes = ((paths.popleft(), outcome) for outcome in copies)
-        nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
-    preflight.raise_if_refused(sources[0].path)
-    on_event(Stage("check", files, nbytes))
-    detector.compare(sources[0].path, _again(sources, data, preflight))
-    on_event(Stage("tag"))
-    names, info = write_tag_files(tags, options, nbytes, files)
-    for name in names:
-        os.rename(os.path.join(tags, name), os.path.join(bag, name))
-    return bag, info
+    with contextlib.closing(copies):
+        for outcome in copies:
+            yield paths.popleft(), outcome
 
 
 def _jobs(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, CopyTask]]:
@@ -166,8 +190,10 @@ def _jobs(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Itera
             yield path, CopyTask(source, target)
 
 
-def _again(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Yield path and status of each source file after copying; copy the status of directories."""
+def _again(
+    sources: Sequence[Source], data: bytes, preflight: Preflight, is_copied: bool
+) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield path and status of each source file after it was read; copy the status of directories."""
     folders = [(data, source.status) for source in sources if not source.prefix]
     for path, kind, source in source_entries(sources, preflight):
         if kind == "directory":
@@ -175,7 +201,7 @@ def _again(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iter
         else:
             yield path, os.stat(source)
     # Bottom-up, because a directory may deny access to its content.
-    for target, status in reversed(folders):
+    for target, status in reversed(folders if is_copied else ()):
         keep_status(target, status)
 
 

@@ -40,6 +40,7 @@ class CreateOptions(NamedTuple):
     date: datetime.date
     exclude: tuple[str, ...] = ()
     delete_excluded: bool = False
+    fetch_base: str | None = None
 
     @classmethod
     def from_arguments(
@@ -53,6 +54,7 @@ class CreateOptions(NamedTuple):
         date: datetime.date | None,
         exclude: Sequence[str] | str = (),
         delete_excluded: bool = False,
+        fetch_base: str | None = None,
     ) -> CreateOptions:
         """Validate the arguments of :func:`pressmark.bagit.create`, and raise its errors."""
         if links not in LINKS:
@@ -60,7 +62,12 @@ class CreateOptions(NamedTuple):
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
         globs = (exclude,) if isinstance(exclude, str) else tuple(exclude)
         glob_matcher(globs)  # raises ValueError
-        return cls(names, elements, links, files, threads, read, date or bagging_date(), globs, delete_excluded)
+        if fetch_base is not None:
+            from pressmark.bagit.fetch.fetch_txt import base_url  # few bags are created holey
+
+            fetch_base = base_url(fetch_base)
+        day = date or bagging_date()
+        return cls(names, elements, links, files, threads, read, day, globs, delete_excluded, fetch_base)
 
     @property
     def is_excluded(self) -> Callable[[str], object] | None:
@@ -75,6 +82,8 @@ class CreateOptions(NamedTuple):
         # Absent by default, as in the journals of earlier versions.
         if self.exclude:
             request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
+        if self.fetch_base is not None:
+            request["fetch_base"] = self.fetch_base
         return {"command": "create", **request, **more}
 
 

@@ -289,10 +289,13 @@ class ChangeDetector:
     def add(self, path: bytes, size: int, mtime_ns: int) -> None:
         self._facts.append(hash((path, size, mtime_ns)))
 
-    def compare(self, folder: bytes, now: Iterable[tuple[bytes, os.stat_result]]) -> None:
+    def compare(
+        self, folder: bytes, now: Iterable[tuple[bytes, os.stat_result]], message: str = CHANGED_MEANWHILE
+    ) -> None:
         """Compare the files with those that were read.
 
         :param folder: the directory that the paths are relative to
+        :param message: what is wrong if they differ
         :raises BagError: a file was changed, added or removed; for a removed file, the error names the next one
         """
         total = sum(self._facts)
@@ -306,7 +309,7 @@ class ChangeDetector:
             count += 1
         # The order of the files does not matter.
         if total != 0 or count != len(self._facts):
-            raise BagError(os.path.join(folder, first or b""), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
+            raise BagError(os.path.join(folder, first or b""), f"{message}; {RUN_AGAIN}")
 
 
 def real_path(found: BagEntry) -> bytes:

@@ -14,7 +14,7 @@ from pressmark.bagit.bagit_txt import declaration_bytes
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.encodings import UTF8, Charset
 from pressmark.bagit.manifest_format import manifest_line, manifest_name
-from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import keep_status
@@ -117,7 +117,7 @@ def write_tag_manifests(
 
 
 def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
-    """Write all tag files except the payload manifests, which exist.
+    """Write all tag files except the payload manifests and fetch.txt, which exist.
 
     :param folder: contains only tag files
     :param nbytes: size of the payload
@@ -132,6 +132,8 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
         paths.append(path)
         with open(os.path.join(folder, path), "xb") as file:
             file.write(data)
+    if options.fetch_base is not None:
+        paths.append(FETCH_TXT)
     for path, where in options.tag_files:
         paths.append(path)
         target = os.path.join(folder, path)

@@ -26,8 +26,9 @@ from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Event, Stage, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
+from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader
 from pressmark.bagit.fetch.download_directory import DownloadDirectory
+from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK
 from pressmark.bagit.paths import FETCH_TXT
@@ -91,12 +92,6 @@ def complete(
     """
     if threads < 1:
         raise ValueError(f"threads={threads}: expected 1 or more")
-    if retries < 0:
-        raise ValueError(f"retries={retries}: expected 0 or more")
-    if timeout <= 0:
-        raise ValueError(f"timeout={timeout}: expected more than 0")
-    if maximum is not None and maximum < 0:
-        raise ValueError(f"maximum={maximum}: expected 0 or more")
     policy = DownloadPolicy(
         allow_http=allow_http,
         allow_file=allow_file,

@@ -1,4 +1,4 @@
-"""Download one URL to a temporary file, within limits, and resume interrupted downloads.
+"""Download one URL to a temporary file, or only read it, within limits, and resume interrupted downloads.
 
 The URLs of a fetch file are untrusted input, so each step is checked: the scheme; each address of the host, and the
 connection goes to the checked address; each redirect, like a URL of fetch.txt. Content is never decompressed.
@@ -20,8 +20,7 @@ import socket
 import ssl
 import stat
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,11 +28,13 @@ from urllib.parse import SplitResult, unquote_to_bytes, urljoin
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
 from pressmark.bagit.fetch.download_errors import DownloadError
+from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.partial import (
     BLOCK,
     OPEN_FLAGS,
     RESUMABLE,
     Directory,
+    HashedContent,
     PartialFile,
     remove_partial,
     validator_of,
@@ -45,7 +46,7 @@ from pressmark.version import __version__
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
 
-__all__ = ["NO_SPACE", "Download", "DownloadPolicy", "Downloader"]
+__all__ = ["NO_SPACE", "Download", "Downloader"]
 
 REDIRECTS = 10
 # A connection with less data than this in PATIENCE times the timeout is too slow.
@@ -61,32 +62,6 @@ NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errn
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.ASCII)
-
-
-@dataclass(frozen=True)
-class DownloadPolicy:
-    """The rules of downloads: allowed URLs, limits, timeouts and retries.
-
-    :ivar allow_http: allow unencrypted HTTP, also in redirects
-    :ivar allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
-    :ivar allow_private: allow hosts with any address
-    :ivar allow_hosts: names of hosts that may have any address
-    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
-    :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
-    :ivar timeout: seconds without data after which a connection fails
-    :ivar pause: seconds before the first retry, doubled each time
-    :ivar certificates: a file with the certificates to trust instead of the system's
-    """
-
-    allow_http: bool = False
-    allow_file: bool = False
-    allow_private: bool = False
-    allow_hosts: frozenset[str] = frozenset()
-    maximum: int | None = None
-    retries: int = 4
-    timeout: float = 60.0
-    pause: float = 0.5
-    certificates: str | None = None
 
 
 class Download(NamedTuple):
@@ -207,27 +182,17 @@ class Downloader:
         :param expected: lower-case hex digests by official algorithm name
         :param on_bytes: called with the number of bytes of each read, in this thread
         """
-        limit = self._policy.maximum if length is None else length
         part = None
         try:
             with PartialFile(directory, name, url, expected, length, self._ended.is_set) as part:
-                if limit is not None and part.size > limit:
+                if (limit := self._limit(length)) is not None and part.size > limit:
                     part.restart()
-                # If a file from several responses has wrong digests, download it once more.
-                for _ in range(2):
-                    if not 0 < part.size == length:
-                        self._fetch(url, part, length, limit, on_bytes or (lambda _size: None))
-                    digests, size = part.digests(), part.size
-                    if digests == expected:
-                        part.flush()
-                        return Download(None, "", part.size, digests)
-                    spliced = part.spliced
-                    part.restart()
-                    if not spliced:
-                        break
+                found = self._compare(url, part, length, expected, on_bytes)
+                if found.kind is None:
+                    part.flush()
+                    return found
             remove_partial(directory, name)
-            reason = f"{redacted_url(url)} has wrong checksums"
-            return Download("mismatch", reason, size, digests)
+            return found
         except DownloadError as failure:
             if part is not None and failure.kind in ("refused", "too-long"):
                 remove_partial(directory, name)
@@ -239,16 +204,74 @@ class Downloader:
                 return Download("full", "no space left on the disk", part.size if part else 0, {})
             return Download("disk", f"cannot be written: {error.strerror or error}", part.size if part else 0, {})
 
-    def _fetch(
-        self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
-    ) -> None:
-        """Complete the file, with as many requests as needed."""
+    def verify(
+        self, url: str, length: int, expected: Mapping[str, str], on_bytes: Callable[[int], object] | None = None
+    ) -> Download:
+        """Read ``url`` completely, as :meth:`download` does, without keeping its content."""
+        content = HashedContent(expected, self._ended.is_set)
+        try:
+            return self._compare(url, content, length, expected, on_bytes)
+        except DownloadError as failure:
+            return Download(failure.kind, failure.reason, content.size, {})
+
+    def ask_length(self, url: str) -> Download:
+        """Return the length that the server states for ``url`` in the response to a HEAD request, as ``size``."""
+        content = HashedContent(())
+        lengths: list[int] = []
+        try:
+            self._retry(content, lambda: lengths.append(self._head(url, content)))
+        except DownloadError as failure:
+            return Download(failure.kind, failure.reason, 0, {})
+        return Download(None, "", lengths[-1], {})
+
+    def check_url(self, url: str) -> None:
+        """Check whether the policy allows ``url`` and the addresses of its host, without a request.
+
+        :raises DownloadError: it does not, or the host is unknown
+        """
+        parts = split_url(url)
+        if parts.scheme == "file":
+            self._check_file(url, parts)
+        else:
+            self._check_scheme(url, parts, None)
+            self._addresses(parse_url(url, parts))
+
+    def _limit(self, length: int | None) -> int | None:
+        return self._policy.maximum if length is None else length
+
+    def _compare(
+        self,
+        url: str,
+        part: HashedContent,
+        length: int | None,
+        expected: Mapping[str, str],
+        on_bytes: Callable[[int], object] | None,
+    ) -> Download:
+        """Complete the content, and compare its digests."""
+        limit = self._limit(length)
+        # If content from several responses has wrong digests, read it once more.
+        for _ in range(2):
+            if not 0 < part.size == length:
+                self._retry(part, lambda: self._request(url, part, length, limit, on_bytes or (lambda _size: None)))
+            digests, size = part.digests(), part.size
+            if digests == expected:
+                return Download(None, "", size, digests)
+            spliced = part.spliced
+            part.restart()
+            if not spliced:
+                break
+        return Download("mismatch", f"{redacted_url(url)} has wrong checksums", size, digests)
+
+    def _retry(self, part: HashedContent, request: Callable[[], object]) -> None:
+        """Call ``request`` until it succeeds, within the limits of the policy."""
         tries = 0
         while True:
+            if self._ended.is_set():
+                raise DownloadError("cancelled", "run cancelled")
             before = part.size
             try:
                 try:
-                    self._request(url, part, length, limit, on_bytes)
+                    request()
                 finally:
                     self._watches.pop(threading.get_ident(), None)
                 return
@@ -267,23 +290,45 @@ class Downloader:
                     part.restart()
 
     def _request(
-        self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
+        self, url: str, part: HashedContent, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Follow ``url`` to a response, and read the missing part of the file."""
-        if self._ended.is_set():
-            raise DownloadError("cancelled", "run cancelled")
         parts = split_url(url)
         if parts.scheme == "file":
             self._read_file(url, parts, part, limit, on_bytes)
             return
+        with self._answered("GET", url, parts, part) as (response, place):
+            self._take(response, place, part, length, limit, on_bytes)
+
+    def _head(self, url: str, part: HashedContent) -> int:
+        """Return the Content-Length of the response to a HEAD request."""
+        parts = split_url(url)
+        if parts.scheme == "file":
+            self._check_file(url, parts)
+            raise DownloadError("refused", f"{redacted_url(url)} is a local file; HEAD requires http: or https:")
+        with self._answered("HEAD", url, parts, part) as (response, place):
+            if response.status != 200:
+                raise _refusal(response, place)
+            stated = response.headers.get("Content-Length", "")
+            if not re.fullmatch("[0-9]{1,18}", stated, re.ASCII):
+                raise DownloadError("failed", f"{redacted_url(place.url)}: server does not state the length")
+            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
+                raise DownloadError("failed", f"{redacted_url(place.url)}: server states the length of encoded content")
+            return int(stated)
+
+    @contextlib.contextmanager
+    def _answered(
+        self, method: str, url: str, parts: SplitResult, part: HashedContent
+    ) -> Iterator[tuple[BaseHTTPResponse, ParsedUrl]]:
+        """Send a request, follow redirects, and return the response without its body."""
         self._check_scheme(url, parts, None)
         place = parse_url(url, parts)
         authorization = place.authorization
         for _ in range(REDIRECTS + 1):
-            response = self._ask(place, authorization, part)
+            response = self._ask(method, place, authorization, part)
             try:
                 if response.status not in _REDIRECTIONS:
-                    self._take(response, place, part, length, limit, on_bytes)
+                    yield response, place
                     return
                 onward = response.headers.get("Location")
                 if onward is None:
@@ -334,7 +379,7 @@ class Downloader:
                     )
         return addresses
 
-    def _ask(self, place: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
+    def _ask(self, method: str, place: ParsedUrl, authorization: str | None, part: HashedContent) -> BaseHTTPResponse:
         """Send the request, and return the response without its body."""
         default = 443 if place.scheme == "https" else 80
         host = f"[{place.host}]" if ":" in place.host else place.host
@@ -359,7 +404,7 @@ class Downloader:
             with self._failures(place):
                 try:
                     return pool.urlopen(
-                        "GET",
+                        method,
                         place.target,
                         headers=headers,
                         retries=False,
@@ -483,7 +528,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: ParsedUrl,
-        part: PartialFile,
+        part: HashedContent,
         length: int | None,
         limit: int | None,
         on_bytes: Callable[[int], object],
@@ -519,7 +564,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: ParsedUrl,
-        part: PartialFile,
+        part: HashedContent,
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
@@ -540,7 +585,7 @@ class Downloader:
                 given = 0
                 self._renew()
 
-    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
+    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: HashedContent) -> int | None:
         """Return the size of the complete file. The response must continue exactly the present file."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         same = validator_of(response.headers)
@@ -556,16 +601,19 @@ class Downloader:
         assert found is not None
         return None if found[3] == "*" else int(found[3])
 
-    def _read_file(
-        self, url: str, parts: SplitResult, part: PartialFile, limit: int | None, on_bytes: Callable[[int], object]
-    ) -> None:
-        """Copy a local file."""
+    def _check_file(self, url: str, parts: SplitResult) -> None:
         if not self._policy.allow_file:
             raise DownloadError(
                 "refused", f"{redacted_url(url)} is a local file; use --allow-file if you trust the bag"
             )
         if parts.netloc not in ("", "localhost"):
             raise DownloadError("refused", f"{redacted_url(url)} is a file on another machine")
+
+    def _read_file(
+        self, url: str, parts: SplitResult, part: HashedContent, limit: int | None, on_bytes: Callable[[int], object]
+    ) -> None:
+        """Read a local file."""
+        self._check_file(url, parts)
         part.restart()
         path = unquote_to_bytes(parts.path)
         try:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple
+from urllib.parse import quote
 
 from pressmark.bagit.bag_directory import BagFiles, open_tag_file
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
@@ -29,7 +30,7 @@ from pressmark.bagit.problems import applies, problem
 from pressmark.errors import BagError, quoted
 from pressmark.reports import SEVERITIES, Problem
 
-__all__ = ["FetchEntry", "FetchList", "fetch_line", "is_absolute_uri", "read_fetch"]
+__all__ = ["FetchEntry", "FetchList", "base_url", "fetch_line", "is_absolute_uri", "read_fetch", "url_below"]
 
 _LINE = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)[ \t]+(.+)", re.DOTALL)
 # Larger numbers are invalid: int() of a million digits would take minutes.
@@ -87,15 +88,46 @@ class FetchList:
         return sum(1 for _ in self)
 
 
-def fetch_line(entry: FetchEntry) -> bytes:
+def fetch_line(entry: FetchEntry, version: tuple[int, int] = (1, 0)) -> bytes:
     """Return the line of an entry in UTF-8, with its line feed.
 
+    :param version: BagIt version of the bag
     :raises ValueError: the URL is not an absolute URI
     """
     if not is_absolute_uri(entry.url):
         raise ValueError(f"{quoted(entry.url)} is not an absolute URI")
     length = "-" if entry.length is None else str(entry.length)
-    return f"{entry.url} {length} ".encode("ascii") + encode_path(entry.path) + b"\n"
+    return f"{entry.url} {length} ".encode("ascii") + encode_path(entry.path, version) + b"\n"
+
+
+def base_url(url: str) -> str:
+    """Return ``url`` with a slash at its end, for :func:`url_below`.
+
+    :raises ValueError: it is not an absolute URI, or has a part that every URL of fetch.txt would disclose or change
+    """
+    found = _ABSOLUTE_URI.fullmatch(url)
+    if found is None or found["authority"] is None or _is_odd(url):
+        raise ValueError("not an absolute URL; expected one like https://example.org/bags/1/data/")
+    if "?" in url:
+        raise ValueError("URL has a query; file names are appended to the URL, so it must end with a directory")
+    if "@" in found["authority"]:
+        raise ValueError("URL has a user name or password, which fetch.txt would disclose; omit it")
+    return url if url.endswith("/") else f"{url}/"
+
+
+def url_below(base: str, path: bytes) -> str:
+    """Return the URL of a payload file.
+
+    All bytes of the path except ``A-Z a-z 0-9 - . _ ~`` (the unreserved characters of RFC 3986, section 2.3) and the
+    slashes between its names are percent-encoded.
+
+    >>> url_below("https://example.org/1/", b"data/50% of a b.tif")
+    'https://example.org/1/50%25%20of%20a%20b.tif'
+
+    :param base: a result of :func:`base_url`
+    :param path: relative to the base directory of the bag; ``data/`` is not part of the URL
+    """
+    return base + quote(path.removeprefix(BELOW_PAYLOAD), safe="/")
 
 
 # --- RFC 3986 -----------------------------------------------------------------------------------------------------

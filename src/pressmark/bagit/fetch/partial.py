@@ -1,4 +1,4 @@
-"""A partially downloaded file: hashed while it is written, and continued by the next request or run."""
+"""The content of a download, hashed while it arrives; and a partially downloaded file, which a later run continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pressmark.bagit.fetch.urls import URL_LENGTH
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
 from pressmark.fs.durable import flush_file
 
-__all__ = ["BLOCK", "OPEN_FLAGS", "RESUMABLE", "Directory", "PartialFile", "remove_partial", "unlink", "validator_of"]
+__all__ = [
+    *("BLOCK", "OPEN_FLAGS", "RESUMABLE"),
+    *("Directory", "HashedContent", "PartialFile", "remove_partial", "unlink", "validator_of"),
+]
 
 BLOCK = 1 << 18  # 256 KiB
 # Smaller files are downloaded again, without a record.
@@ -31,7 +34,56 @@ _OWN = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 Directory = int | bytes
 
 
-class PartialFile:
+class HashedContent:
+    """The digests of the content that was received; the content itself is not kept.
+
+    :param algorithms: official names of the algorithms
+    :param cancelled: called before each write
+
+    :ivar size: present size in bytes
+    :ivar spliced: whether the content was received in several responses, so only a digest can prove that it is
+        consistent
+    :ivar validator: name and value of the header by which the server identifies this state of the file
+    """
+
+    def __init__(self, algorithms: Iterable[str], cancelled: Callable[[], bool] = lambda: False) -> None:
+        self._algorithms = tuple(algorithms)
+        self._cancelled = cancelled
+        self._begin()
+
+    def _begin(self) -> None:
+        self.size = 0
+        self.spliced = False
+        self.validator: tuple[str, str] | None = None
+        self._hashers: dict[str, Hasher] = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
+
+    def digests(self) -> dict[str, str]:
+        """Return the digests of the present content."""
+        return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
+
+    def restart(self) -> None:
+        """Discard the present content."""
+        self._begin()
+
+    def write(self, data: bytes) -> None:
+        """Append ``data``.
+
+        :raises DownloadError: the run was cancelled
+        """
+        self._check_cancelled()
+        self._hash(data)
+
+    def _hash(self, data: bytes | memoryview) -> None:
+        for hasher in self._hashers.values():
+            hasher.update(data)
+        self.size += len(data)
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled():
+            raise DownloadError("cancelled", "run cancelled")
+
+
+class PartialFile(HashedContent):
     """A file under a temporary name, and the digests of its present content; a context manager.
 
     A large file has a record ``name.json`` in the same directory, with the URL and the validator of the server.
@@ -39,14 +91,7 @@ class PartialFile:
     :param directory: directory of the file
     :param name: temporary name
     :param url: source of the file
-    :param algorithms: official names of the algorithms
     :param length: size of the complete file in bytes, if known
-    :param cancelled: called before each write
-
-    :ivar size: present size in bytes
-    :ivar spliced: whether the content was received in several responses, so only a digest can prove that it is
-        consistent
-    :ivar validator: name and value of the header by which the server identifies this state of the file
     :raises OSError: the file cannot be opened or read
     """
 
@@ -59,14 +104,9 @@ class PartialFile:
         length: int | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
+        super().__init__(algorithms, cancelled)
         self.name = name
-        self.size = 0
-        self.spliced = False
-        self.validator: tuple[str, str] | None = None
         self._url = url
-        self._algorithms = tuple(algorithms)
-        self._hashers: dict[str, Hasher] = {}
-        self._cancelled = cancelled
         self._remembered = False
         # A separate descriptor, because the caller may close the other one.
         self._directory = os.dup(directory) if isinstance(directory, int) else directory
@@ -95,19 +135,12 @@ class PartialFile:
             directory, self._directory = self._directory, -1
             os.close(directory)
 
-    def digests(self) -> dict[str, str]:
-        """Return the digests of the present content."""
-        return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
-
     def restart(self) -> None:
         """Discard the present content."""
         self._forget()
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
-        self.size = 0
-        self.spliced = False
-        self.validator = None
-        self._hashers = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
+        super().restart()
 
     def write(self, data: bytes) -> None:
         """Append ``data``.
@@ -115,15 +148,12 @@ class PartialFile:
         :raises OSError: the data cannot be written
         :raises DownloadError: the run was cancelled
         """
-        if self._cancelled():
-            raise DownloadError("cancelled", "run cancelled")
+        self._check_cancelled()
         view = memoryview(data)
         while view:
             # Count partial writes: file and digests must have the same length.
             done = os.write(self._descriptor, view)
-            for hasher in self._hashers.values():
-                hasher.update(view[:done])
-            self.size += done
+            self._hash(view[:done])
             view = view[done:]
         if self.size >= RESUMABLE and self.validator is not None and not self._remembered:
             self._remember(self.validator)
@@ -164,13 +194,9 @@ class PartialFile:
         if validator is None and found != length:
             self.restart()
             return
-        self._hashers = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
         while data := os.read(self._descriptor, BLOCK):
-            if self._cancelled():
-                raise DownloadError("cancelled", "run cancelled")
-            for hasher in self._hashers.values():
-                hasher.update(data)
-            self.size += len(data)
+            self._check_cancelled()
+            self._hash(data)
         self.spliced = self.size > 0
         self.validator = validator
         self._remembered = validator is not None

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from typing import Any
 
 import click
 
 from pressmark.bagit import complete
 from pressmark.cli.bag.change_progress import Listener
+from pressmark.cli.bag.download_options import download_options, refuse_missing_certificates
 from pressmark.cli.bag.options import BAG, JSON, bag_errors
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink, refuse_missing
+from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.reports import Report
@@ -54,22 +56,6 @@ interrupted.
 
 @click.command("complete", cls=Command, help=HELP, epilog=EPILOG, short_help="Download the missing files of a bag.")
 @BAG
-@click.option("--allow-http", is_flag=True, help="Also allow unencrypted downloads (http:). Default: https: only.")
-@click.option(
-    "--allow-host",
-    "allow_hosts",
-    metavar="HOST",
-    multiple=True,
-    help="Allow HOST even if its address is private; repeatable.",
-)
-@click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine.")
-@click.option("--allow-file", is_flag=True, help="Allow file: URLs, which can refer to any file that you can read.")
-@click.option(
-    "--certificates",
-    metavar="FILE",
-    type=click.Path(readable=False),
-    help="Trust the certificates in FILE instead of the system's.",
-)
 @click.option("--verify", is_flag=True, help="Also read the files that are present, and verify their checksums.")
 @click.option(
     "--maximum",
@@ -77,49 +63,14 @@ interrupted.
     type=click.IntRange(min=0),
     help="Maximum size of a file whose length fetch.txt does not state.",
 )
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds without data after which a connection fails.",
-)
-@click.option(
-    "--retries",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=4,
-    show_default=True,
-    help="Retry a request up to N times if the connection fails or the server is busy.",
-)
-@click.option(
-    "--threads",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=4,
-    show_default=True,
-    help="Download N files at a time.",
-)
+@download_options
 @JSON
 @PROGRESS
 def complete_command(
-    bag: bytes,
-    as_json: bool,
-    allow_hosts: tuple[str, ...],
-    allow_private: bool,
-    allow_file: bool,
-    allow_http: bool,
-    certificates: str | None,
-    verify: bool,
-    maximum: int | None,
-    timeout: float,
-    retries: int,
-    threads: int,
-    progress: bool | None,
+    bag: bytes, as_json: bool, verify: bool, maximum: int | None, progress: bool | None, **download: Any
 ) -> int:
     """Download the missing files of a bag."""
-    refuse_missing([os.fsencode(certificates)] if certificates else [])
+    refuse_missing_certificates(download)
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, go_on=True)
@@ -129,18 +80,11 @@ def complete_command(
             with bag_errors():
                 report = complete(
                     bag,
-                    threads=threads,
-                    allow_http=allow_http,
-                    allow_file=allow_file,
-                    allow_private=allow_private,
-                    allow_hosts=allow_hosts,
                     maximum=maximum,
-                    retries=retries,
-                    timeout=timeout,
-                    certificates=certificates,
                     verify=verify,
                     on_event=Listener(reporter),
                     on_problem=problems.write,
+                    **download,
                 )
         except KeyboardInterrupt:
             raise Interrupted("interrupted; run the same command again to continue") from None

@@ -19,8 +19,10 @@ from pressmark.bagit.paths import archive_ending
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
+    fetch_base_option,
     info_options,
     parse_elements,
+    parse_fetch_base,
     problem_text,
     refuse_inside,
 )
@@ -80,6 +82,7 @@ More examples:
   pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
+  pressmark bag create files -o bag --fetch-base https://example.org/files/
   pressmark bag create objects/*
 
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
@@ -90,6 +93,8 @@ directories are kept on disk, but manifests cannot list them.
 --exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
 is left out with everything in it. Each one is listed. Without -o, it would stay in the bag: SOURCE is refused, unless
 --delete-excluded deletes it as part of the atomic change.
+
+--fetch-base: for files that a server will have; "pressmark bag hollow --help" describes their URLs.
 
 Exit status: 0 success, 1 a file could not be read or written, or one of several bags was not created, 2 usage error, or
 the only SOURCE was refused before anything was written, 130 interrupted.
@@ -133,6 +138,9 @@ the only SOURCE was refused before anything was written, 130 interrupted.
     show_default=True,
     help="Refuse symbolic links, or include their targets.",
 )
+@fetch_base_option(
+    "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
+)
 @exclude_options
 @click.option(
     "--delete-excluded",
@@ -157,6 +165,7 @@ def create_command(
     mode: str | None,
     tag_files: tuple[bytes, ...],
     links: str,
+    fetch_base: str | None,
     exclude: tuple[str, ...],
     exclude_junk: bool,
     delete_excluded: bool,
@@ -170,6 +179,14 @@ def create_command(
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     globs = globs_to_exclude(exclude, exclude_junk)
+    if fetch_base is not None:
+        fetch_base = parse_fetch_base(fetch_base)
+        if destination is None or archive_ending(destination) is not None:
+            raise CallError(
+                "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"
+            )
+        if mode is not None:
+            raise CallError("--mode: not supported with --fetch-base, because nothing is copied")
     if delete_excluded and (destination is not None or not globs):
         raise CallError("--delete-excluded requires --exclude or --exclude-junk, without -o; omit the option")
     if destination is None:
@@ -196,7 +213,7 @@ def create_command(
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
             **{"threads": threads, "read": read, "date": bagging_date()},
-            **{"exclude": globs, "delete_excluded": delete_excluded},
+            **{"exclude": globs, "delete_excluded": delete_excluded, "fetch_base": fetch_base},
         }
         make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
         several = destination is None and len(sources) > 1
@@ -208,7 +225,7 @@ def create_command(
             failed = _create_each(sources, make, create_small_bags(sources, options, nested), reporter)
         else:
             failed = 0
-            _create_one(sources, destination, make, reporter, journal)
+            _create_one(sources, destination, make, reporter, journal, fetch_base is not None)
     if several:
         say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
@@ -228,6 +245,7 @@ def _create_one(
     make: Callable[..., Bag],
     reporter: FileProgress,
     journal: Ledger | None,
+    is_holey: bool,
 ) -> None:
     place = sources[0] if len(sources) == 1 and os.path.isdir(sources[0]) else b""
     listener = Listener(reporter, place=place)
@@ -246,7 +264,7 @@ def _create_one(
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
     # Files in a ledger were not read.
-    reporter.report(_report(bag, listener, None if journal else begin))
+    reporter.report(_report(bag, listener, None if journal else begin, is_holey))
 
 
 def _create_each(
@@ -294,11 +312,13 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, listener: Listener, begin: float | None) -> str:
+def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False) -> str:
     size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
     more = [] if begin is None else format_rate(size, time.monotonic() - begin)
     if listener.mode in COPIES:
         more.append(COPIES[listener.mode])
+    if is_holey:
+        more.append("listed in fetch.txt")
     if listener.excluded:
         more.append(f"{listener.excluded:,} excluded")
     return _summary(bag.path, files, size, bag.algorithms, more)

@@ -20,8 +20,10 @@ __all__ = [
     "BAG",
     "JSON",
     "bag_errors",
+    "fetch_base_option",
     "info_options",
     "parse_elements",
+    "parse_fetch_base",
     "problem_text",
     "refuse_inside",
 ]
@@ -30,6 +32,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 BAG = click.argument("bag", metavar="BAG", type=click.Path(path_type=bytes))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
+
+
+def fetch_base_option(meaning: str, **more: Any) -> Callable[[Function], Function]:
+    """Add ``--fetch-base``; :func:`parse_fetch_base` reads its value."""
+    return click.option("--fetch-base", metavar="URL", help=meaning, **more)
+
+
+def parse_fetch_base(url: str) -> str:
+    """Return the URL below which files are, with a slash at its end."""
+    from pressmark.bagit.fetch.fetch_txt import base_url  # few commands need it
+    from pressmark.bagit.fetch.urls import redacted_url
+
+    try:
+        return base_url(url)
+    except ValueError as error:
+        raise CallError(f"--fetch-base {redacted_url(url)}: {error}") from None
 
 
 def problem_text(problem: Problem, bag: bytes = b"") -> str:

@@ -22,7 +22,8 @@ HEADINGS = {
     " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message user"
     " user-address",
     "Measurement": "only seconds files-per-object versions directory-limit probe",
-    "Download": "allow-http allow-host allow-private allow-file certificates maximum timeout retries",
+    "Download": "fetch-base trust-head allow-http allow-host allow-private allow-file certificates"
+    " maximum timeout retries",
     "Performance": "threads read workers dask dask-scheduler-file",
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
 }
@@ -42,6 +43,7 @@ _WORDS = {
         "declare": "store declare",
         "digest": "hash",
         "get": "store get",
+        "hollow": "bag hollow",
         "init": "store init",
         "list": "store ls",
         "log": "store log",

@@ -1,0 +1,46 @@
+"""Create a bag whose payload files are listed in fetch.txt: the sources are read, and not copied."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+
+from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.preflight import Listener, Preflight
+from pressmark.bagit.creation.sources import Source, source_entries
+from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below
+from pressmark.bagit.paths import BELOW_PAYLOAD
+from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.pool import hash_files
+
+__all__ = ["read_for_fetch"]
+
+
+def read_for_fetch(
+    sources: Sequence[Source],
+    options: CreateOptions,
+    base: str,
+    preflight: Preflight,
+    write: Callable[[bytes], object],
+    on_event: Listener,
+) -> Generator[tuple[bytes, Outcome]]:
+    """Hash all files, and write the lines of fetch.txt; yield path in the payload and outcome of each file.
+
+    :param base: a result of :func:`~pressmark.bagit.fetch.fetch_txt.base_url`
+    :param write: called with each line
+    """
+    waiting: deque[bytes] = deque()  # paths in the payload of the files being hashed
+
+    def paths() -> Iterator[bytes]:
+        for path, kind, source in source_entries(sources, preflight):
+            if kind == "file":
+                waiting.append(path)
+                yield source
+
+    for outcome in hash_files(
+        paths(), options.algorithms, options.threads, on_event, links=options.links, read=options.read
+    ):
+        path = BELOW_PAYLOAD + waiting.popleft()
+        if outcome.ok:
+            write(fetch_line(FetchEntry(url_below(base, path), outcome.size, path)))
+        yield path.removeprefix(BELOW_PAYLOAD), outcome
