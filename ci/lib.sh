@@ -21,21 +21,22 @@ find_python() {
     fail "CPython 3.11 or newer not found; set PYTHON"
 }
 
-# environment NAME EXTRA: creates a virtual environment build/NAME with the packages for building Pressmark and for an
+# environment NAME [EXTRA]: creates a virtual environment build/NAME with the packages for building Pressmark and for an
 # extra of pyproject.toml, and sets $python to its Python. It is kept until pyproject.toml changes.
 environment() {
     local base folder=$root/build/$1
     base=$(find_python)
     python=$folder/bin/python
     mkdir -p build
-    "$base" - "$2" >"build/$1.wanted" <<'END'
+    "$base" - "${@:2}" >"build/$1.wanted" <<'END'
 import sys, tomllib
 with open("pyproject.toml", "rb") as file:
     settings = tomllib.load(file)
 project = settings["project"]
 print("#", sys.executable, sys.version)
-print(*settings["build-system"]["requires"], *project["dependencies"], sep="\n")
-print(*project["optional-dependencies"][sys.argv[1]], sep="\n")
+print(*settings["build-system"]["requires"], sep="\n")
+for extra in sys.argv[1:]:
+    print(*project["dependencies"], *project["optional-dependencies"][extra], sep="\n")
 END
     if ! cmp -s "build/$1.wanted" "$folder/requirements.txt"; then
         rm -rf "$folder"
@@ -54,17 +55,19 @@ environment_like() {
     "$other" -c "$packages" >"$("$python" -c "$packages")/packages.pth"
 }
 
-# build_wheel SOURCE FOLDER: builds the wheel of a source tree in FOLDER and sets $wheel to its path.
+# build_wheel SOURCE FOLDER: builds the wheel of a source tree in FOLDER, in the environment build/build, and sets
+# $wheel to its path.
 build_wheel() {
     rm -rf "$2" "$1"/build/lib* "$1"/build/temp* "$1"/build/bdist*
-    "$root/build/test/bin/python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$2" "$1" \
-        >build/build.log 2>&1 || { tail -50 build/build.log; exit 1; }
+    mkdir -p "$2"
+    "$root/build/build/bin/python" -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$2" "$1" \
+        >"$2/log" 2>&1 || { tail -50 "$2/log"; exit 1; }
     wheel=$(ls "$2"/*.whl)
 }
 
 # install: installs $wheel into the environment of $python.
 install() {
-    "$root/build/test/bin/python" -m pip --python "$python" install --quiet --force-reinstall --no-deps "$wheel"
+    "$root/build/build/bin/python" -m pip --python "$python" install --quiet --force-reinstall --no-deps "$wheel"
 }
 
 # stage NAME: creates a folder build/NAME with everything that tests need except the source tree, so that they import the

@@ -26,6 +26,7 @@ CALLS = (
     "objects --count 20 --runs 1 --huge 100000 --part put --part one --part hash --part bytes --part plan",
     "bags --scale 0.0005 --runs 1 --only pressmark",
     "bags --small --scale 0.01 --runs 1 --only pressmark",
+    "bags --archives --scale 0.01 --runs 1",
     "migration --count 20 --runs 1",
     "compare --count 500",
     "jobs --count 4 --identifiers 100 --files 10",

@@ -71,7 +71,8 @@ def test_bag(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"1")
     bag = bagit.create([tmp_path / "one"], tmp_path / "bag")
     assert repr(bag) == f"<Bag {str(tmp_path / 'bag')!r}: BagIt 1.0, sha512, Payload-Oxum 1.1>"
-    with pytest.raises(TypeError, match=r"call pressmark.bagit.open\(path\)"):
-        bagit.Bag(tmp_path / "bag")
+    for given in ([], [tmp_path / "bag"], [str(tmp_path / "bag")]):
+        with pytest.raises(TypeError, match=r"Bag\(.*\): call pressmark.bagit.open\(path\)"):
+            bagit.Bag(*given)
     for again in (copy.copy(bag), pickle.loads(pickle.dumps(bag))):
         assert repr(again) == repr(bag)

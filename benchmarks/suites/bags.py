@@ -8,7 +8,9 @@ Other tools open long manifests once.
 A run counts only if its answer is right: the bag is valid or complete and has the right number of files, and a new bag
 lists the digests that hashlib computed. --lines measures the targets only, and reports which are met. --small measures
 many bags of two small files, each tool in one process; "command" is one pressmark command for all of them, as a whole
-process beside the loop of the other tool. The bags stay in the folder (build/bags): 3 GB of disk, 600,000 inodes.
+process beside the loop of the other tool. --archives measures packing a bag, creating it as an archive, and unpacking
+it, each one pressmark command, beside tar, a compressor and sha512sum on the same files, one after another. The bags
+stay in the folder (build/bags): 3 GB of disk, 600,000 inodes.
 Pressmark flushes a new bag to the disk, other tools do not.
 """
 
@@ -29,6 +31,7 @@ from benchmarks.peers.bagging import OURS, TOOLS, Call, Command, Tool, environme
 from benchmarks.peers.environments import Unavailable
 from benchmarks.report import Report
 from benchmarks.timing import Cost, Failed, Times, take_turns
+from pressmark.bagit import validate
 
 RUNS = 5
 OPERATIONS = ("create", "create elsewhere", "validate", "open", "complete")
@@ -37,6 +40,9 @@ LONG = ("open", "complete")
 # Bags of two files, by name and size.
 SMALL_BAGS, SMALL_FILES = 2000, {"one.txt": 1 << 10, "two.bin": 10 << 10}
 SMALL_OTHER = "bagit, 1"
+# What compresses and decompresses standard input, by the ending of the archive.
+COMPRESSORS = {"tar": ("cat", "cat"), "tar.zst": ("zstd -T0 -q", "zstd -d -q"), "tar.gz": ("pigz", "pigz -d")}
+OTHER = "tar, sha512sum"
 USUAL = ("small", "modest", "medium", "large")
 
 
@@ -62,6 +68,7 @@ LINES = (
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", action="store_true", help="measure the targets only")
     parser.add_argument("--small", action="store_true", help="measure many small bags only")
+    parser.add_argument("--archives", action="store_true", help="measure packing and unpacking only")
     parser.add_argument("--operation", action="append", choices=OPERATIONS)
     parser.add_argument("--shape", action="append", choices=[*USUAL, *LISTS])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="tools to run, besides Pressmark")
@@ -76,12 +83,20 @@ def run(options: argparse.Namespace, report: Report) -> dict[str, Any]:
     if options.lines:
         needed = {OURS.label, *(line.other for line in LINES)}
         tools = [tool for tool in tools if tool.label in needed]
+    if options.archives:
+        tools = [OURS]
     if options.small:
         tools = [tool for tool in tools if tool.label in (OURS.label, SMALL_OTHER)]
     bench = Bench(folder, tools, options.runs, options.patience)
     names = {f"{tool.name} {tool.version}": None for tool in bench.tools}
     report.print(f"{', '.join(names)}. After the comma: threads of Pressmark, processes of others.", "")
-    measure = measure_small if options.small else measure_targets if options.lines else measure_all
+    measure: Callable[[Report, Bench, argparse.Namespace], Iterator[Cell]] = measure_all
+    for is_chosen, part in (
+        (options.archives, measure_archives),
+        (options.small, measure_small),
+        (options.lines, measure_targets),
+    ):
+        measure = part if is_chosen else measure
     cells = list(measure(report, bench, options))
     for name, reason in bench.missing.items():
         report.print(f"- {name} is not available: {reason}")
@@ -221,6 +236,45 @@ class Bench:
             times = take_turns({**ours, **others}, self._runs)
             yield Cell(f"command {' '.join(words)}", shape, ALGORITHMS[0], times)
 
+    def measure_archives(self, shape: Shape, ending: str) -> Iterator[Cell]:
+        """Pack and unpack a bag, and create it as an archive, beside tar, a compressor and sha512sum."""
+        bag = bag_of(shape, ALGORITHMS[0], self._folder)
+        warm(bag)
+        new = self._folder / "archives"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        ours, theirs, packed = new / f"ours.{ending}", new / f"theirs.{ending}", new / f"packed.{ending}"
+        pressmark = (sys.executable, "-m", "pressmark", "bag")
+        sums = f"cd {bag} && find . -type f -print0 | xargs -0 sha512sum > {new}/sums"
+        pack, unpack = COMPRESSORS[ending]
+        pack = f"tar -cf - -C {bag.parent} {bag.name} | {pack} > {theirs} && {sums}"
+        unpack = f"mkdir {theirs} && {unpack} < {packed} | tar -xf - -C {theirs} && cd {theirs}/packed && "
+
+        def run(*command: str | Path) -> Cost:
+            for made in (ours, theirs):
+                shutil.rmtree(made, ignore_errors=True) if made.is_dir() else made.unlink(missing_ok=True)
+            cost = processes.run(command, environment_of(OURS)).cost
+            return cost._replace(seconds=cost.whole)
+
+        def shell(line: str) -> Cost:
+            return run("bash", "-c", f"set -o pipefail; {line}")
+
+        def command(*words: str | Path) -> Cost:
+            cost = run(*pressmark, *words)
+            if not validate(ours).ok:
+                raise Failed(f"{ours} is not valid")
+            return cost
+
+        def times(line: str, *words: str | Path) -> Times:
+            return take_turns({OURS.label: lambda: command(*words), OTHER: lambda: shell(line)}, self._runs)
+
+        for operation, source in (("pack", bag), ("create an archive", bag / "data")):
+            yield Cell(operation, shape, ending, times(pack, operation.split()[0], source, "-o", ours))
+        processes.run([*pressmark, "pack", bag, "-o", packed], environment_of(OURS))
+        line = f"{unpack} sha512sum --quiet -c manifest-sha512.txt"
+        yield Cell("unpack", shape, ending, times(line, "unpack", packed, "-o", ours))
+        shutil.rmtree(new)
+
 
 def _cost(tool: Tool, cost: Cost, answer: dict[str, Any]) -> Cost:
     if answer and answer["version"] != tool.version:
@@ -258,6 +312,28 @@ def measure_small(report: Report, bench: Bench, options: argparse.Namespace) -> 
         for tool, reason in cell.times.failures.items():
             report.row(cell.operation, f"{bags:,}", tool, reason, "")
         yield cell
+    report.print("")
+
+
+def measure_archives(report: Report, bench: Bench, options: argparse.Namespace) -> Iterator[Cell]:
+    """Measure packing and unpacking. A ratio of the other programs above 1 means that Pressmark is faster."""
+    report.heads("operation", "files", " format", "s", "others s", "others / ours", "processor s", "others / ours")
+    for name in options.shape or ("modest", "medium", "large"):
+        for ending, programs in COMPRESSORS.items():
+            if any(shutil.which(program.split()[0]) is None for program in programs):
+                report.print(f"- {programs[0]} is not available")
+                continue
+            for cell in bench.measure_archives(SHAPES[name].scaled(options.scale), ending):
+                times = cell.times
+                row = (cell.operation, f"{cell.shape.count:,} of {cell.shape.size:,}", ending)
+                if times.failures:
+                    report.row(*row, *times.failures.values())
+                else:
+                    best, other = times.best(OURS.label), times.best(OTHER)
+                    ratios = [f"{times.ratio(OTHER, OURS.label, field):.2f}" for field in ("seconds", "cpu")]
+                    figures = (f"{best.seconds:.3f}", f"{other.seconds:.3f}", ratios[0], f"{best.cpu:.3f}", ratios[1])
+                    report.row(*row, *figures)
+                yield cell
     report.print("")
 
 

@@ -15,6 +15,7 @@ import functools
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ from pressmark.bagit.changes.bag_transaction import is_decided
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
+from pressmark.bagit.packing.pack import pack
+from pressmark.bagit.packing.unpack import unpack
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
@@ -68,12 +71,14 @@ class Case(NamedTuple):
     :ivar run: changes the files in that folder
     :ivar bag: name of the resulting bag; empty for several, each of which changes on its own
     :ivar again: the error of the same call if the change is already complete; empty if it succeeds
+    :ivar flaws: returns what is wrong with the resulting bag
     """
 
     make: Callable[[Path], None]
     run: Callable[[Path], Any]
     bag: str
     again: str = ""
+    flaws: Callable[[Path], list[str]] = flaws
 
 
 def in_place(folder: Path) -> object:
@@ -107,12 +112,48 @@ def many(folder: Path) -> object:
     return None
 
 
+def make_source_with_junk(folder: Path) -> None:
+    make_source(folder)
+    (folder / "s" / ".DS_Store").write_bytes(b"j" * 9)
+    (folder / "s" / "d" / ".DS_Store").write_bytes(b"k" * 9)
+    (folder / "s" / "d" / "__MACOSX" / "e").mkdir(parents=True)
+    (folder / "s" / "d" / "__MACOSX" / "e" / "f").write_bytes(b"l" * 9)
+
+
+def without_junk(folder: Path) -> object:
+    globs = [".DS_Store", "__MACOSX"]
+    return create(folder / "s", info={"X": "y"}, exclude=globs, delete_excluded=True, date=DAY)
+
+
 def elsewhere(folder: Path) -> object:
     return create(folder / "s", folder / "t", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
 
 
 def updated(folder: Path) -> object:
     return update(folder / "s", add="sha256", drop="md5", info={"Title": "y"})
+
+
+def archived(folder: Path) -> object:
+    return create(folder / "s", folder / "t.tar.gz", info={"X": "y"}, tag_files=[folder / "note"], date=DAY)
+
+
+def packed(folder: Path) -> object:
+    return pack(folder / "s", folder / "t.zip")
+
+
+def make_archive(folder: Path) -> None:
+    make_bag(folder)
+    pack(folder / "s", folder / "t.tar")
+
+
+def unpacked(folder: Path) -> object:
+    return unpack(folder / "t.tar")
+
+
+def flaws_in_archive(file: Path) -> list[str]:
+    with tempfile.TemporaryDirectory() as below:
+        shutil.unpack_archive(file, below)
+        return flaws(Path(below) / "t")
 
 
 def completed(folder: Path) -> object:
@@ -126,7 +167,11 @@ CASES = {
     "in-place": Case(make_source, in_place, "s", "already a bag"),
     "small": Case(make_small_source, small, "s", "already a bag"),
     "many": Case(make_small_sources, many, "", "already a bag"),
+    "without-junk": Case(make_source_with_junk, without_junk, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
+    "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
+    "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),
+    "unpack": Case(make_archive, unpacked, "t", "already exists"),
     "update": Case(make_bag, updated, "s"),
     "complete": Case(make_holey_bag, completed, "s"),
 }
@@ -193,7 +238,7 @@ def main() -> None:
     case.run(folder)
     after = quoted(folder)
     bags = [case.bag] if case.bag else sorted(os.listdir(folder))
-    assert not any(flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
+    assert not any(case.flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
     step = 1 - stride
     while True:
         step += stride
@@ -208,7 +253,8 @@ def main() -> None:
             continue
         left = is_decided(os.fsencode(folder / case.bag))
         assert left or found in (before, after) or (name == "complete" and is_part(found, before, after)), where
-        if "nothing was changed" in words or "no bag was created" in words:
+        nothing = ("nothing was changed", "no bag was created", "no archive was created", "nothing was unpacked")
+        if any(one in words for one in nothing):
             assert found == before, where
             assert not left, where
         assert "put in its place" not in words or found != after, where

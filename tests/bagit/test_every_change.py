@@ -1,4 +1,4 @@
-"""Bags, created, updated and completed: killed, disk full and read-only; the long form tries every change."""
+"""Changes of bags and archives: killed, disk full and read-only; the long form tries every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested steps.
 STRIDE = str(stride(7))
-CASES = ("in-place", "small", "many", "elsewhere", "update", "complete")
+CASES = (
+    *("in-place", "small", "many", "without-junk", "elsewhere", "archive", "pack", "unpack"),
+    *("update", "complete"),
+)
 
 
 @pytest.mark.parametrize(("case", "how"), faults(CASES, errno.ENOSPC, errno.EROFS, errno.EACCES))

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from pressmark.bagit.archive import validate_archive
 from pressmark.bagit.bag import create, update
+from pressmark.bagit.packing.pack import pack
+from pressmark.bagit.packing.unpack import unpack
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
@@ -160,3 +163,111 @@ def test_their_empty_bags(peer: Peer, tmp_path: Path) -> None:
     peer("make", tmp_path / "s")
     assert peer("validate", tmp_path / "s") != [""]
     assert [found.kind for found in validate(tmp_path / "s").errors] == ["payload-manifest-missing"]
+
+
+ARCHIVES = """
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+from bdbag import bdbag_api
+bdbag_api.make_bag(sys.argv[1], algs=["md5", "sha256", "sha512"])
+print(json.dumps([bdbag_api.archive_bag(sys.argv[1], kind) for kind in ("zip", "tar", "tgz", "bz2", "xz")]))
+"""
+
+
+def test_archives_of_bdbag(tmp_path: Path) -> None:
+    """Archives that bdbag makes have the verdict of the bag, also from a pipe."""
+    bag = make(tmp_path / "bag", (b"a", b"b c", b"sub/deep/e", "\xe9.txt".encode()))
+    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+    run = subprocess.run(
+        [sys.executable, "-c", ARCHIVES, str(bag)],
+        env=variables | {"HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected = validate(bag)
+    assert (expected.ok, expected.counts["files"]) == (True, 4)
+    (tmp_path / "unpacked").mkdir()
+    for archive in map(Path, json.loads(run.stdout.splitlines()[-1])):
+        reports = [validate(archive)]
+        if archive.suffix != ".zip":
+            with archive.open("rb") as file:
+                reports.append(validate_archive("-", stream=file))
+        for report in reports:
+            assert (report.problems, report.counts) == (expected.problems, expected.counts), archive
+        unpack(archive, tmp_path / "unpacked" / archive.name, threads=2)
+        assert tree(tmp_path / "unpacked" / archive.name) == tree(bag)
+
+
+# What unpacks an archive in the working directory, by the ending of its name.
+UNPACKERS = {
+    "tar": (["tar", "xf"], ["bsdtar", "xf"], [sys.executable, "-m", "tarfile", "-e"]),
+    "tar.gz": (["tar", "xzf"], ["bsdtar", "xf"], [sys.executable, "-m", "tarfile", "-e"]),
+    "tar.zst": (["tar", "--zstd", "-xf"], ["bsdtar", "xf"]),
+    "zip": (["unzip", "-q"], ["bsdtar", "xf"], [sys.executable, "-m", "zipfile", "-e"]),
+}
+
+
+@pytest.mark.parametrize("way", ["pack", "create"])
+@pytest.mark.parametrize("ending", UNPACKERS)
+def test_our_archives(peer: Peer, tmp_path: Path, ending: str, way: str) -> None:
+    """What other programs unpack from our archives is the bag, with all names, and valid for both tools."""
+    if ending == "tar.zst":
+        pytest.importorskip("zstandard")
+    names = (b"plain", b"\xc3\xa4.txt", b"x" * 120, b"/".join([b"d" * 90] * 4) + b"/" + b"y" * 200, b"line\nfeed")
+    source = make(tmp_path / "s", names)
+    (source / "empty").mkdir()
+    create(source, tmp_path / "bag", ["sha512", "md5"])
+    file = tmp_path / f"b.{ending}"
+    if way == "pack":
+        pack(tmp_path / "bag", file)
+    else:
+        create(source, file, ["sha512", "md5"])
+    bags = []
+    for number, program in enumerate(UNPACKERS[ending]):
+        if shutil.which(program[0]) is None:
+            continue
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        inside = ["."] if program[0] == sys.executable else []
+        subprocess.run([*program, str(file), *inside], cwd=folder, check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
+        bags.append(folder / "b")
+        found = tree(folder / "b")
+        if way == "create":
+            found.update({path: data for path, data in tree(tmp_path / "bag").items() if b"/" not in path})
+        # unzip writes another character for a line feed.
+        if program[0] != "unzip":
+            assert found == tree(tmp_path / "bag"), program
+            assert (folder / "b" / "data" / "empty").is_dir()
+            assert flaws(folder / "b") == []
+    assert bags
+    bags = [bag for bag in bags if (bag / "data" / "line\nfeed").exists()]
+    assert peer("validate", *bags) == [""] * len(bags)
+
+
+EXTRACT = """
+import json, logging, sys
+logging.disable(logging.CRITICAL)
+from bdbag import bdbag_api
+for path in sys.argv[1:]:
+    bdbag_api.validate_bag(bdbag_api.extract_bag(path, output_path=path + " extracted"))
+print("valid")
+"""
+
+
+def test_bdbag_extracts_our_archives(tmp_path: Path) -> None:
+    """bdbag extracts our archives itself, and calls the bags valid."""
+    pytest.importorskip("bdbag")
+    bag = create(make(tmp_path / "s", (b"a", b"b c", b"sub/deep/e", "\xe9.txt".encode())), tmp_path / "bag")
+    files = [pack(bag, tmp_path / f"b.{ending}") for ending in ("tar", "tgz", "zip")]
+    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_PRELOAD")}
+    run = subprocess.run(
+        [sys.executable, "-c", EXTRACT, *files],
+        env=variables | {"HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout.splitlines()[-1:]) == (0, ["valid"]), run.stderr

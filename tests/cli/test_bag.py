@@ -140,7 +140,15 @@ def test_without_a_subcommand_there_is_help(run: Run) -> None:
         (["bag", "create", "bag"], "'bag': already a bag; .*"),
         (["bag", "create", "files", "-o", "bag"], "'.*bag': destination already exists; choose another name"),
         (["bag", "validate", "nowhere"], "nowhere: No such file or directory"),
-        (["bag", "validate", "bag", "files/b"], "files/b: not a directory"),
+        (
+            ["bag", "validate", "bag", "files/b"],
+            "files/b: not a directory or archive; expected zip, tar or compressed tar",
+        ),
+        (["bag", "validate", "-", "bag", "-"], "-: given more than once; standard input is one archive"),
+        (["bag", "validate", "-", "--ledger", "l"], "--ledger: not supported with an archive; omit it"),
+        (["bag", "info", "files/b"], "'files/b': not a directory; .*"),
+        (["bag", "update", "files/b"], "files/b: not a directory; for an archive, run pressmark bag unpack first"),
+        (["bag", "complete", "files/b"], "'files/b': not a directory; .*; for an archive, run pressmark bag unpack.*"),
         (["bag", "validate", "bag", "bag", "--ledger", "l"], "--ledger: not supported with several bags; .*"),
         (
             ["bag", "validate", "bag", "--ledger", "bag/l"],
@@ -175,6 +183,57 @@ def test_usage_errors(call: Call, files: Path, bag: Path, tmp_path: Path, words:
     pattern = re.escape(line).replace(r"\.\*", ".*")
     assert re.fullmatch(f"pressmark: {pattern}", result.stderr.rstrip()), result.stderr
     assert content(tmp_path) == before
+
+
+def test_archives(call: Call, files: Path, bag: Path, tmp_path: Path) -> None:
+    """Archives and directories are validated together; each problem and verdict names its bag."""
+    shutil.make_archive(str(tmp_path / "good"), "gztar", tmp_path, "bag")
+    (bag / "data" / "b").write_bytes(b"changed")
+    shutil.make_archive(str(tmp_path / "bad"), "tar", tmp_path, "bag")
+    shutil.make_archive(str(tmp_path / "bad"), "zip", tmp_path, "bag")
+    result = call("bag", "validate", "good.tar.gz", "bad.tar", "bad.zip", "bag", "--json")
+    assert result.exit_code == 1
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    found = {name: [one for one in records if one.get("bag") == name] for name in ("bad.tar", "bad.zip", "bag")}
+    for one in found.values():
+        assert [each.get("kind") for each in one] == [each.get("kind") for each in found["bag"]]
+        assert one[0]["kind"] == "checksum-mismatch"
+    verdicts = re.findall(r"pressmark: ([a-z.]+): (valid|invalid):", result.stderr)
+    assert verdicts == [("good.tar.gz", "valid"), ("bad.tar", "invalid"), ("bad.zip", "invalid"), ("bag", "invalid")]
+    (tmp_path / "cut.tar").write_bytes((tmp_path / "bad.tar").read_bytes()[:5000])
+    result = call("bag", "validate", "cut.tar")
+    assert (result.stdout.count("archive-malformed"), result.exit_code) == (1, 1)
+    assert result.stderr.startswith("pressmark: cut.tar: invalid: 1 error")
+    assert "what to do: archive-malformed: request the archive again" in result.stderr
+    advice = "request the archive again; or unpack it with tar or unzip, and run pressmark bag update on the directory"
+    assert advice in call("bag", "validate", "bad.tar").stderr
+    result = call("bag", "info", "good.tar.gz", "--json")
+    assert json.loads(result.stdout)["path"] == "good.tar.gz"
+    assert {**json.loads(result.stdout), "path": "bag"} == json.loads(call("bag", "info", "bag", "--json").stdout)
+
+
+def test_an_archive_from_standard_input(call: Call, run: Run, bag: Path, tmp_path: Path) -> None:
+    """A BAG of "-" is read from standard input, whatever else is there."""
+    (tmp_path / "-").mkdir()
+    for kind in ("tar", "gztar"):
+        archive = Path(shutil.make_archive(str(tmp_path / "bag"), kind, tmp_path, "bag"))
+        done = run("bag", "validate", "-", "--json", stdin=archive.read_bytes())
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.decode().startswith("pressmark: -: valid: 3 files")
+        assert json.loads(done.stdout)["summary"]["files"] == 3
+        cut = archive.read_bytes()[: archive.stat().st_size // 3]
+        done = run("bag", "validate", "bag", "-", "--level", "complete", stdin=cut)
+        assert done.returncode == 1
+        assert b"archive-malformed: -: " in done.stdout
+    archive = Path(shutil.make_archive(str(tmp_path / "bag"), "zip", tmp_path, "bag"))
+    done = run("bag", "validate", "-", stdin=archive.read_bytes())
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert (
+        done.stderr.decode()
+        == "pressmark: '-': a zip file cannot be read from a pipe; save it, and validate the file\n"
+    )
+    result = call("bag", "validate", "-", "--workers", "2")
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 # --- create -----------------------------------------------------------------------------------------------------------
@@ -223,6 +282,66 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
+def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path) -> None:
+    """A bag is changed by another command; with --nested, it becomes a payload."""
+    assert run("bag", "create", "files").returncode == 0
+    before = content(files)
+    for options in ((), ("-o", "new"), ("--exclude-junk",)):
+        done = run("bag", "create", "files", *options)
+        assert (done.returncode, done.stderr.decode()) == (
+            2,
+            "pressmark: 'files': already a bag; run pressmark bag update to change it,"
+            " or create a nested bag (--nested)\n",
+        )
+    assert content(files) == before
+    assert not (tmp_path / "new").exists()
+    assert run("bag", "create", "files", "-o", "new", "--nested").returncode == 0
+    assert (tmp_path / "new" / "data" / "bagit.txt").exists()
+
+
+def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) -> None:
+    """Excluded files are listed and counted; in place, they are refused or deleted."""
+    (files / ".DS_Store").write_bytes(b"x")
+    warning = "pressmark: warning: excluded: files/.DS_Store: left out of the bag"
+    done = run("bag", "create", "files", "-o", "new", "--exclude-junk")
+    count = "pressmark: new: bag created: 3 files, 6 B, copied, 1 excluded; sha512\n"
+    assert (done.stderr.decode(), done.returncode) == (f"{warning}\n{count}", 0)
+    assert manifest(tmp_path / "new") == listed(FILES)
+    done = run("bag", "create", "files", "--exclude", ".DS_*")
+    assert done.returncode == 2
+    first, last = done.stderr.decode().splitlines()
+    assert first == (
+        "pressmark: error: excluded: files/.DS_Store: would stay in the directory; delete it (--delete-excluded), or"
+        " create the bag elsewhere (-o)"
+    )
+    assert last == "pressmark: files: no bag was created: 1 problem; nothing was changed"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "Thumbs.db").write_bytes(b"x")
+    done = run("bag", "create", "files", "other", "--exclude-junk", "--delete-excluded")
+    assert done.returncode == 0, done.stderr
+    assert f"{warning} and deleted\n" in done.stderr.decode()
+    assert manifest(files) == listed(FILES)
+    assert manifest(tmp_path / "other") == ""
+    assert run("bag", "validate", "files").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--delete-excluded",), "--delete-excluded requires --exclude or --exclude-junk, without -o"),
+        (("--delete-excluded", "--exclude-junk", "-o", "new"), "--delete-excluded requires"),
+        (("--exclude", "d/e"), "--exclude 'd/e': a glob matches a file name"),
+    ],
+)
+def test_create_refuses_useless_exclusions(run: Run, files: Path, options: tuple[str, ...], message: str) -> None:
+    """Options that would have no effect are refused, and nothing is changed."""
+    before = content(files)
+    done = run("bag", "create", "files", *options)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert content(files) == before
+
+
 def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> None:
     """Each source is stored in the payload under its name."""
     (tmp_path / "one.txt").write_bytes(b"one")
@@ -243,7 +362,7 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: files: bag created: 3 files, 6 B; md5",
         "pressmark: error: link-dangling: linked/link: symbolic link to a missing target; remove it",
         "pressmark: linked: no bag was created: 1 problem; nothing was changed",
-        "pressmark: 'bag': already a bag; update it, or create a nested bag (--nested)",
+        "pressmark: 'bag': already a bag; run pressmark bag update to change it, or create a nested bag (--nested)",
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]
@@ -379,6 +498,28 @@ def test_create_fails_where_a_file_cannot_be_read(
     result = call("bag", "create", "files")
     last = result.stderr.splitlines()[-1]
     assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
+
+
+def test_create_with_a_ledger_prints_no_rate(call: Call, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in a ledger are not read: the size by the time would be no rate."""
+    monkeypatch.setattr("pressmark.cli.bag.create.format_rate", lambda size, seconds: ["RATE"])
+    (files.parent / "other").mkdir()
+    assert "RATE" not in call("bag", "create", "files", "--ledger", "ledger").stderr
+    assert "RATE" in call("bag", "create", "other").stderr
+
+
+@posix
+def test_create_refuses_a_directory_that_cannot_be_entered(run: Run, files: Path) -> None:
+    """A directory needs permission to list and to enter it, before anything is written."""
+    for mode in (0o400, 0o100):
+        files.chmod(mode)
+        try:
+            if os.access(files / ".", os.R_OK):
+                pytest.skip("this user may read everything")
+            done = run("bag", "create", "files")
+        finally:
+            files.chmod(0o700)
+        assert (done.stderr, done.returncode) == (b"pressmark: files: Permission denied\n", 2)
 
 
 INTERRUPTED = "pressmark: interrupted; nothing was changed; run the same command again\n"
@@ -523,7 +664,42 @@ def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
         ["error", "file-unlisted", "data/new"],
         ["error", "oxum-mismatch", "bag-info.txt"],
     ]
-    assert (done.stderr, done.returncode) == (b"pressmark: bag: invalid: 4 errors, 3 files, 9 B\n", 1)
+    assert done.returncode == 1
+    copied = "restore the files from another copy of the bag; if the changes are intended"
+    # The last line is what to do, once for all problems.
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: bag: invalid: 4 errors, 3 files, 9 B",
+        f"pressmark: what to do: {copied}: pressmark bag update bag --accept added,changed,removed",
+    ]
+    accepted = done.stderr.decode().rpartition(": pressmark ")[2].split()
+    assert run(*accepted).returncode == 0
+    assert run("bag", "validate", "bag").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "level", "last"),
+    [
+        ("bag-info.txt", "A: b\n", "full", "bag update {} --accept tag-files"),
+        ("data/new", "", "full", "remove the files that no manifest lists; if the changes are intended: pressmark bag"),
+        ("data/a", "longer", "oxum", "find the files that cause it: pressmark bag validate {}"),
+        ("data/a", "longer", "complete", "find the files that cause it: pressmark bag validate {}"),
+        ("fetch.txt", "https://example.org/a 1 data/a\n", "full", "download the files: pressmark bag complete {}"),
+        ("bagit.txt", "BagIt-Version: 1.0\n", "full", "declaration-malformed: write the two lines as in section 2.1.1"),
+    ],
+)
+def test_validate_says_what_to_do(run: Run, bag: Path, path: str, text: str, level: str, last: str) -> None:
+    """The last line names the command for the problems of the bag; --json has no such line."""
+    if path != "bag-info.txt":
+        (bag / "tagmanifest-sha512.txt").unlink()
+    (bag / path).write_text(text)
+    if path == "fetch.txt":
+        (bag / "data" / "a").unlink()
+    moved = bag.rename(bag.parent / "a bag")
+    lines = run("bag", "validate", moved.name, "--level", level).stderr.decode().splitlines()
+    assert lines[-1].startswith("pressmark: what to do: ")
+    assert last.format("'a bag'") in lines[-1]
+    assert len(lines) == 2
+    assert b"what to do" not in run("bag", "validate", moved.name, "--level", level, "--json").stderr
 
 
 def test_problems_as_json(run: Run, bag: Path) -> None:
@@ -566,6 +742,8 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
         "pressmark: bag: valid: 3 files, 6 B",
         "pressmark: bad: invalid: 1 error, 1 file, 1 B",
         "pressmark: 2 bags; 1 invalid",
+        "pressmark: what to do: restore the files from another copy of the bag; if the changes are intended: pressmark"
+        " bag update BAG --accept removed",
     ]
     done = run("bag", "validate", "bag", "bad", "--json")
     first, problem, second, last = map(json.loads, done.stdout.splitlines())
@@ -577,6 +755,23 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
     assert (summary["bags"], summary["failed"], summary["ok"]) == (2, 1, False)
     assert (summary["errors"], summary["files"], summary["kinds"]) == (1, 4, {"file-missing": 1})
     assert bad.exists()
+
+
+@posix
+def test_problems_precede_the_verdict_of_their_bag(tmp_path: Path) -> None:
+    """On a terminal, the problems of a bag are followed by its verdict, then by those of the next bag."""
+    names = ["bad0", "bad1"]
+    for name in names:
+        (make_bag(tmp_path / name, {"a": b"a"}, listed={"gone": b""}) / "note.txt").touch()
+    terminal, ours = os.openpty()
+    command = [*COMMAND, "bag", "validate", *names]
+    subprocess.run(command, cwd=tmp_path, env=environment(), stdout=ours, stderr=ours, check=False)
+    os.close(ours)
+    lines = os.read(terminal, 1 << 16).decode().split("\r\n")
+    os.close(terminal)
+    of_bag = ("warning: tag-file-unlisted: {}/", "error: file-missing: {}/", "pressmark: {}: invalid: ")
+    expected = [start.format(name) for name in names for start in of_bag]
+    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=False)), lines
 
 
 @linux
@@ -608,7 +803,10 @@ def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
     (bag / "data" / "a").write_bytes(b"longer")
     assert run("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
     done = run("bag", "validate", "bag", "--level", "oxum")
-    assert done.stderr == b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
+    assert done.stderr == (
+        b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
+        b"pressmark: what to do: find the files that cause it: pressmark bag validate bag\n"
+    )
     assert done.returncode == 1
     incomplete = make_bag(tmp_path / "incomplete", {"a": b"a"}, listed={"gone": b""})
     assert run("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
@@ -785,7 +983,10 @@ def test_validate_says_what_a_directory_is(run: Run, bag: Path, tmp_path: Path) 
     for name in ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"):
         (bag / name).unlink()
         done = run("bag", "validate", "bag")
-        assert (done.stderr.count(b"\n"), done.returncode) == (1, 1)
+        verdict, last = done.stderr.splitlines()
+        assert (b"bag: invalid: " in verdict, done.returncode) == (True, 1)
+        assert last.startswith(b"pressmark: what to do: ")
+        assert b"bag create" not in last
 
 
 # --- update -----------------------------------------------------------------------------------------------------------

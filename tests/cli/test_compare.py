@@ -99,8 +99,17 @@ def test_default_layouts(call: Call, ids: Path, monkeypatch: pytest.MonkeyPatch)
     assert summary["verdict"]["recommendations"] == {"ocfl": "0003", "pairtree": "pairtree"}
     text = call("compare", "ids.txt").stdout
     assert "- Recommended for an OCFL storage root: 0003. Reasons: every identifier has a unique path" in text
-    assert text.endswith("\nNext: pressmark store init ocfl STORE --layout 0003\n")
-    assert call(*summary["verdict"]["next"].split()[1:]).exit_code == 0
+    assert text.endswith(
+        "\nNext, for an OCFL storage root: pressmark store init ocfl STORE --layout 0003\n"
+        "Next, for a Pairtree: pressmark store init pairtree STORE\n"
+    )
+    commands = summary["verdict"]["commands"]
+    assert summary["verdict"]["next"] == commands["ocfl"]
+    for kind, command in commands.items():
+        assert call(*command.replace("STORE", kind).split()[1:]).exit_code == 0
+    # In a file, lines have at most 120 columns.
+    assert max(map(len, text.splitlines())) <= 120
+    assert text.count("identifiers/s: - if there are too few identifiers to measure the speed") == 1
     monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((80, 20)))
     monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda self: True)
     monkeypatch.setenv("TERM", "dumb")
@@ -333,6 +342,37 @@ def test_a_malformed_row(call: Call, tmp_path: Path) -> None:
     result = call("compare", "table.csv", "--column", "id", "--layout", "0004")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "pressmark: table.csv:3: 'b': row has 1 field; the first row has 2\n"
+
+
+def test_examples_of_one_reason_are_one_row(call: Call, tmp_path: Path) -> None:
+    """Identifiers with the same reason are counted, not listed; another reason is shown as well."""
+    (tmp_path / "ids.txt").write_text("mdp:0\ncon\n" + "".join(f"mdp:{number}\n" for number in range(1, 30)))
+    text = call("compare", "ids.txt", "--layout", "0002", "--profile", "windows").stdout
+    examples = text.partition("Examples")[2].partition("Next")[0]
+    assert len(re.findall("not allowed: Windows", examples)) == 1
+    assert "31" in examples
+    assert "'mdp:0', 'con'" in examples
+    assert examples.count("segment") == 2
+    # Nested objects that a Pairtree allows are one row, too; collisions are listed.
+    (tmp_path / "ids.txt").write_text("abcd\nabcdx\nefgh\nefghx\nefghxy\n")
+    text = call("compare", "ids.txt", "--layout", "pairtree").stdout
+    assert re.findall(r"^pairtree  nested  (\d)  ", text, re.MULTILINE) == ["5"]
+
+
+def test_wide_heads_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """A table that is wider than a file has its heads on several lines, and then its rows and columns exchanged."""
+    table = Table("T", ["name", *["a rather long head of a column"] * 5])
+    table.add("one", *"12345")
+    print_tables(table)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert [line.split() for line in lines if "one" in line] == [["one", *"12345"]]
+    wide = Table("T", ["name", *["0123456789"] * 12])
+    wide.add("one", *["1"] * 12)
+    print_tables(wide)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert sum(line.split() == ["0123456789", "1"] for line in lines) == 12
 
 
 @pytest.mark.parametrize("columns", [60, 18, 14])

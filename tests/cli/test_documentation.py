@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import pressmark
 from pressmark import layout, stores
-from pressmark.bagit.bag import create
+from pressmark.bagit import create, pack
 from pressmark.cli import main
 from pressmark.cli.common.help_page import HEADINGS, OTHER
 
@@ -31,6 +31,7 @@ from .conftest import COMMAND, PROFILE, Run, environment
 
 PYARROW = importlib.util.find_spec("pyarrow") is not None
 JINJA2 = importlib.util.find_spec("jinja2") is not None
+ZSTANDARD = importlib.util.find_spec("zstandard") is not None
 OTHERS = {"--tag", "--help", "--upgrade", "--scheduler-file"}  # options of other programs, and of click
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -190,7 +191,7 @@ def test_manual_pages_are_installed() -> None:
 def furnish(folder: Path, example: str) -> None:
     """Create all files that an example uses."""
     folder.mkdir()
-    (folder / "identifiers.txt").write_text("a:1\nb:2\n")
+    (folder / "identifiers.txt").write_text("ark:/13030/b\n" if "prefix=" in example else "a:1\nb:2\n")
     # The paths.txt of each layout's example.
     (folder / "paths.txt").write_text("a=u003A1\n" if "0011" in example else "a+/1\n")
     (folder / "table.csv").write_text("id,title\na:1,one\n")
@@ -216,9 +217,14 @@ def furnish(folder: Path, example: str) -> None:
             (folder / "objects" / name).mkdir(parents=True)
     if " store " in example or " migrate " in example:
         furnish_stores(folder, example)
-    if "-o bag" not in example:
+    if "-o bag" not in example or " pack " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
         create(folder / "files", folder / "bag", ["md5", "sha512"], info)
+        if "bag.tar.gz" in example:
+            pack(folder / "bag", folder / "bag.tar.gz")
+    if " unpack " in example:
+        for name in ("delivery.tar.gz", "delivery.zip"):
+            create(folder / "files", folder / name)
 
 
 def furnish_stores(folder: Path, example: str) -> None:
@@ -250,7 +256,8 @@ def test_examples_work(quick: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     variables = {**environment(), "PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"}
     for number, example in enumerate(examples(COMMANDS[command])):
-        if (".parquet" in example and not PYARROW) or (".html" in example and not JINJA2):
+        needs = {".parquet": PYARROW, ".html": JINJA2, ".zst": ZSTANDARD}
+        if any(word in example and not found for word, found in needs.items()):
             continue
         folder = tmp_path / str(number)
         furnish(folder, example)

@@ -426,3 +426,42 @@ def test_ctrl_c_names_the_remedy(call: Call, monkeypatch: pytest.MonkeyPatch, fi
         assert result.stderr == "pressmark: interrupted; use --ledger FILE to make a run resumable\n"
         result = call(*words, "--ledger", f"{words[0]}.ledger")
         assert result.stderr == f"pressmark: interrupted; run the same command to continue from {words[0]}.ledger\n"
+
+
+def test_excluded_names(call: Call, files: Path) -> None:
+    """Excluded files are not in the manifest, are listed on stderr, and are not new with the same options."""
+    (files / ".DS_Store").write_bytes(b"x")
+    (files / "d" / "x.tmp").mkdir()
+    (files / "d" / "x.tmp" / "y").write_bytes(b"x")
+    options = ("--exclude", "*.tmp", "--exclude-junk")
+    wanted = "".join(f"{sha512(data)}  {name}\n" for name, data in WHOLE)
+    listed = "pressmark: excluded: files/.DS_Store\npressmark: excluded: files/d/x.tmp/\n"
+    for more in ((), ("--workers", "1")):
+        done = call("hash", "files", *options, *more)
+        assert (done.stdout, done.stderr, done.exit_code) == (wanted, listed, 0)
+    done = call("hash", "files", *options, "-o", "sums")
+    assert done.stderr == f"{listed}pressmark: sums: 3 files, 6 B, 2 excluded; sha512\n"
+    (files / "new").write_bytes(b"")
+    done = call("verify", "sums", "--root", ".", *options)
+    assert (done.stdout, done.exit_code) == ("new: files/new\n", 1)
+    assert "excluded: ./files/d/x.tmp/\n" in done.stderr
+    done = call("verify", "sums", "--root", ".", *options, "--json")
+    *_, summary = map(json.loads, done.stdout.splitlines())
+    assert (summary["summary"]["excluded"], summary["summary"]["new"], done.exit_code) == (2, 1, 1)
+    found = [json.loads(line) for line in done.stdout.splitlines()[:-1]]
+    assert [one["path"] for one in found if one["kind"] == "excluded"] == ["files/.DS_Store", "files/d/x.tmp"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("hash", "files", "--exclude", "d/c"), "--exclude 'd/c': a glob matches a file name"),
+        (("hash", "files", "--exclude", ""), "must not be empty"),
+        (("verify", "sums", "--exclude-junk"), "--exclude requires --root"),
+    ],
+)
+def test_exclusions_that_cannot_match(call: Call, files: Path, arguments: tuple[str, ...], message: str) -> None:
+    """A glob that matches nothing is refused, instead of leaving the files in."""
+    done = call(*arguments)
+    assert message in done.stderr
+    assert (done.stdout, done.exit_code) == ("", 2)

@@ -142,12 +142,13 @@ def test_some_objects_under_other_identifiers(call: Call, books: Path) -> None:
 
 def test_dry_run(call: Call, books: Path) -> None:
     """--dry-run prints the plan and its warnings; nothing is written to the destination."""
-    (books / "pairtree_root" / "Thumbs.db").write_text("")
+    (books / "pairtree_root" / "cd").mkdir()
+    (books / "pairtree_root" / "cd" / "bare.txt").write_text("")
     result = call("migrate", "books", "root", *OCFL, "--dry-run", "--all")
     assert result.exit_code == 0
     warning, *entries = result.stdout.splitlines()
     assert warning.startswith("warning improper ")
-    assert "Thumbs.db" in warning
+    assert "bare.txt" in warning
     assert len(entries) == 3
     assert f"'{IDS[0]}': 'pairtree_root/b' to 'c17/2b1/054/ark%3a%2f13030%2fb'" in entries
     assert result.stderr == (
@@ -159,6 +160,27 @@ def test_dry_run(call: Call, books: Path) -> None:
     assert (last["summary"]["ok"], last["summary"]["dry_run"], last["summary"]["objects"]) == (True, True, 3)
     assert not (books.parent / "root").exists()
     assert call("migrate", "books", "root", *OCFL).exit_code == 1
+
+
+def test_ignored_files(call: Call, books: Path) -> None:
+    """Ignored files make no object invalid and stay in the source; a run that continues keeps the option."""
+    stray = min((books / "pairtree_root").iterdir()) / "notes.tmp"
+    stray.write_text("keep")
+    assert "1 invalid" in call("migrate", "books", "root", *OCFL, "--dry-run").stderr
+    result = call("migrate", "books", "root", *OCFL, "--ignore", "*.tmp", "--move")
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    assert stray.read_text() == "keep"
+    assert call("migrate", "books", "root", "--resume", "--ignore", "*.tmp").exit_code == 0
+    assert call("migrate", "books", "root", "--resume").exit_code == 0
+    result = call("migrate", "books", "root", "--resume", "--ignore", "*.bak")
+    assert (result.exit_code, "source ignore" in result.stderr) == (2, True)
+    assert call("migrate", "books", "root", "--catch-up").exit_code == 0
+    for arguments, message in (
+        (("books", "new", *OCFL, "--ignore", "a/b"), "--ignore 'a/b': a glob matches a file name"),
+        (("root", "new", "--to", "bags", "--ignore", "*.tmp"), "--ignore: files outside of OCFL objects"),
+    ):
+        result = call("migrate", *arguments)
+        assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
 def test_refused(call: Call, books: Path) -> None:
@@ -609,12 +631,19 @@ def test_an_interrupted_run_counts_what_is_in_place(call: Call, books: Path, mon
     plan = migrate.Plan.open("root.migration")
     assert [str(count_arrived(plan, None, seconds)) for seconds in (60, -1)] == ["2", "at least 0"]
     # Receipts count as well.
+    resume = migrate.resume
+    monkeypatch.setattr(migrate, "resume", lambda plan, **how: dataclasses.replace(resume(plan, **how), seconds=2.0))
     result = call("migrate", "books", "root", *OCFL, "--resume")
     assert result.exit_code == 0
     assert "3 objects: 1 ok, 2 exists_same; 2 were in place before this call; " in result.stderr
+    # The time and the rates are those of this call.
+    assert "; this call processed 3 objects in 0:02, 2 objects/s, " in result.stderr
     (books.parent / "root.migration" / "finished.json").unlink()
-    result = call("migrate", "books", "root", *OCFL, "--resume")
+    result = call("migrate", "books", "root", *OCFL, "--resume", "--json")
+    summary = json.loads(result.stdout.splitlines()[-1])["summary"]
     assert "3 objects: 1 ok, 2 exists_same; 3 were in place before this call; " in result.stderr
+    assert result.stderr.endswith("; this call had nothing to do\n")
+    assert (summary["processed"], summary["seconds"], summary["objects_per_second"]) == (0, 2.0, None)
 
 
 def test_a_verification_names_both_stores(call: Call, books: Path) -> None:
@@ -728,6 +757,18 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
             MigrationProgress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
             10.0,
             "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200/s, 50 MB/s, 10 failed, 66 %, 0:40 left",
+        ),
+        (
+            MigrationProgress("run", 2000, 7, 6000, 9),
+            MigrationProgress("run", 2000, 7, 6000, 9),
+            2.0,
+            "migrating: 2,000 of 6,000 objects, 7 B of 9 B, waiting for the first object, 33 %",
+        ),
+        (
+            MigrationProgress("run", 6000, 9, 6000, 9),
+            MigrationProgress("run", 6000, 9, 6000, 9),
+            2.0,
+            "migrating: 6,000 of 6,000 objects, 9 B of 9 B, 100 %",
         ),
         (
             MigrationProgress("remove", 3000, 0, 6000, 9, {"removed": 3000}),

@@ -489,3 +489,26 @@ def test_interrupted(given: Path, run: Run, tmp_path: Path) -> None:
     assert b"interrupted after 1 object" in stderr
     assert stdout == b"a:1\tpairtree_root/a+/1\n"
     assert run("store", "check", "store").stdout == b""
+
+
+@pytest.mark.parametrize("arguments", [("a:1", "given"), ("--from", "list")])
+def test_excluded_names(call: Call, given: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Excluded files are not stored; each is a warning, also in JSON, and they are counted."""
+    (given / ".DS_Store").write_text("x")
+    (tmp_path / "list").write_text("a:1\tgiven\n")
+    call("store", "init", "pairtree", "store")
+    result = call("store", "put", "store", *arguments, "--exclude-junk")
+    assert (result.exit_code, result.stdout) == (0, "a:1\tpairtree_root/a+/1\n")
+    assert result.stderr == (
+        "pressmark: 'a:1': warning excluded: '.DS_Store' is left out\npressmark: store: 1 object stored, 1 warning\n"
+    )
+    call("store", "rm", "store", "a:1")
+    record, last = lines(call("store", "put", "store", *arguments, "--exclude", ".DS_*", "--json").stdout)
+    assert [(one["kind"], one["severity"], one["path"]) for one in record["problems"]] == [
+        ("excluded", "warning", ".DS_Store")
+    ]
+    assert last["summary"]["warnings"] == 1
+    for option in ("--exclude", "--ignore"):
+        result = call("store", "put", "store", *arguments, option, "x/y")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"pressmark: {option} 'x/y': a glob matches a file name")

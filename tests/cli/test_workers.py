@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -36,7 +37,7 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
     # Threads, with chunks of a few items: the cuts are tested.
     monkeypatch.setattr(jobs, "run_local", partial_of_threads)
     monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
-    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, None, ()))
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
     monkeypatch.setattr(ValidateBags.plan, "__defaults__", (1, 1))
     monkeypatch.setattr(CheckStore.plan, "__defaults__", (1,))
 
@@ -159,6 +160,9 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
     (tmp_path / "bag1" / "data" / "file").write_text("x")
     (tmp_path / "bag3" / "data" / "new").touch()
     bags = [f"bag{number}" for number in (0, 1, 2, 3, 4, 1)]
+    for name in ("bag1", "bag2"):
+        shutil.make_archive(str(tmp_path / name), "gztar", tmp_path, name)
+        bags.append(f"{name}.tar.gz")
     for more in ((), ("--json",), ("--level", "oxum")):
         assert both("bag", "validate", *bags, *more).exit_code == 1
     assert both("bag", "validate", "bag0", "bag2", "bag4").exit_code == 0
@@ -194,6 +198,26 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "no run to resume; omit --resume to start one" in call(*arguments, "--resume").stderr
 
 
+def test_a_resumed_list_has_the_size_of_all_files(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line counts the files and bytes of all calls."""
+    (tmp_path / "files").mkdir()
+    for name in "abc":
+        (tmp_path / "files" / name).write_text("content")
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
+    arguments = ("hash", "files", "-o", "list", "--workers", "2")
+
+    def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
+        assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs, "run_local", interrupted)
+        assert call(*arguments).exit_code == 130
+    monkeypatch.setattr(jobs, "run_local", partial_of_threads)
+    done = call(*arguments, "--resume")
+    assert (done.stderr, done.exit_code) == ("pressmark: list: 3 files, 21 B; sha512\n", 0)
+
+
 def test_chunks_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a chunk fails, there is no output; finished chunks are kept."""
     (tmp_path / "ids.txt").write_text("a\nb\n")
@@ -219,7 +243,8 @@ def test_processes(run: Run, tmp_path: Path) -> None:
         (tmp_path / "files" / "a" / str(number)).write_text(str(number))
     script = (
         "import sys; from pressmark.fixity.job import HashFiles; from pressmark.cli import main;"
-        "HashFiles.plan.__defaults__ = (4, 100, None, ()); main(sys.argv[1:], standalone_mode=False)"
+        "HashFiles.plan.__defaults__ = (4, 100, *HashFiles.plan.__defaults__[2:]);"
+        "main(sys.argv[1:], standalone_mode=False)"
     )
     command = [sys.executable, "-c", script, "hash", "files", "--workers", "2"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False, timeout=60)

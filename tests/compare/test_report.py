@@ -30,7 +30,7 @@ from pressmark.compare import (
     Occurrences,
     compare,
 )
-from pressmark.compare.report import check_report, find_defects, judge
+from pressmark.compare.report import check_report, find_defects, judge, page_text
 from pressmark.errors import ReportError
 from pressmark.layouts import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple, Layout
 
@@ -133,10 +133,15 @@ def test_recommendation() -> None:
     assert found.recommended == "good"
     assert found.statements[1].text == (
         "Recommended for an OCFL storage root: good. Reasons: every identifier has a unique path, also on file systems"
-        " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths; each object"
-        " needs 9.0 inodes."
+        " that ignore case; no directory has more than 7 entries; identifiers can be restored from paths."
     )
-    assert judge(comparison(good, cheap)).recommended == "cheap"
+    # The number of inodes is a reason only if it decides between equals.
+    found = judge(comparison(good, cheap))
+    assert found.recommended == "cheap"
+    assert found.statements[1].text.endswith(
+        "; of the layouts with these properties, it needs the fewest inodes (files and directories), 3.0 per object."
+    )
+    assert "fewest" not in judge(comparison(good, replace(good, name="same"))).statements[1].text
     for worse in (
         {"collisions": SHARED},
         {"irreversible": 100},
@@ -162,7 +167,11 @@ def test_a_recommendation_for_each_kind() -> None:
     texts = [statement.text for statement in found.statements if statement.rule == "recommended"]
     assert texts[0].startswith("Recommended for an OCFL storage root: 0003. Reasons: ")
     assert texts[1].startswith("Recommended for a Pairtree: pairtree. Reasons: ")
-    assert texts[1].endswith(" inodes. But 2 identifiers have nested paths.")
+    assert texts[1].endswith(" restored from paths. But 2 identifiers have nested paths.")
+    # Each kind has its command.
+    assert list(found.commands) == ["ocfl", "pairtree"]
+    assert found.next == found.commands["ocfl"]
+    assert found.commands["pairtree"] == "pressmark store init pairtree STORE"
     # Not with nested paths, if another layout has none.
     flat = replace(tree, name="other", collisions=Collisions(), costs=replace(cheap, inodes_per_object=4.0))
     assert judge(comparison(tree, flat)).recommendations == {"pairtree": "other"}
@@ -178,7 +187,9 @@ def test_the_plain_layout_is_preferred() -> None:
 
     plain = result(HashAndIdNTuple(), 10.0)
     small = result(HashAndIdNTuple(tuple_size=2, number_of_tuples=2), 5.0)
-    assert judge(comparison(small, plain)).next == "pressmark store init ocfl STORE --layout 0003"
+    found = judge(comparison(small, plain))
+    assert found.next == "pressmark store init ocfl STORE --layout 0003"
+    assert found.statements[1].text.endswith("; layout 0003 with its defaults suits all kinds of identifiers.")
     command = "pressmark store init ocfl STORE --layout 0003:tupleSize=2,numberOfTuples=2"
     assert judge(comparison(small, replace(plain, irreversible=1))).next == command
     assert judge(comparison(small)).next == command
@@ -216,6 +227,13 @@ def test_identifiers_without_a_path() -> None:
     assert text == "one: 3 identifiers have no path, for example '..' (a segment is '..')."
 
 
+def test_a_name_that_ends_with_a_colon() -> None:
+    """The name of a layout is quoted if it ends with the colon of its parameter."""
+    text = rules(comparison(layout("0012:delimiters=:", collisions=SHARED)))["shared"]
+    assert text.startswith("'0012:delimiters=:': 78 identifiers share 1 path")
+    assert rules(comparison(layout("a", collisions=SHARED)))["shared"].startswith("a: 78 identifiers")
+
+
 def test_paths_that_systems_refuse() -> None:
     """A path not allowed by Unix is a defect; by other systems of the profile, a remark."""
     refused = {"unix": Occurrences(1, (Example(0, "a", "b", "too long"),)), "windows": Occurrences(5)}
@@ -251,9 +269,8 @@ def test_inodes_are_compared_within_a_structure() -> None:
     few, many = Costs(inodes_per_object=8.0), Costs(inodes_per_object=10.0)
     other = Costs(structure="pairtree", inodes_per_object=4.0)
     found = comparison(layout("a", costs=few), layout("b", costs=many), layout("c", costs=other))
-    assert (
-        rules(found)["inodes"]
-        == "With OCFL objects, a needs the fewest inodes, 8.0 per object; b needs the most, 10.0."
+    assert rules(found)["inodes"] == (
+        "With OCFL objects, a needs the fewest inodes (files and directories), 8.0 per object; b needs the most, 10.0."
     )
 
 
@@ -402,6 +419,16 @@ def test_the_page_is_accessible(text: str) -> None:
     assert len(pictures) == len(page.texts["desc"]) == 30
     assert all(attributes["role"] == "img" for attributes in pictures)
     assert all(words.strip() for words in page.texts["desc"])
+
+
+@needs_report
+def test_the_page_ends_its_verdict_with_commands() -> None:
+    """The verdict has a command for each kind of store; without several kinds, it does not name the kind."""
+    found = compare(["ab", "cd"], ["0003", "pairtree"])
+    text = page_text(found)
+    assert "<p>Next, for an OCFL storage root: <code>pressmark store init ocfl STORE --layout 0003</code></p>" in text
+    assert "<p>Next, for a Pairtree: <code>pressmark store init pairtree STORE</code></p>" in text
+    assert "<p>Next: <code>pressmark store init" in page_text(replace(found, layouts=found.layouts[:1]))
 
 
 @needs_report

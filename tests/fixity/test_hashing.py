@@ -189,17 +189,17 @@ def test_reading_ahead(large: Path, monkeypatch: pytest.MonkeyPatch, without: bo
         monkeypatch.delattr(os, "preadv", raising=False)
     readers: set[str] = set()
     begun = threading.Event()
-    read_at = read_ahead._ReadAhead._read_at
+    read_at = read_ahead.read_at
 
-    def reading(file: Any, buffer: memoryview, position: int) -> int:
+    def reading(*given: Any) -> int:
         reader = threading.current_thread().name
         readers.add(reader)
         if reader == "MainThread":
             assert begun.wait(60)
         begun.set()
-        return read_at(file, buffer, position)
+        return read_at(*given)
 
-    monkeypatch.setattr(read_ahead._ReadAhead, "_read_at", reading)
+    monkeypatch.setattr(read_ahead, "read_at", reading)
     for name in ("blake3", "sha512", "xxh128"):
         begun.clear()
         readers.clear()
@@ -213,17 +213,17 @@ def test_a_failure_while_reading_ahead(
     large: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, reader: str
 ) -> None:
     """A failure of a thread that reads is the file's, or ends the run; no thread stays behind."""
-    read_at = read_ahead._ReadAhead._read_at
+    read_at = read_ahead.read_at
     failed = threading.Event()
 
-    def failing(file: Any, buffer: memoryview, position: int) -> int:
+    def failing(*given: Any) -> int:
         if threading.current_thread().name == reader:
             failed.set()
             raise error
         assert failed.wait(60)
-        return read_at(file, buffer, position)
+        return read_at(*given)
 
-    monkeypatch.setattr(read_ahead._ReadAhead, "_read_at", failing)
+    monkeypatch.setattr(read_ahead, "read_at", failing)
     if isinstance(error, MemoryError):
         with pytest.raises(MemoryError):
             hash_file(large, ["blake3"], threads=2)

@@ -8,6 +8,7 @@ import pytest
 
 from pressmark import _kernels
 from pressmark.fixity import ALGORITHMS
+from pressmark.fixity.algorithms import CHECKSUMS
 from pressmark.fixity.scheduling import LANE_RATES, SERIAL_RATES, SMALL, WITH_SHA512, WITHOUT_EXTENSIONS, Plan
 
 MIB = 1 << 20
@@ -27,7 +28,7 @@ def lanes(monkeypatch: pytest.MonkeyPatch, level: str, extensions: int) -> None:
 
 def test_tables() -> None:
     """Every algorithm has a serial rate."""
-    assert set(SERIAL_RATES) == set(ALGORITHMS)
+    assert set(SERIAL_RATES) == {*ALGORITHMS, *CHECKSUMS}
     assert set(WITHOUT_EXTENSIONS) | set(WITH_SHA512) <= set(LANE_RATES) <= set(ALGORITHMS)
     assert {level for rates in LANE_RATES.values() for level in rates} == set(WIDTHS)
 

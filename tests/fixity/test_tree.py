@@ -119,3 +119,35 @@ def test_deep_trees(tmp_path: Path) -> None:
         for _ in range(DEEP):
             os.rmdir(path)
             path = os.path.dirname(path)
+
+
+def test_excluded_names(tmp_path: Path) -> None:
+    """Files and directories with matching names are left out, and each is reported once, in order."""
+    make(tmp_path, "a", "b.tmp", "c/.DS_Store", "c/d.tmp/e", "c/f", "x.tmp")
+    (tmp_path / "g.tmp").symlink_to("a")
+    for root in (str(tmp_path), os.fsencode(tmp_path)):
+        excluded: list[str] = []
+        found = walk(
+            root,
+            exclude=["*.tmp", ".DS_Store"],
+            on_excluded=lambda path: excluded.append(os.fsdecode(path)),  # noqa: B023
+        )
+        assert [os.path.relpath(os.fsdecode(path), tmp_path) for path in found] == ["a", "c/f"]
+        assert [os.path.relpath(path, tmp_path) + path[len(path.rstrip("/")) :] for path in excluded] == [
+            *("b.tmp", "g.tmp", "x.tmp", "c/.DS_Store", "c/d.tmp/"),
+        ]
+    # The root itself is not compared.
+    assert list(walk(tmp_path / "x.tmp", exclude="*.tmp")) == [str(tmp_path / "x.tmp")]
+    assert names(tmp_path / "c" / "d.tmp", exclude="*.tmp") == ["e"]
+    with pytest.raises(ValueError, match="slash"):
+        list(walk(tmp_path, exclude=["c/f"]))
+
+
+@posix
+def test_excluded_names_are_not_examined(tmp_path: Path) -> None:
+    """An excluded pipe is not an error, and an excluded directory is not opened."""
+    make(tmp_path, "a")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / "up").symlink_to("..")
+    assert names(tmp_path, exclude=["pi?e", "loop"]) == ["a"]

@@ -154,3 +154,18 @@ def test_many_names_are_distinguished() -> None:
     for name in names[::2] * 2:
         known.add(name)
     assert [name in known for name in names] == [True, False] * 2500
+
+
+def test_excluded_names(tmp_path: Path) -> None:
+    """Excluded files are not new; a file in the manifest is verified even if its name matches."""
+    make(tmp_path, (1, 2))
+    (tmp_path / "listed.tmp").write_bytes(b"a")
+    known = entries(tmp_path, "sha512")
+    (tmp_path / "listed.tmp").write_bytes(b"b")
+    (tmp_path / "new.tmp").write_bytes(b"")
+    (tmp_path / "new").write_bytes(b"")
+    excluded: list[bytes] = []
+    found = verify(known, tmp_path, exclude=["*.tmp"], on_excluded=lambda path: excluded.append(os.fsencode(path)))
+    states = {verdict.path: verdict.state for verdict in found if not verdict.ok}
+    assert states == {b"listed.tmp": "changed", b"new": "new"}
+    assert excluded == [os.fsencode(tmp_path / "new.tmp")]

@@ -1,4 +1,4 @@
-"""Length limits and spellings of names."""
+"""Length limits, spellings and globs of names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.fs.names import existing_spelling, is_case_insensitive, is_inside, too_long
+from pressmark.fs.names import JUNK, existing_spelling, glob_matcher, is_case_insensitive, is_inside, too_long
 
 
 @pytest.fixture
@@ -48,3 +48,22 @@ def test_inside(tmp_path: Path) -> None:
     assert not any(is_inside(os.fspath(tmp_path / path), tmp_path / "a") for path in outside)
     assert is_inside(tmp_path, "/")
     assert is_inside(tmp_path / "a" / "b", tmp_path / "link")
+
+
+def test_globs() -> None:
+    """A glob matches whole names, case-sensitively, including line feeds and bytes that are not UTF-8."""
+    names = ["a.tmp", "b.TMP", "tmp", ".tmp", "a.tmp.x", "a\n.tmp", "a\udcff.tmp", "b1", "b2", "c1"]
+    matches = glob_matcher(["*.tmp", "[!c]1"])
+    assert [name for name in names if matches(name)] == ["a.tmp", ".tmp", "a\n.tmp", "a\udcff.tmp", "b1"]
+    assert [name for name in names if glob_matcher("b?")(name)] == ["b1", "b2"]
+    assert not any(map(glob_matcher([]), names))
+    for glob in ("", "a/b", "d/", "/"):
+        with pytest.raises(ValueError, match="must not be empty or contain a slash"):
+            glob_matcher(["x", glob])
+
+
+def test_junk() -> None:
+    """The names of files that macOS and Windows add, in their usual spellings."""
+    names = [".DS_Store", "Thumbs.db", "thumbs.db", "desktop.ini", "Desktop.ini", "._a.tif", "._", "__MACOSX"]
+    assert all(map(glob_matcher(JUNK), names))
+    assert not any(map(glob_matcher(JUNK), ["DS_Store", ".DS_Store2", "_.a", "a._b", "__MACOSX__", "Thumbs.dbx", ".a"]))

@@ -321,3 +321,44 @@ def test_empty_directories_beside_the_payload(tmp_path: Path) -> None:
     names = {name for name, _path in stores.open(tmp_path / "back").get("kept").files()}
     assert "bagit.txt" in names
     assert [name for name, _path in stores.open(tmp_path / "back").get("kept").empty_directories()] == ["tags"]
+
+
+def test_strays_of_a_pairtree_are_warnings(tmp_path: Path) -> None:
+    """Files in pairtree_root and junk beside objects do not make a migration of good objects fail."""
+    source = made(tmp_path / "source", ["abc", "def"], kind="pairtree")
+    root = source / "pairtree_root"
+    for path in ("notes.txt", ".DS_Store", "ab/.DS_Store", "de/f/Thumbs.db", "zz/._a"):
+        write(root / path)
+    run, rows = moved(source, "ocfl", tmp_path / "new", layout="0003", move=False)
+    assert (run.exit_code, run.by_status, sorted(rows)) == (0, {"ok": 2}, ["abc", "def"])
+    assert run.plan.warnings == {"stray": 5}
+    assert sorted((one["objects"][0]["source"], one["message"].partition(":")[0]) for one in warnings(run.plan)) == [
+        ("pairtree_root/.DS_Store", "junk"),
+        ("pairtree_root/ab/.DS_Store", "junk"),
+        ("pairtree_root/de/f/Thumbs.db", "junk"),
+        ("pairtree_root/notes.txt", "root-file"),
+        ("pairtree_root/zz/._a", "junk"),
+    ]
+    write(root / "zz" / "a.txt")  # a file below a shorty is an object
+    write(root / "foo" / "a.txt")  # and a directory in the root is one without an identifier
+    run, rows = moved(source, "bags", tmp_path / "bags", move=False)
+    assert (run.exit_code, run.by_status) == (1, {"ok": 2, "source_invalid": 2})
+    assert set(rows) == {"abc", "def", "zz", ""}
+
+
+@pytest.mark.parametrize("to", ["pairtree", "ocfl"])
+def test_ignored_files_stay_in_the_source(tmp_path: Path, to: str) -> None:
+    """Ignored files make no object invalid, are not migrated, and are not removed by a move."""
+    source = made(tmp_path / "source", ["abc", "def"], kind="pairtree")
+    strays = ["notes.tmp", "pairtree_root/notes.tmp", "pairtree_root/ab/c/notes.tmp", "pairtree_root/zz/notes.tmp"]
+    for path in strays:
+        write(source / path, b"keep")
+    options: dict[str, Any] = {"source_options": {"ignore": ["*.tmp"]}}
+    if to == "ocfl":
+        options["layout"] = "0003"
+    run, _rows = moved(source, to, tmp_path / "new", **options)
+    assert (run.exit_code, run.by_status, run.kept, run.plan.warnings) == (0, {"ok": 2}, 0, {})
+    left = [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
+    assert sorted(left) == sorted([*strays, "pairtree_version0_1"])
+    assert not list((tmp_path / "new").rglob("*.tmp"))
+    assert [one.id for one in stores.open(tmp_path / "new").objects()] == ["abc", "def"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import gzip
 import importlib.util
 import json
@@ -540,6 +541,28 @@ def test_the_page_of_a_run_that_has_just_begun(tmp_path: Path, to: str) -> None:
     said = {"bags": "none; bags are named", "ocfl": "layout-0011", "pairtree": '{"prefix": "a"}'}
     assert said.get(to, "fixed by the kind of store") in text
     assert ("Digest algorithms of bags" in text) == (to == "bags")
+
+
+@needs_jinja2
+@pytest.mark.parametrize(
+    ("source_kind", "to", "version", "shown"),
+    [
+        ("ocfl", "ocfl", None, "all"),
+        ("ocfl", "bags", None, "newest"),
+        ("ocfl", "bags", "v2", "v2"),
+        ("pairtree", "ocfl", None, None),
+    ],
+)
+def test_the_page_names_the_versions_of_an_ocfl_source(
+    tmp_path: Path, source_kind: str, to: str, version: str | None, shown: str | None
+) -> None:
+    """A source of another kind has no versions, and its page no row for them."""
+    work = finished(tmp_path, [row("a")])
+    outcome = outcome_of(work)
+    options = dataclasses.replace(outcome.plan.options, source_kind=source_kind, to=to, version=version)
+    changed = dataclasses.replace(outcome, plan=dataclasses.replace(outcome.plan, options=options))
+    text = re.sub(r"\s+", " ", Page(page_text(changed, summarize(outcome.lines()))).text)
+    assert re.findall(r"Versions? of OCFL objects ?(\w+)", text) == ([] if shown is None else [shown])
 
 
 @needs_jinja2

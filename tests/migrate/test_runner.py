@@ -166,12 +166,16 @@ def test_a_run_is_resumed_and_not_begun_again(pairtree: Path, tmp_path: Path) ->
         migrate.verify(plan, threads=True)
     run = migrate.resume(plan.work, threads=True)
     check(run, pairtree, tmp_path / "root")
+    # Each call counts its own objects.
+    assert (first.processed, run.processed) == (first.objects, 12 - first.objects)
+    assert (first.processed_bytes, run.processed_bytes) == (first.bytes, run.bytes - first.bytes)
     for name, content in done.items():
         assert (Path(plan.work) / "receipts" / name).read_bytes() == content
     with pytest.raises(MigrationError, match="is finished"):
         migrate.run(plan, threads=True)
     # Resuming a finished run returns its result.
-    assert migrate.resume(plan, threads=True).by_status == {"ok": 12}
+    again = migrate.resume(plan, threads=True)
+    assert (again.by_status, again.objects, again.processed) == ({"ok": 12}, 12, 0)
 
 
 def test_a_run_is_resumed_with_its_own_options_only(pairtree: Path, tmp_path: Path) -> None:
@@ -632,6 +636,7 @@ def test_verification_finds_what_was_damaged(pairtree: Path, tmp_path: Path) -> 
     assert not interrupted.complete
     run = migrate.verify(plan.work, threads=True)
     assert run.complete
+    assert run.processed == 12 - interrupted.processed
     assert run.exit_code == 1
     assert run.objects == 12
     assert run.by_status == {"ok": 11, "digest_mismatch": 1}

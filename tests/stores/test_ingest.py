@@ -514,3 +514,60 @@ def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeyp
     assert content(tree, "abcd") == {"name.bin": b"content"}
     assert content(tree, "efgh") == {"name.bin": b"more"}
     assert not problems(tree)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_excluded_names(store: Store, source: Path, tmp_path: Path, alone: bool) -> None:
+    """Matching files of a source are left out, and each is a problem of the record; other sources are unchanged."""
+    write(tmp_path / "junk", {"name.bin": b"content", ".DS_Store": b"x", "sub/._a": b"x", "sub/__MACOSX/b": b"x"})
+    (tmp_path / "junk" / "__MACOSX").symlink_to(tmp_path / "in")
+    named = {"name.bin": tmp_path / "junk" / "name.bin", "d": tmp_path / "junk" / "sub"}
+    globs = (".DS_Store", "._*", "__MACOSX")
+    records: list[Any] = []
+    if alone:
+        for identifier, given in (("abc", tmp_path / "junk"), ("plain", source), ("named", named)):
+            records.append(store.put(identifier, given, exclude=globs))
+    else:
+        with store.ingest(exclude=globs, on_result=lambda result: records.append(result.record)) as batch:
+            batch.put_all([("abc", tmp_path / "junk"), ("plain", source)])
+            batch.put("named", named)
+    excluded = [[found for found in record.problems if found.kind == "excluded"] for record in records]
+    assert [[found.path for found in some] for some in excluded] == [
+        [b".DS_Store", b"__MACOSX", b"sub/._a", b"sub/__MACOSX"],
+        [],
+        [b"d/._a", b"d/__MACOSX"],
+    ]
+    assert {found.severity for some in excluded for found in some} == {"warning"}
+    for identifier in ("abc", "plain", "named"):
+        found = {name: data for name, data in content(store, identifier).items() if name in (b"name.bin", "name.bin")}
+        assert found == content(store, identifier)
+        assert list(found.values()) == [b"content"]
+    assert not problems(store)
+
+
+def test_excluded_names_do_not_hide_errors(store: Store, source: Path, tmp_path: Path) -> None:
+    """A symbolic link that stays is refused as without exclusions; an object that is refused does not affect others."""
+    write(tmp_path / "linked", {".DS_Store": b"x"})
+    (tmp_path / "linked" / "name.bin").symlink_to(source / "name.bin")
+    results: list[Result] = []
+    with store.ingest(exclude=".DS_Store", on_result=results.append) as batch:
+        batch.put_all([("a", source), ("b", tmp_path / "linked"), ("c", source), ("b", source)])
+    assert [getattr(result.error, "kind", None) for result in results] == [None, "source", None, None]
+    assert "symbolic link" in str(results[1].error)
+    with pytest.raises(ObjectError, match="symbolic link"):
+        store.put("d", tmp_path / "linked", exclude=".DS_Store")
+    store.put("d", tmp_path / "linked", exclude=".DS_Store", links="follow")
+    assert list(content(store, "d").values()) == [b"content"]
+    with pytest.raises(ValueError, match="slash"):
+        store.put("e", source, exclude="a/b")
+
+
+@pytest.mark.parametrize("kind", ["pairtree", "ocfl", "bags"])
+def test_a_source_of_excluded_names_only(kind: str, tmp_path: Path) -> None:
+    """It is stored like an empty directory; a directory that was empty before stays."""
+    store = created(kind, tmp_path / "store")
+    write(tmp_path / "junk", {".DS_Store": b"x", "empty/": None, "sub/.DS_Store": b"x"})
+    store.put("abc", tmp_path / "junk", exclude=[".DS_Store"])
+    assert content(store, "abc") == {}
+    stored = {name for name, _path in store.get("abc").empty_directories()}
+    assert stored == (set() if kind == "ocfl" else {"empty"})

@@ -1,4 +1,4 @@
-"""Create, validate, update and complete bags: the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
+"""Create, validate, update, complete and pack bags: the BagIt File Packaging Format 1.0 (draft-kunze-bagit-17).
 
 >>> import pressmark
 >>> info = pressmark.bagit.BagInfo([("Contact-Name", "Jane Doe")])
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.fetch.complete import complete
     from pressmark.bagit.job import ValidateBags
+    from pressmark.bagit.packing.pack import pack
+    from pressmark.bagit.packing.unpack import unpack
     from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile.profile import Profile
     from pressmark.bagit.validation.validate import validate
@@ -34,6 +36,8 @@ __all__ = [
     "complete",
     "create",
     "open",
+    "pack",
+    "unpack",
     "update",
     "validate",
 ]
@@ -48,6 +52,8 @@ _MODULES = {
     "complete": "fetch.complete",
     "create": "bag",
     "open": "bag",
+    "pack": "packing.pack",
+    "unpack": "packing.unpack",
     "update": "bag",
     "validate": "validation.validate",
 }

@@ -6,10 +6,13 @@ Each call imports only the modules that it needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
+from pressmark.bagit.paths import archive_ending
 from pressmark.reports import Problem, Report
 
 if TYPE_CHECKING:
@@ -25,12 +28,17 @@ __all__ = ["Bag", "create", "open", "update"]
 
 
 class Bag(BagTags):
-    """A bag in a directory: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns one."""
+    """A bag in a directory or an archive: its tag files, and the operations on it. :func:`pressmark.bagit.open` returns
+    one.
 
-    def __init__(self, path: Path, *content: Any) -> None:
-        if not content:
-            raise TypeError(f"Bag({path!r}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
-        super().__init__(os.fsencode(path), *content)
+    A bag in an archive is not changed: :meth:`update` and :meth:`complete` raise :class:`~pressmark.errors.BagError`.
+    """
+
+    def __init__(self, *content: Any) -> None:
+        if len(content) < 2:
+            given = ", ".join(map(repr, content))
+            raise TypeError(f"Bag({given}): call pressmark.bagit.open(path), or pressmark.bagit.create(source)")
+        super().__init__(*content)
 
     @classmethod
     def of_new(cls, path: bytes, algorithms: Iterable[str], info: BagInfo) -> Bag:
@@ -43,6 +51,30 @@ class Bag(BagTags):
             for tag in (False, True)
         )
         return cls(path, Declaration(), info, manifests, tag_manifests)
+
+    @classmethod
+    def open(cls, path: Path) -> Bag:
+        """Open the bag in a directory or an archive: see :func:`pressmark.bagit.open`."""
+        if os.path.isfile(path):
+            # Most bags are directories.
+            from pressmark.bagit.archive.archive_validation import opened_bag
+            from pressmark.bagit.archive.reader import is_archive
+
+            if is_archive(path):
+                with opened_bag(os.fsencode(path)) as base:
+                    return cls.read(base)
+        return super().open(path)
+
+    def files(self) -> AbstractContextManager[BagFiles]:
+        """Open the files of the bag; an archive is read to its end.
+
+        :raises BagError: the bag does not exist any more
+        """
+        if not os.path.isfile(self.path):
+            return super().files()
+        from pressmark.bagit.archive.archive_validation import opened_bag
+
+        return opened_bag(self.path)
 
     def validate(self, level: str = "full", **options: Any) -> Report:
         """Validate the bag; options as in :func:`pressmark.bagit.validate`."""
@@ -62,14 +94,19 @@ class Bag(BagTags):
 
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
-        return profile.check(self)
+        if not os.path.isfile(self.path):
+            return profile.check(self)
+        from pressmark.bagit.archive.reader import MEDIA_TYPES, open_archive
+
+        with open_archive(self.path) as archive:
+            return profile.check(self, MEDIA_TYPES[archive.format])
 
 
 def open(path: Path) -> Bag:
-    """Open the bag in a directory. The payload is not read.
+    """Open the bag in a directory or an archive. The payload is not verified.
 
-    :param path: the base directory
-    :raises BagError: the directory does not exist, has no bagit.txt, or contains an unreadable tag file
+    :param path: the base directory, or a zip, tar or compressed tar file. A compressed file is decompressed to its end
+    :raises BagError: the path does not exist, is no bag, or contains an unreadable tag file
     """
     return Bag.open(path)
 
@@ -88,6 +125,8 @@ def create(
     read: str = "parallel",
     ledger: Ledger | None = None,
     date: datetime.date | None = None,
+    exclude: Sequence[str] | str = (),
+    delete_excluded: bool = False,
     on_event: Listener | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 and return it.
@@ -97,7 +136,8 @@ def create(
     directory that the next call removes, or the same call completes the bag.
 
     With a ``destination``, the payload is the content of the directory ``source``; if ``source`` is a list, the payload
-    is its files and directories under their own names. An interrupted call leaves nothing at ``destination``.
+    is its files and directories under their own names. An interrupted call leaves nothing at ``destination``. If its
+    name ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive: see :func:`pack`.
 
     :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
     :param info: elements of bag-info.txt, in this order. Bagging-Date, Bag-Size and Bag-Software-Agent are added if
@@ -111,7 +151,10 @@ def create(
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential`` to read one file at a time, for hard disks
     :param ledger: an open ledger for the same algorithms, whose files are not read again; only in place
-    :param date: Bagging-Date (default: today)
+    :param date: Bagging-Date (default: today, or the day of the environment variable SOURCE_DATE_EPOCH)
+    :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
+        each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
+    :param delete_excluded: in place, delete them; the deletion is part of the atomic change
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
@@ -122,7 +165,11 @@ def create(
 
     if mode not in MODES:
         raise ValueError(f"mode={mode!r}: expected {', '.join(MODES)}")
-    options = CreateOptions.from_arguments(algorithms, info, links, tag_files, threads, read, date)
+    if delete_excluded and destination is not None:
+        raise ValueError("delete_excluded: not supported with a destination, because the source is not changed")
+    options = CreateOptions.from_arguments(
+        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded
+    )
     on_event = on_event or (lambda _event: None)
     one = isinstance(source, str | bytes | os.PathLike)
     given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
@@ -135,12 +182,19 @@ def create(
         path = sources[0]
         new = create_in_place(path, options, nested, ledger, on_event)
     else:
-        from pressmark.bagit.creation.copy import create_elsewhere
-
         if ledger is not None:
             raise ValueError("ledger: not supported with a destination, because copying reads all files")
         path = os.fsencode(destination)
-        new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+        if archive_ending(path) is None:
+            from pressmark.bagit.creation.copy import create_elsewhere
+
+            new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
+        else:
+            from pressmark.bagit.packing.create_archive import create_archive
+
+            if mode != "copy":
+                raise ValueError(f"mode={mode!r}: expected copy, because the destination is an archive")
+            new = create_archive(sources, not one, path, options, nested, on_event)
     return Bag.open(path) if new is None else Bag.of_new(path, options.algorithms, new)
 
 

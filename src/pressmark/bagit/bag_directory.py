@@ -128,7 +128,8 @@ class BagDirectory:
         self._opened = ExitStack()
         try:
             if not stat.S_ISDIR(os.stat(self.path).st_mode):
-                raise BagError(self.path, "not a directory; specify the base directory of a bag")
+                advice = "specify the base directory of a bag; for an archive, run pressmark bag unpack first"
+                raise BagError(self.path, f"not a directory; {advice}")
             self.beneath: Directory = self._opened.enter_context(open_directory(self.path))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from None

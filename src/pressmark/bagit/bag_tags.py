@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -103,9 +104,14 @@ class BagTags:
         :param path: the base directory
         :raises BagError: the directory does not exist, has no bagit.txt, or contains an unreadable tag file
         """
-        problems: list[Problem] = []
         with BagDirectory(path) as base:
-            bag, _ = read_tag_files(base, problems)
+            return cls.read(base)
+
+    @classmethod
+    def read(cls, base: BagFiles) -> Self:
+        """Read the tag files in a directory or archive; raises the errors of :meth:`open`."""
+        problems: list[Problem] = []
+        bag, _ = read_tag_files(base, problems)
         for found in problems:
             if found.kind == "declaration-missing":
                 raise BagError(bag.path, "bagit.txt not found; specify the base directory of a bag")
@@ -113,6 +119,13 @@ class BagTags:
                 raise BagError(os.path.join(bag.path, found.path), found.message)
         declaration = Declaration(bag.version, bag.encoding)
         return cls(bag.path, declaration, bag.info, bag.manifests, bag.tag_manifests, bag.info_name)
+
+    def files(self) -> AbstractContextManager[BagFiles]:
+        """Open the files of the bag.
+
+        :raises BagError: the bag does not exist any more
+        """
+        return BagDirectory(self.path)
 
     @property
     def algorithms(self) -> tuple[str, ...]:
@@ -132,7 +145,7 @@ class BagTags:
         """
         if self._payload is None:
             problems: list[Problem] = []
-            with BagDirectory(self.path) as base:
+            with self.files() as base:
                 listing = open_listing(base, self, self.manifests, problems)
             for found in problems:
                 if found.kind == "file-unreadable":
@@ -146,7 +159,7 @@ class BagTags:
         """The entries of fetch.txt. Iteration raises :class:`BagError` if the file cannot be read."""
         from pressmark.bagit.fetch.fetch_txt import FetchList  # most bags have no fetch.txt
 
-        return FetchList(self.path, self.encoding, self.version)
+        return FetchList(self.path, self.encoding, self.version, self.files)
 
 
 def is_described(name: bytes) -> bool:

@@ -11,8 +11,9 @@ from itertools import repeat
 from typing import Any
 
 from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
-from pressmark.bagit.validation.validate import LEVELS, validate
+from pressmark.bagit.validation.validate import validate
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError
 from pressmark.jobs.chunks import BYTES, Chunk
@@ -74,7 +75,7 @@ class ValidateBags:
         """Yield chunks of bags, in the given order.
 
         :param folder: the work folder, which receives the listing
-        :param bags: directories of the bags
+        :param bags: directories of the bags, or archives
         :param count: maximum number of bags in a chunk
         :param nbytes: maximum number of bytes in a chunk; a directory in a payload directory counts as 205 MiB
         """
@@ -127,6 +128,8 @@ def _listed(bags: Iterable[Any]) -> Iterator[ListingLine]:
 def _size(path: str) -> int:
     """Return the estimated size of the payload: a full walk can take as long as a validation."""
     try:
+        if os.path.isfile(path):
+            return os.path.getsize(path)
         with os.scandir(os.path.join(path, "data")) as entries:
             return sum(
                 UNKNOWN if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size

@@ -17,6 +17,7 @@ __all__ = [
     "BELOW_PAYLOAD",
     "FETCH_TXT",
     "PAYLOAD",
+    "archive_ending",
     "canonical",
     "collision_key",
     "decode_path",
@@ -34,6 +35,15 @@ FETCH_TXT = b"fetch.txt"
 _ENCODED = re.compile(rb"%(25|0[ADad])")
 _ENCODED_LINE_END = re.compile(rb"%(0[ADad])")
 _RAW_PERCENT = re.compile(rb"%(?!25|0[ADad])")
+
+
+_ARCHIVE = re.compile(rb"(?<=[^/])\.(?:zip|tar(?:\.(?:gz|zst|bz2|xz))?|t(?:gz|zst|bz2|xz))\Z", re.IGNORECASE)
+
+
+def archive_ending(path: bytes) -> bytes | None:
+    """Return the ending of an archive's name, such as ``.tar.gz``; :data:`None` for other names."""
+    found = _ARCHIVE.search(path)
+    return found[0] if found else None
 
 
 def encode_path(path: bytes, version: tuple[int, int] = (1, 0)) -> bytes:

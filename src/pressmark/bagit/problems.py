@@ -100,6 +100,7 @@ KINDS = Kinds(
         ),
         "name-clash": Kind(WARNING, "6.1.1", "names differ only in case or Unicode normalization"),
         "directory-empty": Kind(WARNING, "2.1.3", "empty directory, which no manifest can list"),
+        "excluded": Kind(WARNING, "", "left out of a new bag, because its name matches --exclude"),
         # --- metadata, bag-info.txt
         "info-malformed": Kind(ERROR, "2.2.2", "malformed line in bag-info.txt"),
         "info-whitespace": Kind(
@@ -223,6 +224,7 @@ REMEDIES = {
     "name-normalized": "none required; rename the file if other software does not find it",
     "name-clash": "rename one of the files before you copy the bag to a file system that ignores case",
     "directory-empty": "none required; to keep it in copies, put a file into it",
+    "excluded": "none required; in place, delete it with --delete-excluded, or create the bag elsewhere (-o)",
     "info-malformed": "correct the line, and run `pressmark bag update --accept tag-files`",
     "info-whitespace": "correct the line, and run `pressmark bag update --accept tag-files`",
     "info-long-line": "none required",

@@ -9,19 +9,20 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
+from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.hash_index import HashIndex
 
-__all__ = ["LINKS", "BagEntry", "UnreadableDirectories", "walk"]
+__all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
 
 LINKS = ("inside", "trusted")
 # Number of names that are sorted at once. A larger directory is returned in several sorted runs, to bound memory.
@@ -47,15 +48,36 @@ class BagEntry(NamedTuple):
     fault: Problem | None = None
 
 
-def walk(base: BagFiles, *, links: str = "inside") -> Iterator[BagEntry]:
+class Exclusion(NamedTuple):
+    """The files and directories that a walk leaves out.
+
+    :ivar matches: returns whether a name is left out
+    :ivar on_match: called with each entry that is left out, whose kind can also be ``link``, ``special`` or
+        ``unreadable``
+    """
+
+    matches: Callable[[str], object]
+    on_match: Callable[[BagEntry], object] = lambda _entry: None
+
+
+def walk(
+    base: BagFiles,
+    *,
+    links: str = "inside",
+    exclusion: Exclusion | None = None,
+    order: Callable[[bytes], Any] | None = None,
+) -> Iterator[BagEntry]:
     """Yield every file and directory below ``base``, each directory before its content.
 
     The names of a directory are sorted by their bytes, directories among files. The leftovers of an interrupted change
     are reported but not entered.
 
     :param links: ``"inside"`` follows links that stay in the bag, ``"trusted"`` all links
+    :param exclusion: names to leave out; a directory is left out with everything in it
+    :param order: returns the sort key of a name in the base directory. With it, each directory is sorted as a whole,
+        in memory
     """
-    return _Walk(base, links == "trusted").found()
+    return _Walk(base, links == "trusted", exclusion, order).found()
 
 
 Fact = tuple[bytes, str, int]
@@ -63,8 +85,16 @@ Identity = tuple[int, int]
 
 
 class _Walk:
-    def __init__(self, base: BagFiles, trusted: bool) -> None:
+    def __init__(
+        self,
+        base: BagFiles,
+        trusted: bool,
+        exclusion: Exclusion | None,
+        order: Callable[[bytes], Any] | None,
+    ) -> None:
         self._base = base
+        self._exclusion = exclusion
+        self._order = order
         self._trusted = trusted
         self._linked = LINKED
 
@@ -104,11 +134,18 @@ class _Walk:
         prefix = path + b"/" if path else b""
         below = real + b"/" if real else real
         facts = self._facts(path, real)
+        order = self._order
+        key = None if order is None or path else lambda fact: order(fact[0])
+        together_at_most = TOGETHER if order is None else None
         seen = _Seen()
         try:
-            while together := sorted(islice(facts, TOGETHER), reverse=True):
+            while together := sorted(islice(facts, together_at_most), key=key, reverse=True):
                 while together:
                     name, kind, size = together.pop()
+                    if self._exclusion is not None and self._leaves_out(self._exclusion, prefix + name):
+                        found = BagEntry(prefix + name, None if below is None else below + name, kind, size)
+                        self._exclusion.on_match(found)
+                        continue
                     if linked:
                         self._linked -= 1
                         if self._linked < 0:
@@ -120,6 +157,10 @@ class _Walk:
                         yield BagEntry(prefix + name, None, "", fault=problem("name-clash", prefix + name))
         except OSError as error:
             yield _unreadable(path, error)
+
+    @staticmethod
+    def _leaves_out(exclusion: Exclusion, path: bytes) -> bool:
+        return path != STAGING and bool(exclusion.matches(decode_fs(path.rpartition(b"/")[2])))
 
     def _facts(self, path: bytes, real: bytes | None) -> Iterator[Fact]:
         """Yield the names in a directory with their types and sizes."""

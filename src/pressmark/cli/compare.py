@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import sys
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -22,10 +21,10 @@ from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, ProgressOutput, Reporter, View, progress_mode
-from pressmark.cli.common.rich_tables import Table, print_tables
+from pressmark.cli.common.rich_tables import Table, output_width, print_tables
 from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
-from pressmark.compare.report import SYSTEMS, Verdict, check_report, find_defects, judge, write_report
-from pressmark.compare.result import KINDS
+from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report
+from pressmark.compare.result import KINDS, Example
 from pressmark.errors import ReportError, SpillError, quoted
 from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
@@ -39,6 +38,7 @@ DEFAULT_LAYOUTS = ("pairtree", "0002", "0003", "0003:tupleSize=2,numberOfTuples=
 
 # Examples of each kind in the tables; the report and --json list more.
 _EXAMPLES = 5
+_QUOTED_OR_NUMBER = re.compile(r"""'[^']*'|"[^"]*"|\d+""")
 _COLLISIONS = {
     "equal": "same path",
     "case": "same except case",
@@ -54,7 +54,8 @@ Examples:
   pressmark compare identifiers.txt
   pressmark compare identifiers.txt --layout 0004 --layout 0012:delimiters=: --json
 
-The verdict recommends one of the layouts for each kind of store, with the reasons, and ends with the next command.
+The verdict recommends one of the layouts for each kind of store, with the reasons. The last lines are the commands that
+create these stores.
 
 For each layout, count collisions, paths that systems do not allow, path lengths, depth, directories and inodes.
 
@@ -354,20 +355,20 @@ def _print_json(comparison: Comparison, found: Verdict) -> None:
         "recommended": found.recommended,
         "recommendations": found.recommendations,
         "next": found.next,
+        "commands": found.commands,
     }
     click.echo(json.dumps({"summary": summary}))
 
 
 def _print(comparison: Comparison, found: Verdict) -> None:
     click.echo(f"{found.word}.")
-    # As wide as the terminal; one line each in a file.
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 1 << 16
     for statement in found.statements:
-        click.echo(click.wrap_text(one_line(statement.text), width, "- ", "  "))
+        click.echo(click.wrap_text(one_line(statement.text), output_width(), "- ", "  "))
     click.echo()
     print_tables(_safety(comparison), _shape(comparison), *_first(comparison), *_probes(comparison))
-    if found.next is not None:
-        click.echo(f"Next: {found.next}")
+    for structure, command in found.commands.items():
+        store = f", for {STORES[structure]}" if len(found.commands) > 1 else ""
+        click.echo(f"Next{store}: {command}")
 
 
 def _safety(comparison: Comparison) -> Table:
@@ -414,6 +415,8 @@ def _shape(comparison: Comparison) -> Table:
         ]
         rate = format_number(round(one.throughput.per_second)) if one.throughput.per_second else "-"
         table.add(one.name, *cells, f"{one.costs.inodes_per_object:.2f}", rate)
+    if any(not one.throughput.per_second for one in comparison.layouts):
+        table.notes.append("identifiers/s: - if there are too few identifiers to measure the speed")
     return table
 
 
@@ -421,15 +424,28 @@ def _first(comparison: Comparison) -> list[Table]:
     table = Table("Examples", ["layout", "kind", "identifiers", "examples", "path or reason"], 5)
     for one in comparison.layouts:
         for kind in KINDS:
-            for group in one.collisions.first.get(kind, ())[:_EXAMPLES]:
+            # One example is enough where it is no defect.
+            is_allowed = kind == "inside" and one.nesting
+            for group in one.collisions.first.get(kind, ())[: 1 if is_allowed else _EXAMPLES]:
+                count = format_number(one.collisions.inside if is_allowed else group.count)
                 paths = list(dict.fromkeys(member.path for member in group.members[:2]))
-                table.add(one.name, _COLLISIONS[kind], format_number(group.count), _shown(group.members), _texts(paths))
+                table.add(one.name, _COLLISIONS[kind], count, _shown(group.members), _texts(paths))
         named = [("not mapped", one.unmapped)]
         named += [(f"not allowed: {SYSTEMS[profile]}", refused) for profile, refused in one.refused.items()]
         for kind, refused in named:
-            for example in refused.first[:_EXAMPLES]:
-                table.add(one.name, kind, "1", quoted(example.identifier), example.reason)
+            if refused.count:
+                shown = _with_different_reasons(refused.first)
+                reason = "; ".join(example.reason for example in shown)
+                table.add(one.name, kind, format_number(refused.count), _shown(shown), reason)
     return [table] if table.rows else []
+
+
+def _with_different_reasons(examples: Iterable[Example]) -> list[Example]:
+    """Return the first two examples whose reasons differ in more than names and numbers."""
+    found: dict[str, Example] = {}
+    for example in examples:
+        found.setdefault(_QUOTED_OR_NUMBER.sub("", example.reason), example)
+    return list(found.values())[:2]
 
 
 def _shown(members: Sequence[Any]) -> str:

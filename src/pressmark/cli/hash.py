@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
-from pressmark.cli.common.files import BufferedLines, open_sink
+from pressmark.cli.common.files import BufferedLines, exclude_options, globs_to_exclude, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
     open_ledger,
@@ -29,9 +29,11 @@ from pressmark.fixity.pool import hash_blocks
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
-    from pressmark.jobs import Receipt
+    from pressmark.jobs import Chunk, Receipt
 
 __all__ = ["hash_command"]
+
+OnExcluded = Callable[[str | bytes], object]
 
 HELP = """\
 Print the digests of all files in PATH.
@@ -50,11 +52,15 @@ EPILOG = """\
 \b
 More examples:
   pressmark hash files -a sha256 --format json --ledger files.ledger -o files.jsonl
+  pressmark hash files --exclude "*.tmp" --exclude-junk
   pressmark hash files --read sequential --threads 1
 
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
 deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail; --special-files reads
 pipes and devices. A directory that contains itself through a symbolic link is reported and not entered again.
+
+--exclude: GLOB matches the names of files and directories below PATH, not paths, and is case-sensitive. A directory is
+left out with everything in it. Each one is listed on stderr. "pressmark verify --root" has the same options.
 
 Names: coreutils and BSD lines escape line feeds and backslashes like sha512sum and b3sum; in JSON, bytes that are not
 UTF-8 are the surrogates \\udc80 to \\udcff.
@@ -83,6 +89,7 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     help="Follow symbolic links, skip those below PATH, or report each as an error.",
 )
 @click.option("--special-files", is_flag=True, help="Read named pipes and devices to their end.")
+@exclude_options
 @click.option(
     "--output",
     "-o",
@@ -102,6 +109,8 @@ def hash_command(
     format_name: str | None,
     links: str,
     special_files: bool,
+    exclude: tuple[str, ...],
+    exclude_junk: bool,
     output: str | None,
     workers: Workers | None,
 ) -> int:
@@ -130,19 +139,30 @@ def hash_command(
             status = journal.status()
             leave_out.add((status.st_dev, status.st_ino))
 
-        def files() -> Iterator[str | bytes | Outcome]:
+        globs = globs_to_exclude(exclude, exclude_junk)
+
+        def files(on_excluded: OnExcluded = lambda _path: None) -> Iterator[str | bytes | Outcome]:
             for path in paths:
-                yield from walk(path, links=links, leave_out=leave_out, special_files=special_files)
+                yield from walk(
+                    path,
+                    links=links,
+                    leave_out=leave_out,
+                    special_files=special_files,
+                    exclude=globs,
+                    on_excluded=on_excluded,
+                )
 
         lines = BufferedLines(sink)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink, data=True), files, lines.flush))
+        nbytes: int | None
         try:
             if workers is not None:
                 options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
-                _write_shared(workers, options, paths, leave_out, output, lines, reporter)
+                options["exclude"] = globs
+                nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
                 blocks = hash_blocks(
-                    files(),
+                    files(reporter.on_excluded),
                     names,
                     threads,
                     reporter.on_event,
@@ -157,6 +177,8 @@ def hash_command(
                     lines.add(block_lines(block, names, chosen))
                     for outcome in block.failures():
                         reporter.fail(f"{os.fsdecode(outcome.path)}: {outcome.message}")
+                # Files in a ledger were not read.
+                nbytes = None if journal else reporter.done.bytes
             lines.flush()
         except BrokenPipeError:
             discard_stdout()
@@ -170,9 +192,9 @@ def hash_command(
         say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
         return Failure.exit_code
     if progress is not False and output not in (None, "-"):
-        # Files in a ledger were not read.
-        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
-        say(f"{output}: {format_count(reporter.files, 'file')}{size}; {', '.join(names)}")
+        size = "" if nbytes is None else f", {format_bytes(nbytes)}"
+        left_out = f", {reporter.excluded:,} excluded" if reporter.excluded else ""
+        say(f"{output}: {format_count(reporter.files, 'file')}{size}{left_out}; {', '.join(names)}")
     return 0
 
 
@@ -184,8 +206,8 @@ def _write_shared(
     output: str | None,
     lines: BufferedLines,
     reporter: FileProgress,
-) -> None:
-    """Write the same output as one process, hashed by workers."""
+) -> int:
+    """Write the same output as one process, hashed by workers, and return the size of all files."""
     from pressmark.fixity.job import HashFiles
 
     # Relative paths require the working directory on all machines.
@@ -199,15 +221,22 @@ def _write_shared(
         reporter.on_event(done)
 
     inputs = [os.fsdecode(path) for path in paths]
-    work = workers.run(job, lambda folder: job.plan(folder, paths=paths, leave_out=leave_out), inputs, output, count)
+
+    def plan(folder: str) -> Iterator[Chunk]:
+        return job.plan(folder, paths=paths, leave_out=leave_out, on_excluded=reporter.on_excluded)
+
+    work = workers.run(job, plan, inputs, output, count)
+    nbytes = 0
     for receipt in work.receipts():
         reporter.files += receipt.n
+        nbytes += receipt.bytes
         for record in work.failures(receipt):
             reporter.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
         with open(work.output_path(receipt.output), "rb") as manifest:
             for line in manifest:
                 lines.add(line)
+    return nbytes
 
 
 def _refuse_same(output: str | None, paths: tuple[bytes, ...]) -> None:

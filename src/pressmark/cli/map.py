@@ -48,6 +48,9 @@ LAYOUT is an official name or its four-digit alias; "pressmark layouts" lists bo
 0003:tupleSize=2,numberOfTuples=2, or are given with --set. FILE has one {item} per line.
 Without FILE, or if FILE is "-", the command reads standard input. The output has the same order as FILE.
 
+Paths are relative to the root of an OCFL store, to the directory pairtree_root of a Pairtree, or to file_storage_root
+of a Vitro store. A Pairtree with a file pairtree_prefix needs its prefix: --set prefix=ark:/13030/.
+
 Each line ends with a line feed. If the last line of FILE does not, neither does the last line of the output. With -0,
 NUL replaces the line feed in input and output, because an identifier can contain line feeds. Nothing is decoded,
 trimmed or skipped: an empty line is an empty {item}, which fails. If FILE ends in .gz, it is decompressed; if OUTPUT
@@ -85,10 +88,11 @@ fails when it is read. Rows are read and written in row groups of at most 32 MiB
 EPILOG = """\
 Errors: for each {item} that fails, a line on standard error shows the file, the line number (from 1), the {item}
 and the reason; with -0, "item" and its number replace the line number. With "--on-error stop", the first error stops
-the run after all earlier {items} are written. With "skip", the line is omitted. With "empty", an empty line is written
-(with --both, the missing column is empty). With "skip" and "empty", the last line on standard error counts the
-failures. In a table, "skip" omits the row, and "empty" leaves the new field empty (null in Parquet); the line number is
-that of the first line of the row, in Parquet the row number (from 1). A row with too few or too many fields also fails.
+the run: standard output ends before that {item}, and a file given with -o is not written. With "skip", the line is
+omitted. With "empty", an empty line is written (with --both, the missing column is empty). With "skip" and "empty", the
+last line on standard error counts the failures. In a table, "skip" omits the row, and "empty" leaves the new field
+empty (null in Parquet); the line number is that of the first line of the row, in Parquet the row number (from 1). A row
+with too few or too many fields also fails.
 
 Exit status: 0 success (also if the reader of a pipe closes it), 1 an item failed, or reading or writing failed, 2 usage
 error (nothing was done), 130 interrupted.
@@ -105,6 +109,7 @@ MAP = _Direction(
   echo ark:/13030/xt12t3 | pressmark map pairtree
   pressmark map 0004 identifiers.txt -o paths.txt""",
     """\
+  pressmark map pairtree --set prefix=ark:/13030/ identifiers.txt
   pressmark map 0012 --set 'delimiters=[":", "/"]' identifiers.txt
   pressmark map 0006 --set delimiter=: --on-error skip identifiers.txt
   pressmark map 0003 --config config.json --both identifiers.txt
@@ -131,6 +136,7 @@ UNMAP = _Direction(
   echo ar/k+/=1/30/30/=x/t1/2t/3 | pressmark unmap pairtree
   pressmark map 0003 identifiers.txt | pressmark unmap 0003""",
     """\
+  pressmark unmap pairtree paths.txt | pressmark map 0003
   pressmark unmap 0011 --set encodeUTF=true --on-error skip paths.txt
   pressmark unmap pairtree --both --on-error empty paths.txt
   pressmark unmap pairtree table.tsv --column ppath --as id -o identifiers.tsv""",
@@ -165,8 +171,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         type=click.Choice(list(ON_ERROR)),
         default="stop",
         show_default=True,
-        help=f"For {'an identifier' if direction is MAP else 'a path'} that fails: stop, skip it, or write an empty"
-        " line.",
+        help=f"For {'an identifier' if direction is MAP else 'a path'} that fails: stop (OUTPUT is then not written),"
+        " skip it, or write an empty line.",
     )
     @click.option(
         "--threads",

@@ -15,8 +15,20 @@ import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count
-from pressmark.cli.common.files import InputStream, open_sink, open_source, refuse_missing
-from pressmark.cli.common.fixity_options import interruption_message, open_ledger, parse_algorithms, run_options
+from pressmark.cli.common.files import (
+    InputStream,
+    exclude_options,
+    globs_to_exclude,
+    open_sink,
+    open_source,
+    refuse_missing,
+)
+from pressmark.cli.common.fixity_options import (
+    interruption_message,
+    open_ledger,
+    parse_algorithms,
+    run_options,
+)
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.errors import AlgorithmError, LedgerError, ManifestError, quoted
@@ -52,6 +64,9 @@ EPILOG = """\
 More examples:
   cd files && sha512sum * | pressmark verify - --json
 
+--exclude: files in DIR with these names, and files in directories with these names, are not reported as new, but
+listed on stderr. Files in MANIFEST are verified in any case.
+
 MANIFEST is parsed before any file is read; a malformed line stops the command. Its format is detected by the first
 line: coreutils, BSD tags, or the JSON of "pressmark hash --format json".
 
@@ -84,6 +99,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     show_default=True,
     help="Follow symbolic links, or report each as unreadable.",
 )
+@exclude_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
 def verify_command(
     manifest: str,
@@ -95,12 +111,17 @@ def verify_command(
     progress: bool | None,
     format_name: str | None,
     links: str,
+    exclude: tuple[str, ...],
+    exclude_junk: bool,
     as_json: bool,
 ) -> int:
     """Check files against a manifest."""
     _refuse_directory(manifest)
     if root is not None:
         refuse_missing([root], directories=True)
+    globs = globs_to_exclude(exclude, exclude_junk)
+    if globs and root is None:
+        raise CallError("--exclude requires --root; without --root, there is no search for new files")
     wanted = parse_algorithms(algorithms) or None
     counts: Counter[str] = Counter()
     first_missing = b""
@@ -137,6 +158,15 @@ def verify_command(
         sink = stack.enter_context(open_sink(None, None))
         again = _ManifestPaths(manifest, wanted, format_name, root)
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), again.paths))
+
+        def on_excluded(path: str | bytes) -> None:
+            if as_json:
+                reporter.excluded += 1
+                name = os.path.relpath(os.fsencode(path), root)
+                sink.write(_json_line(Verdict(name, "excluded", kind="excluded", message="not searched"), "warning"))
+            else:
+                reporter.on_excluded(path)
+
         try:
             for verdict in verify(
                 entries(),
@@ -147,12 +177,16 @@ def verify_command(
                 read=read,
                 ledger=journal,
                 leave_out=leave_out,
+                exclude=globs,
+                on_excluded=on_excluded,
             ):
                 counts[verdict.state] += 1
                 first_missing = first_missing or (verdict.path if verdict.state == "missing" else b"")
                 if not verdict.ok:
                     sink.write(_json_line(verdict) if as_json else _line(verdict))
             summary = {state: counts[state] for state in ("ok", *STATES)}
+            if globs:
+                summary["excluded"] = reporter.excluded
             if as_json:
                 sink.write(json.dumps({"summary": summary}).encode() + b"\n")
             sink.flush()
@@ -171,7 +205,8 @@ def verify_command(
         return Failure.exit_code
     if progress is not False:
         size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
-        say(f"{source.name}: {format_count(counts['ok'], 'file')}{size}: all ok")
+        left_out = f", {reporter.excluded:,} excluded" if reporter.excluded else ""
+        say(f"{source.name}: {format_count(counts['ok'], 'file')}{size}{left_out}: all ok")
     return 0
 
 
@@ -287,10 +322,10 @@ def _line(verdict: Verdict) -> bytes:
     return text.encode() + b"\n"
 
 
-def _json_line(verdict: Verdict) -> bytes:
+def _json_line(verdict: Verdict, severity: str = "error") -> bytes:
     problem = {
         "kind": verdict.kind if verdict.state == "unreadable" else verdict.state,
-        "severity": "error",
+        "severity": severity,
         "path": os.fsdecode(verdict.path),
         "algorithm": verdict.algorithm,
         "expected": verdict.expected,

@@ -6,6 +6,7 @@ from the packages ``blake3`` and ``xxhash``.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,16 @@ from typing import Any, Protocol
 
 from pressmark.errors import AlgorithmError
 
-__all__ = ["ALGORITHMS", "Algorithm", "Hasher", "algorithm_name", "algorithm_names", "algorithms_of_size"]
+__all__ = [
+    "ALGORITHMS",
+    "CHECKSUMS",
+    "Algorithm",
+    "Hasher",
+    "algorithm_name",
+    "algorithm_names",
+    "algorithms_of_size",
+    "implementation",
+]
 
 
 class Hasher(Protocol):
@@ -132,6 +142,27 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm("xxh128", 16, "XXH128", partial(_xxhash, "xxh128"), partial(_xxhash_direct, "xxh128")),
     )
 }
+
+
+class _Crc32:
+    def __init__(self, _threads: int) -> None:
+        self._value = 0
+
+    def update(self, data: Any) -> None:
+        self._value = zlib.crc32(data, self._value)
+
+    def hexdigest(self) -> str:
+        return f"{self._value:08x}"
+
+
+#: Checksums of archives, which are no algorithms of manifests.
+CHECKSUMS: dict[str, Algorithm] = {"crc32": Algorithm("crc32", 4, "CRC32", _Crc32)}
+
+
+def implementation(name: str) -> Algorithm:
+    """Return the algorithm or checksum of an official name."""
+    return ALGORITHMS.get(name) or CHECKSUMS[name]
+
 
 _IGNORED = str.maketrans("", "", "-_/. ")
 

@@ -24,7 +24,7 @@ from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, er
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
 from pressmark.threads import resolve_threads
 
-__all__ = ["MODES", "CopyTask", "Copying", "copy_file", "copy_files", "keep_status"]
+__all__ = ["MODES", "CopyTask", "Copying", "ReadError", "copy_file", "copy_files", "keep_status", "read_blocks"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
 # Up to this number of files and bytes, no thread is started.
@@ -306,12 +306,12 @@ def copy_file(
         updates = [hasher.update for hasher in hashers.values()]
         try:
             with open(task.target, "xb", buffering=0, opener=_opener) as target:
-                blocks = _blocks(source, LARGE_BLOCK if before.st_size >= LARGE else READ_SIZE)
+                blocks = read_blocks(source, LARGE_BLOCK if before.st_size >= LARGE else READ_SIZE)
                 feed = _feed_by_threads if before.st_size >= LARGE else _feed
                 total = feed(blocks, [_writer(target.fileno()), *updates], before.st_size, on_bytes)
             after = os.fstat(source)
             keep_status(task.target, before)
-        except _ReadError as error:
+        except ReadError as error:
             return error_outcome(task.source, error.number, options)
         reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, 0)
         if reason is None and total != before.st_size:
@@ -380,8 +380,11 @@ def _copy_small(
     return Outcome(task.source, digests, size, mtime_ns, before.st_ino)
 
 
-class _ReadError(Exception):
-    """The source cannot be read."""
+class ReadError(Exception):
+    """The source cannot be read.
+
+    :ivar number: the ``errno``
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -400,12 +403,16 @@ def _writer(descriptor: int) -> Callable[[memoryview], object]:
     return write
 
 
-def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
+def read_blocks(descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield the rest of a file in blocks of up to ``size`` bytes.
+
+    :raises ReadError: it cannot be read
+    """
     while True:
         try:
             block = os.read(descriptor, size)
         except OSError as error:
-            raise _ReadError(error.errno or 0) from None
+            raise ReadError(error.errno or 0) from None
         if not block:
             return
         yield block

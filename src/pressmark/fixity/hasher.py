@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import FileIO
+from typing import NamedTuple
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
@@ -22,7 +23,18 @@ from pressmark.fs.beneath import HAS_DESCRIPTORS, NUL, Directory, OpenAnywhere, 
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import resolve_threads
 
-__all__ = ["CHANGED", "READ_SIZE", "OpenOptions", "changes", "error_outcome", "examine", "hash_file", "hash_path"]
+__all__ = [
+    "CHANGED",
+    "LARGE",
+    "READ_SIZE",
+    "FileRange",
+    "OpenOptions",
+    "changes",
+    "error_outcome",
+    "examine",
+    "hash_file",
+    "hash_path",
+]
 
 READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
 # From this size, several threads work on one file.
@@ -34,6 +46,17 @@ _BUFFERS = threading.local()
 CHANGED = "changed-while-read"
 # What a path leads to after its file was read; the numbers are those of _kernels/native/digests/engine.h.
 THERE, GONE, REPLACED = range(3)
+
+
+class FileRange(NamedTuple):
+    """A part of an open file.
+
+    :ivar offset: where it begins
+    :ivar size: its length in bytes
+    """
+
+    offset: int
+    size: int
 
 
 class OpenOptions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from pressmark.fixity.manifests import FORMATS, manifest_line
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
+from pressmark.fs.names import glob_matcher
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
 from pressmark.jobs.receipt_builder import ReceiptBuilder
@@ -37,6 +38,7 @@ class HashFiles:
     :ivar format: format of the manifests: one of :data:`pressmark.fixity.FORMATS`
     :ivar links: ``follow`` symbolic links, ``skip`` them, or report each as an error (``refuse``)
     :ivar special_files: read named pipes and devices to their end
+    :ivar exclude: globs of names to leave out: see :func:`~pressmark.fixity.tree.walk`
     """
 
     root: str
@@ -44,6 +46,7 @@ class HashFiles:
     format: str = "coreutils"
     links: str = "follow"
     special_files: bool = False
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(self.root))
@@ -54,13 +57,17 @@ class HashFiles:
             raise ValueError("format='coreutils' has one digest per file; use bsd or json")
         if self.links not in ("follow", "skip", "refuse"):
             raise ValueError(f"links={self.links!r}: expected follow, skip or refuse")
+        exclude = (self.exclude,) if isinstance(self.exclude, str) else self.exclude
+        object.__setattr__(self, "exclude", tuple(exclude))
+        glob_matcher(self.exclude)  # raises ValueError
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the job, as JSON values."""
         parameters = {**asdict(self), "algorithms": list(self.algorithms)}
-        # Omitted by default, so that runs started before the parameter existed can be resumed.
-        if not self.special_files:
-            del parameters["special_files"]
+        # Omitted by default, so that runs started before the parameters existed can be resumed.
+        for added in ("special_files", "exclude"):
+            if not parameters[added]:
+                del parameters[added]
         return parameters
 
     @property
@@ -79,6 +86,7 @@ class HashFiles:
         nbytes: int = BYTES,
         paths: Sequence[str | bytes] | None = None,
         leave_out: Collection[tuple[int, int]] = (),
+        on_excluded: Callable[[str], object] = lambda _path: None,
     ) -> Iterator[Chunk]:
         """Walk the tree, and yield chunks that end where the directory changes.
 
@@ -88,6 +96,7 @@ class HashFiles:
         :param paths: files and directories to hash, absolute or relative to the root; names start with them.
             :data:`None` for the root itself
         :param leave_out: device and inode of files to skip
+        :param on_excluded: called with the name of each file or directory that ``exclude`` leaves out
         :raises JobError: the directory does not exist, or contains the work folder
         """
         if not os.path.isdir(self.root):
@@ -95,19 +104,43 @@ class HashFiles:
         for path in [self.root] if paths is None else map(os.fsdecode, paths):
             require_outside(folder, os.path.normpath(os.path.join(self.root, path)))
         return write_listing(
-            folder, LISTING, "paths", self._listed(paths, leave_out), files, nbytes, resolve_threads(None)
+            folder, LISTING, "paths", self._listed(paths, leave_out, on_excluded), files, nbytes, resolve_threads(None)
         )
 
     def _listed(
-        self, paths: Sequence[str | bytes] | None, leave_out: Collection[tuple[int, int]]
+        self,
+        paths: Sequence[str | bytes] | None,
+        leave_out: Collection[tuple[int, int]],
+        on_excluded: Callable[[str], object],
+    ) -> Iterator[ListingLine]:
+        for path in [None] if paths is None else paths:
+            yield from self._below(path, leave_out, on_excluded)
+
+    def _below(
+        self,
+        given: str | bytes | None,
+        leave_out: Collection[tuple[int, int]],
+        on_excluded: Callable[[str], object],
     ) -> Iterator[ListingLine]:
         root = os.fsencode(self.root)
-        for path in [root] if paths is None else paths:
-            top = os.path.join(root, os.fsencode(path))
-            for found in walk(top, links=self.links, leave_out=leave_out, special_files=self.special_files):
-                at = os.fsencode(found.path if isinstance(found, Outcome) else found)
-                name = os.path.relpath(at, root) if paths is None else os.fsencode(path) + at.removeprefix(top)
-                yield self._line(found, at, os.fsdecode(name))
+        top = root if given is None else os.path.join(root, os.fsencode(given))
+
+        def name(path: bytes) -> str:
+            return os.fsdecode(
+                os.path.relpath(path, root) if given is None else os.fsencode(given) + path.removeprefix(top)
+            )
+
+        files = walk(
+            top,
+            links=self.links,
+            leave_out=leave_out,
+            special_files=self.special_files,
+            exclude=self.exclude,
+            on_excluded=lambda path: on_excluded(name(os.fsencode(path))),
+        )
+        for found in files:
+            at = os.fsencode(found.path if isinstance(found, Outcome) else found)
+            yield self._line(found, at, name(at))
 
     def _line(self, found: str | bytes | Outcome, path: bytes, name: str) -> ListingLine:
         directory = os.path.dirname(path)

@@ -18,8 +18,17 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import _kernels
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome, examine, hash_path
+from pressmark.fixity.algorithms import algorithm_names, implementation
+from pressmark.fixity.hasher import (
+    CHANGED,
+    READ_SIZE,
+    FileRange,
+    OpenOptions,
+    changes,
+    error_outcome,
+    examine,
+    hash_path,
+)
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Finished, Outcome, Progress
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
@@ -29,7 +38,7 @@ from pressmark.threads import resolve_threads
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["HashedFiles", "hash_blocks", "hash_files"]
+__all__ = ["HashedFiles", "hash_blocks", "hash_files", "hash_ranges"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
@@ -40,6 +49,7 @@ BLOCK, LEAST = 128, 16
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Item = Path | Outcome | FileRange
 
 
 def hash_files(
@@ -98,6 +108,26 @@ def hash_blocks(
     return run.blocks(iter(paths))
 
 
+def hash_ranges(
+    descriptor: int,
+    ranges: Iterable[FileRange | Outcome],
+    algorithms: Iterable[str] | str,
+    threads: int | None = None,
+    on_progress: Callable[[Event], object] | None = None,
+    *,
+    read: str = "parallel",
+    checksums: Iterable[str] = (),
+) -> Generator[Outcome, None, None]:
+    """Hash parts of an open file as :func:`hash_files` hashes files; their outcomes have an empty path.
+
+    :param descriptor: descriptor of the file; the caller closes it
+    :param on_progress: called with :class:`Progress` events in the iterating thread
+    :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
+    """
+    run = _run(algorithms, threads, on_progress, False, "follow", False, read, None, None, descriptor, checksums)
+    return run.outcomes(iter(ranges))
+
+
 def _run(
     algorithms: Iterable[str] | str,
     threads: int | None,
@@ -108,8 +138,10 @@ def _run(
     read: str,
     ledger: Ledger | None,
     beneath: Directory | None,
+    source: int | None = None,
+    checksums: Iterable[str] = (),
 ) -> _Run:
-    names = algorithm_names(algorithms)
+    names = (*algorithm_names(algorithms), *checksums)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
     if read not in ("parallel", "sequential"):
@@ -118,13 +150,22 @@ def _run(
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", special_files, beneath)
-    return _Run(names, cores, options, read == "sequential", on_event, each, ledger)
+    return _Run(names, cores, options, read == "sequential", on_event, each, ledger, source)
 
 
-def _encoded(path: str | bytes) -> bytes:
-    """Return ``path`` as bytes; as an empty path if it is invalid."""
+def _path(item: Item) -> str | bytes:
+    """Return the path of an item of the input; a part of a file has none."""
+    if isinstance(item, FileRange):
+        return b""
+    return item.path if isinstance(item, Outcome) else os.fspath(item)
+
+
+def _encoded(item: Item, path: str | bytes) -> bytes | FileRange:
+    """Return ``path`` as bytes; as an empty path if it is invalid, or the item is an outcome."""
+    if isinstance(item, Outcome):
+        return b""  # the kernel leaves empty paths, which are examined here
     try:
-        return os.fsencode(path)
+        return item if isinstance(item, FileRange) else os.fsencode(path)
     except ValueError:
         return b""
 
@@ -134,7 +175,7 @@ class _Batch:
 
     :ivar given: the items of the input
     :ivar paths: their paths
-    :ivar encoded: the paths as bytes
+    :ivar encoded: the paths as bytes, or the parts of a file
     :ivar sizes: the size of each queued file, by its index
     :ivar block: the results of the kernel, if it has hashed a part of the files
     :ivar unfinished: number of files that are not done
@@ -143,17 +184,13 @@ class _Batch:
 
     __slots__ = ("_outcomes", "block", "encoded", "given", "paths", "sizes", "unfinished", "yielded")
 
-    def __init__(self, given: list[Path | Outcome]) -> None:
+    def __init__(self, given: list[Item]) -> None:
         self.given = given
         if set(map(type, given)) == {bytes}:
             self.paths = self.encoded = cast(list[Any], given)
         else:
-            self.paths = [item.path if isinstance(item, Outcome) else os.fspath(item) for item in given]
-            # The kernel leaves empty paths, which are examined here.
-            self.encoded = [
-                b"" if isinstance(item, Outcome) else _encoded(path)
-                for item, path in zip(given, self.paths, strict=True)
-            ]
+            self.paths = list(map(_path, given))
+            self.encoded = list(map(_encoded, given, self.paths))
         self.sizes: dict[int, int] = {}
         self.block: Any = None
         self.unfinished = len(given)
@@ -222,8 +259,10 @@ class _Run:
         on_event: Callable[[Event], object] | None,
         each: bool,
         ledger: Ledger | None,
+        source: int | None,
     ) -> None:
         self._names = tuple(names)
+        self._source = source
         self._options = options
         self._threads = threads
         self._sequential = sequential
@@ -248,23 +287,26 @@ class _Run:
         self._engine = _kernels.active.Engine(
             self._names,
             self._plan.lanes,
-            [(name, ALGORITHMS[name].make) for name in serials],
-            [(name, ALGORITHMS[name].one_shot(), 2 * ALGORITHMS[name].size) for name in serials],
+            [(name, implementation(name).make) for name in serials],
+            [(name, implementation(name).one_shot(), 2 * implementation(name).size) for name in serials],
             options.flags,
             sequential,
             options.beneath if isinstance(options.beneath, int) else None,
+            source=source,
         )
         # A ledger with records is asked about each file.
-        self._in_blocks = self._engine.reads_blocks and self._lanes_too and not (ledger and ledger.records)
+        self._in_blocks = (
+            self._engine.reads_blocks and self._lanes_too and source is None and not (ledger and ledger.records)
+        )
         self._opener = options.opener()
 
-    def outcomes(self, paths: Iterator[Path | Outcome]) -> Iterator[Outcome]:
+    def outcomes(self, paths: Iterator[Item]) -> Generator[Outcome, None, None]:
         """Yield the outcomes in order. No thread is left running at the end."""
         with closing(self.blocks(paths)) as blocks:
             for files in blocks:
                 yield from files.outcomes()
 
-    def blocks(self, paths: Iterator[Path | Outcome]) -> Generator[HashedFiles, None, None]:
+    def blocks(self, paths: Iterator[Item]) -> Generator[HashedFiles, None, None]:
         """Yield the files in order. No thread is left running at the end."""
         workers: list[threading.Thread] = []
         more = True
@@ -304,7 +346,7 @@ class _Run:
 
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, given: list[Path | Outcome]) -> None:
+    def _submit(self, given: list[Item]) -> None:
         """Queue files in blocks, or examine each and queue those to be read."""
         size = min(BLOCK, max(LEAST, -(-len(given) // self._threads)))
         for start in range(0, len(given), size):
@@ -329,8 +371,8 @@ class _Run:
         settled: list[Outcome] = []
         for index, size in files:
             given, path = batch.given[index], batch.paths[index]
-            if size >= 0:
-                batch.sizes[index] = size
+            if size >= 0 or isinstance(given, FileRange):
+                batch.sizes[index] = given.size if isinstance(given, FileRange) else size
                 continue
             status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
             if not isinstance(status, Outcome):
@@ -346,7 +388,7 @@ class _Run:
         if batch.sizes:
             self._queue(number * BLOCK, batch.sizes, batch.encoded)
 
-    def _queue(self, first: int, sizes: dict[int, int], paths: list[bytes]) -> None:
+    def _queue(self, first: int, sizes: dict[int, int], paths: list[bytes | FileRange]) -> None:
         """Queue files of a batch.
 
         :param first: ticket of the first file of the batch
@@ -487,11 +529,17 @@ class _Run:
 
     def _hash(self, ticket: int, opener: Opener) -> Outcome:
         engine = self._engine
-        path = self._window[ticket // BLOCK].paths[ticket % BLOCK]
+        batch = self._window[ticket // BLOCK]
+        path, given = batch.paths[ticket % BLOCK], batch.given[ticket % BLOCK]
         # Idle threads help with this file.
         threads = self._threads if self._sequential else max(1, self._threads // max(1, self._jobs))
         engine.lock_reading()
         try:
+            if isinstance(given, FileRange):
+                from pressmark.fixity.ranges import hash_range  # only archives have them
+
+                assert self._source is not None
+                return hash_range(self._source, given, self._names, threads, self._add_bytes, engine.closed)
             return hash_path(path, self._names, self._options, opener, threads, self._add_bytes, engine.closed)
         finally:
             engine.unlock_reading()

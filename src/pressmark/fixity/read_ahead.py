@@ -8,27 +8,38 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from pressmark.fixity.algorithms import Hasher
 from pressmark.fixity.scheduling import SERIAL_RATES
 
-__all__ = ["update_ahead"]
+__all__ = ["read_at", "update_ahead"]
 
 READ_SIZE = 1 << 19  # 512 KiB
 BLOCKS_AHEAD = 4
 READERS = 3  # threads that read ahead
 
 
-def update_ahead(descriptor: int, threads: int, hashers: dict[str, Hasher]) -> Iterator[int]:
+def update_ahead(
+    descriptor: int,
+    threads: int,
+    hashers: dict[str, Hasher],
+    offset: int = 0,
+    size: int | None = None,
+    seeking: Lock | None = None,
+) -> Iterator[int]:
     """Feed a file to hashers, each in a thread, while other threads read the next blocks; yield the size of each block.
 
     :param threads: number of threads, including this one
     :param hashers: by name of the algorithm
+    :param offset: where to begin
+    :param size: number of bytes; :data:`None` for all
+    :param seeking: the lock of :func:`read_at`; :data:`None` if nobody else reads the file
     """
     # The slowest starts first, so that all end together.
     first, *others = [hashers[name] for name in sorted(hashers, key=SERIAL_RATES.__getitem__)]
     with (
-        _ReadAhead(descriptor, min(threads - 1, READERS)) as file,
+        _ReadAhead(descriptor, min(threads - 1, READERS), offset, size, seeking or Lock()) as file,
         ThreadPoolExecutor(min(threads, len(hashers))) as pool,
     ):
         for block in file.blocks():
@@ -45,9 +56,11 @@ class _ReadAhead:
     :param threads: number of other threads
     """
 
-    def __init__(self, descriptor: int, threads: int) -> None:
+    def __init__(self, descriptor: int, threads: int, offset: int, size: int | None, seeking: Lock) -> None:
+        self._seeking = seeking
         self._descriptor = descriptor
-        self._seeking = threading.Lock()
+        self._offset = offset
+        self._size = size
         self._buffers = [memoryview(bytearray(READ_SIZE)) for _ in range(BLOCKS_AHEAD)]
         self._next: SimpleQueue[int | None] = SimpleQueue()  # numbers of the blocks that have a free buffer
         self._read: SimpleQueue[tuple[int, int | BaseException]] = SimpleQueue()  # their numbers and sizes
@@ -107,13 +120,21 @@ class _ReadAhead:
         """Read a block, and return its size."""
         buffer = self._buffers[number % BLOCKS_AHEAD]
         start, done = number * READ_SIZE, 0
-        while done < len(buffer) and (size := self._read_at(buffer[done:], start + done)):
+        if self._size is not None:
+            buffer = buffer[: max(0, self._size - start)]
+        start += self._offset
+        while done < len(buffer) and (size := read_at(self._descriptor, buffer[done:], start + done, self._seeking)):
             done += size
         return done
 
-    def _read_at(self, buffer: memoryview, position: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(self._descriptor, [buffer], position)
-        with self._seeking, FileIO(self._descriptor, closefd=False) as file:
-            file.seek(position)
-            return file.readinto(buffer) or 0
+
+def read_at(descriptor: int, buffer: memoryview, offset: int, seeking: Lock) -> int:
+    """Read a file from ``offset`` into a buffer; return the number of bytes, 0 at the end.
+
+    :param seeking: held while the position of the file matters: without preadv, reading sets it
+    """
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [buffer], offset)
+    with seeking, FileIO(descriptor, closefd=False) as file:
+        file.seek(offset)
+        return file.readinto(buffer) or 0

@@ -57,6 +57,7 @@ SERIAL_RATES = {
     "xxh64": 14.5,
     "xxh3-64": 30.0,
     "xxh128": 30.0,
+    "crc32": 1.2,
 }
 # Rates of OpenSSL on processors without SHA extensions, and on those with instructions for SHA-512.
 WITHOUT_EXTENSIONS = {"sha1": 0.95, "sha224": 0.50, "sha256": 0.50}

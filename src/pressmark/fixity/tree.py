@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from pressmark.fixity.hasher import OpenOptions, error_outcome
 from pressmark.fixity.outcomes import Outcome, failed_outcome
@@ -20,6 +20,8 @@ def walk(
     leave_out: Collection[tuple[int, int]] = (),
     special_files: bool = False,
     beneath: Directory | None = None,
+    exclude: Sequence[str] | str = (),
+    on_excluded: Callable[[str | bytes], object] = lambda _path: None,
 ) -> Iterator[str | bytes | Outcome]:
     """Yield the path of every file under ``root``, or ``root`` itself if it is not a directory.
 
@@ -34,10 +36,18 @@ def walk(
     :param special_files: yield the paths of named pipes and devices, to be read
     :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that ``root`` and the yielded paths
         are relative to; ``root`` may be ``"."``. No link is followed: ``"follow"`` means ``"refuse"``
+    :param exclude: globs of the names of files and directories below ``root`` to leave out, such as ``.DS_Store``; a
+        directory is left out with everything in it
+    :param on_excluded: called with the path of each; that of a directory ends with a slash
     :raises ValueError: an argument is invalid
     """
     if links not in ("follow", "skip", "refuse"):
         raise ValueError(f"links={links!r}: expected follow, skip or refuse")
+    is_excluded = None
+    if exclude:
+        from pressmark.fs.names import glob_matcher  # few walks leave out anything
+
+        is_excluded = glob_matcher(exclude)
     options = OpenOptions(links == "follow", special_files, beneath)
     with options.opener() as opener:
         found = Walk(
@@ -49,5 +59,7 @@ def walk(
             leave_out=leave_out,
             special_files=special_files,
             beneath=beneath is not None,
+            is_excluded=is_excluded,
+            on_excluded=on_excluded,
         )
         yield from found.files(os.fspath(root))

@@ -6,7 +6,7 @@ import os
 import stat
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -68,6 +68,8 @@ def verify(
     read: str = "parallel",
     ledger: Ledger | None = None,
     leave_out: Collection[tuple[int, int]] = (),
+    exclude: Sequence[str] | str = (),
+    on_excluded: Callable[[str | bytes], object] = lambda _path: None,
 ) -> Iterator[Verdict]:
     """Verify the files of a manifest, and yield a verdict for each file, in order; then a verdict for each new file.
 
@@ -75,6 +77,8 @@ def verify(
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
+    :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``on_excluded``;
+        files in the manifest are verified even if their names match
     :raises AlgorithmError: an algorithm is not available
     :raises ManifestError: raised by ``entries``, after the verdicts for earlier entries
 
@@ -88,7 +92,13 @@ def verify(
         for outcome in hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger):
             yield _verdict(waiting.popleft(), outcome)
     if base is not None:
-        yield from _new(base, links, known, leave_out)
+
+        def report(path: str | bytes) -> None:
+            if os.path.normpath(os.fsencode(path)) not in known:
+                on_excluded(path)
+
+        files = walk(base, links=links, leave_out=leave_out, exclude=exclude, on_excluded=report)
+        yield from _new(base, files, known)
 
 
 def detect_algorithm(
@@ -201,8 +211,8 @@ def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:
     return Verdict(entry.path, "ok", size=outcome.size)
 
 
-def _new(base: bytes, links: str, known: _PathSet, leave_out: Collection[tuple[int, int]]) -> Iterator[Verdict]:
-    for item in walk(base, links=links, leave_out=leave_out):
+def _new(base: bytes, files: Iterator[str | bytes | Outcome], known: _PathSet) -> Iterator[Verdict]:
+    for item in files:
         path = os.fsencode(item.path if isinstance(item, Outcome) else item)
         if os.path.normpath(path) in known:
             continue

@@ -1,20 +1,24 @@
-"""File names as bytes and text, their length limits, and how file systems compare them."""
+"""File names as bytes and text, their length limits, globs, and how file systems compare them."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+from collections.abc import Callable, Sequence
 
 from pressmark.fs.durable import exists
 
 __all__ = [
+    "JUNK",
     "NAME_MAX",
     "PATH_MAX",
     "decode_fs",
     "encode_fs",
     "existing_spelling",
     "first_link",
+    "glob_matcher",
     "is_absent",
     "is_blocked",
     "is_case_insensitive",
@@ -24,6 +28,8 @@ __all__ = [
 ]
 
 NAME_MAX, PATH_MAX = 255, 4096  # bytes; PATH_MAX includes the NUL
+#: Globs of the files that macOS and Windows add to directories: ``--exclude-junk``.
+JUNK = (".DS_Store", "[Tt]humbs.db", "[Dd]esktop.ini", "._*", "__MACOSX")
 
 
 def encode_fs(name: str | bytes) -> bytes:
@@ -43,6 +49,26 @@ def is_utf8(name: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def glob_matcher(globs: Sequence[str] | str) -> Callable[[str], object]:
+    """Return a function that returns whether a file name matches one of ``globs``.
+
+    A glob matches whole names of files and directories, not paths, and is case-sensitive. ``*`` matches any characters,
+    ``?`` one character, ``[abc]`` one of these characters and ``[!abc]`` one other character.
+
+    :param globs: one or several; without globs, no name matches
+    :raises ValueError: a glob is empty or contains a slash
+    """
+    if not globs:
+        return lambda _name: None
+    globs = [globs] if isinstance(globs, str) else globs
+    from fnmatch import translate  # few runs have globs
+
+    for glob in globs:
+        if not glob or "/" in glob:
+            raise ValueError(f"{glob!r}: a glob matches a file name; it must not be empty or contain a slash")
+    return re.compile("|".join(map(translate, globs))).match
 
 
 def too_long(base: bytes, relative: bytes) -> str | None:

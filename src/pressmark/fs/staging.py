@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import sys
 from types import TracebackType
 
@@ -113,12 +114,15 @@ class StagingDirectory:
         """
         source = os.path.join(self.inside, name)
         made = os.lstat(source)
-        if self._descriptor >= 0 and self.inside == self.path:
-            # Accessed by name: another user may have replaced it.
-            if not os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
-                raise UntrustedError(
-                    self.path, "replaced by another user; choose a directory that only you can write to"
-                )
+        by_name = self._descriptor >= 0 and self.inside == self.path
+        # Accessed by name: another user may have replaced it.
+        if by_name and not os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
+            raise UntrustedError(self.path, "replaced by another user; choose a directory that only you can write to")
+        if not stat.S_ISDIR(made.st_mode):
+            from pressmark.fs.moves import rename_new  # a directory replaces no file
+
+            rename_new(source, target)
+        elif by_name:
             os.rename(name, target, src_dir_fd=self._descriptor)
         else:
             os.rename(source, target)

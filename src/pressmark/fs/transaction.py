@@ -10,14 +10,14 @@ reversed.
     .hidden/
     ├── lock            held during a run
     ├── new/            files to move in
-    ├── old/            files that were moved out; removed at the end
+    ├── old/            files that were moved out or discarded; removed at the end
     ├── data/           files that were moved out and are moved in again as one directory
     ├── journal         committed: make the moves
     └── journal.undo    committed: reverse the moves
 
-No move overwrites anything: each target must be free. All moves out precede all moves in, so the state of an
-interrupted change follows from the hidden directory alone: a name that is listed under "in" and is missing from
-``new/`` was moved in.
+No move overwrites anything: each target must be free. All discarded files are moved first, and all moves out precede
+all moves in, so the state of an interrupted change follows from the hidden directory alone: a name that is listed under
+"in" and is missing from ``new/`` was moved in.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ import contextlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
 from pressmark.fs.file_errors import raising
+from pressmark.fs.names import first_link
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, StagingDirectory
 
@@ -84,20 +85,30 @@ class Moves(NamedTuple):
     :ivar out: names to move out
     :ivar into: names to move in, in this order, after all moves out
     :ivar nested: everything that is moved out is moved in again first, as one directory
+    :ivar discarded: paths below the base directory to remove; they are moved to ``old/`` before all others
     """
 
     out: list[bytes]
     into: list[bytes]
     nested: bool
+    discarded: Sequence[bytes] = ()
 
     @classmethod
-    def ordered(cls, form: ChangeFormat, out: Iterable[bytes], into: Iterable[bytes], nested: bool) -> Moves:
+    def ordered(
+        cls,
+        form: ChangeFormat,
+        out: Iterable[bytes],
+        into: Iterable[bytes],
+        nested: bool,
+        discarded: Sequence[bytes] = (),
+    ) -> Moves:
         """Return the moves with the marker first out and last in."""
         marker = form.marker
         return cls(
             sorted(out, key=lambda name: (name != marker, name)),
             sorted(into, key=lambda name: (name == marker, name)),
             nested,
+            discarded,
         )
 
 
@@ -106,14 +117,21 @@ def journal_bytes(form: ChangeFormat, request: dict[str, Any], moves: Moves) -> 
 
     :param request: a JSON-serializable record of the change
     """
-    journal = {
-        form.key: form.number,
+    journal: dict[str, Any] = {
+        form.key: _number(form, moves.discarded),
         "request": request,
         "out": list(map(os.fsdecode, moves.out)),
         "in": list(map(os.fsdecode, moves.into)),
         "payload": moves.nested,  # the key is part of the format
     }
+    if moves.discarded:
+        journal["discarded"] = list(map(os.fsdecode, moves.discarded))
     return json.dumps(journal).encode()
+
+
+def _number(form: ChangeFormat, discarded: object) -> int:
+    """Return the format number of a journal: earlier versions would not remove discarded files."""
+    return form.number + bool(discarded)
 
 
 def is_decided(base: bytes, staging: bytes) -> bool:
@@ -148,7 +166,7 @@ class Transaction:
         self._old = self._path(OLD)
         self._nested = self._path(NESTED)
         self.recovered: dict[str, Any] | None = None
-        self._is_complete = self._is_nested = False
+        self._is_complete = False
         try:
             with raising(TransactionError, base):
                 if os.listdir(self.staging) != [LOCK]:
@@ -170,8 +188,7 @@ class Transaction:
         with contextlib.suppress(OSError):  # the next run removes the rest
             if self._is_complete:
                 remove_tree(self.new)
-                if not self._is_nested:
-                    remove_tree(self._old)
+                remove_tree(self._old)
             else:
                 self._clean()
         self._entered.leave()
@@ -190,6 +207,7 @@ class Transaction:
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        discarded: Sequence[bytes] = (),
         between: Callable[[], None] | None = None,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
@@ -200,21 +218,23 @@ class Transaction:
         :param moves_out: names in the base directory
         :param moves_in: names in :attr:`new`
         :param nested: move everything that is moved out in again, as one directory
+        :param discarded: paths below the base directory, none inside another or in ``moves_out``, to remove at the end
         :param between: called after the moves out; an exception reverses the change
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
         """
-        moves = Moves.ordered(self._form, moves_out, moves_in, nested)
+        moves = Moves.ordered(self._form, moves_out, moves_in, nested, discarded)
         with raising(TransactionError, self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
                 os.chmod(self._nested, stat.S_IMODE(os.stat(self._base).st_mode))
-            else:
+            if moves.discarded or not nested:
                 os.mkdir(self._old)
             flush_tree(self.new)
             self._decide(request, moves)
         try:
             with raising(TransactionError, self._base, "nothing was changed"):
+                self._discard(moves)
                 self._move_out(moves)
                 if between is not None:
                     between()
@@ -228,7 +248,7 @@ class Transaction:
         # The change is complete from here on, whatever fails later.
         with raising(TransactionError, self._base, RUN_AGAIN):
             os.unlink(self._path(JOURNAL))
-        self._is_complete, self._is_nested = True, nested
+        self._is_complete = True
 
     def _decide(self, request: dict[str, Any], moves: Moves) -> None:
         write_flushed(self._path(PART), journal_bytes(self._form, request, moves))
@@ -248,11 +268,30 @@ class Transaction:
         target = b"%b/%b" % (self._form.staging, NESTED if moves.nested else OLD)
         return [(name, b"%b/%b" % (target, name)) for name in moves.out]
 
+    def _discards(self, moves: Moves) -> list[tuple[bytes, bytes]]:
+        """Return source and target of each discarded path, relative to the base directory."""
+        return [(path, b"%b/%b/%d" % (self._form.staging, OLD, n)) for n, path in enumerate(moves.discarded)]
+
     def _moves_in(self, moves: Moves) -> list[tuple[bytes, bytes]]:
         """Return source and target of each move in, relative to the base directory."""
         staging = self._form.staging
         nested = [(b"%b/%b" % (staging, NESTED), self._form.content)] if moves.nested else []
         return nested + [(b"%b/%b/%b" % (staging, NEW, name), name) for name in moves.into]
+
+    def _discard(self, moves: Moves) -> None:
+        for source, target in self._discards(moves):
+            if not self._exists(target):
+                if first_link(self._base, os.path.dirname(source)) is not None:
+                    raise TransactionError(os.path.join(self._base, source), "path leads through a symbolic link")
+                self._move(source, target)
+        if moves.discarded:
+            self._flush_discarded(moves)
+
+    def _flush_discarded(self, moves: Moves) -> None:
+        flush_directory(self._old)
+        for above in {os.path.dirname(path) for path in moves.discarded}:
+            with contextlib.suppress(FileNotFoundError):  # moved out, after it was flushed
+                flush_directory(os.path.join(self._base, above))
 
     def _move_out(self, moves: Moves) -> None:
         for source, target in self._moves_out(moves):
@@ -275,10 +314,12 @@ class Transaction:
             for source, target in reversed(self._moves_in(moves)):
                 if not self._exists(source):
                     self._move(target, source)
-            for source, target in reversed(self._moves_out(moves)):
+            for source, target in reversed([*self._discards(moves), *self._moves_out(moves)]):
                 if self._exists(target):
                     self._move_to_free(target, source)
             flush_directory(self._base)
+            if moves.discarded:
+                self._flush_discarded(moves)
 
     def _move_to_free(self, source: bytes, target: bytes) -> None:
         if self._exists(target):
@@ -317,6 +358,7 @@ class Transaction:
                 else:
                     # After the first move in, all moves out are done, and their names may be in use again.
                     if all(self._exists(source) for source, _target in self._moves_in(moves)):
+                        self._discard(moves)
                         self._move_out(moves)
                     self._move_in(moves)
                     self.recovered = request
@@ -343,7 +385,7 @@ class Transaction:
             with open(descriptor, "rb") as file:
                 journal = json.load(file)
             number = journal[self._form.key]
-            if number != self._form.number:
+            if number != _number(self._form, journal.get("discarded")):
                 reason = f"unsupported journal format {number!r}"
                 reason += "; finish the change with the version of Pressmark that started it"
                 raise TransactionError(path, reason)
@@ -351,11 +393,13 @@ class Transaction:
                 list(map(os.fsencode, journal["out"])),
                 list(map(os.fsencode, journal["in"])),
                 journal["payload"] is True,
+                list(map(os.fsencode, journal.get("discarded", ()))),
             )
             request = dict(journal["request"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             raise TransactionError(path, f"{damaged}: {error}; move it elsewhere") from None
-        for name in (*moves.out, *moves.into):
+        names = [part for one in moves.discarded for part in one.split(b"/")]
+        for name in (*moves.out, *moves.into, *names):
             is_name = name not in (b"", b".", b"..", self._form.staging) and os.path.basename(name) == name
             if not is_name or b"\0" in name:
                 raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it elsewhere")

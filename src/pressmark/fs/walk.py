@@ -41,6 +41,8 @@ class Walk(Generic[Failure]):
     :param leave_out: device and inode of files to skip
     :param special_files: yield the paths of named pipes, sockets and devices
     :param beneath: paths are relative to the directory of ``opener``
+    :param is_excluded: returns whether to skip files and directories with a name; the top is not skipped
+    :param on_excluded: called with the path of each, a directory with a slash at its end
     """
 
     def __init__(
@@ -52,6 +54,8 @@ class Walk(Generic[Failure]):
         leave_out: Collection[tuple[int, int]] = (),
         special_files: bool = False,
         beneath: bool = False,
+        is_excluded: Callable[[str], object] | None = None,
+        on_excluded: Callable[[str | bytes], object] = lambda _path: None,
     ) -> None:
         self._opener = opener
         self._failed = failed
@@ -60,6 +64,8 @@ class Walk(Generic[Failure]):
         self._leave_out = leave_out
         self._special_files = special_files
         self._beneath = beneath
+        self._is_excluded = is_excluded
+        self._on_excluded = on_excluded
 
     def files(self, top: str | bytes) -> Iterator[str | bytes | Failure]:
         """Yield the path of every file under ``top``, or ``top`` itself if it is not a directory."""
@@ -145,8 +151,20 @@ class Walk(Generic[Failure]):
             level.error = self._failed(directory, None, error.errno or 0)
             return level
         names.sort(key=os.fsencode if isinstance(directory, str) else None)
-        level.names = iter(names)
+        level.names = iter(names if self._is_excluded is None else self._kept(names, level, self._is_excluded))
         return level
+
+    def _kept(self, names: list[Any], level: _Level[Failure], is_excluded: Callable[[str], object]) -> list[Any]:
+        """Return the names that are not excluded, and report the others."""
+        kept = []
+        for name in names:
+            if not is_excluded(os.fsdecode(name)):
+                kept.append(name)
+                continue
+            path = level.prefix + name
+            _is_link, is_directory, _is_file = level.facts.pop(name, _FACTS[False, False, True])
+            self._on_excluded(os.path.join(path, path[:0]) if is_directory else path)
+        return kept
 
     def _special(self, path: Any) -> Failure:
         try:

@@ -85,7 +85,10 @@ class Pairtree(Layout):
     reversibility = "always"
 
     prefix: str = parameter(
-        Text(), "prefix to remove from every identifier before mapping (section 4, pairtree_prefix)", ""
+        Text(),
+        "prefix to remove from every identifier before mapping (section 4); the content of the file pairtree_prefix"
+        " of a store",
+        "",
     )
     encapsulation: str | Callable[[str], str] = parameter(
         Encapsulation(), "name of the encapsulating directory in object_path (section 2)", "id"

@@ -74,8 +74,8 @@ class Row(NamedTuple):
     :ivar started: date and time as in RFC 3339, in UTC
     :ivar seconds: duration
     :ivar host: the name of the machine
-    :ivar changed: with ``move``, latest change of a source file's content or status before it was read, in nanoseconds
-        since 1970; 0 otherwise
+    :ivar changed: with ``move``, and of objects that existed in the destination, latest change of a source file's
+        content or status before it was read, in nanoseconds since 1970; 0 otherwise
     """
 
     id: str

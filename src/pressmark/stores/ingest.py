@@ -93,6 +93,7 @@ class Ingest(Generic[Source, Record]):
     :param root: the store, for messages
     :param put: stores one object
     :param writer: stores many objects; :data:`None` to store them one by one
+    :param select: returns the source to store instead of the given one, and a function that completes its record
     :param replace: replace existing objects
     :param on_result: called with the result of each object, in the order of :meth:`put`
     :param max_objects: number of objects in a batch
@@ -107,6 +108,7 @@ class Ingest(Generic[Source, Record]):
         put: Callable[[str | bytes, Source], Record],
         writer: IngestWriter[Source, Record] | None,
         *,
+        select: Callable[[str | bytes, Source], tuple[Source, Callable[[Record], Record]]] | None = None,
         replace: bool = False,
         on_result: Callable[[IngestResult[Record]], object] | None = None,
         max_objects: int = 1_000,
@@ -116,6 +118,7 @@ class Ingest(Generic[Source, Record]):
         self._root = root
         self._put_one = put
         self._writer = writer
+        self._select = select
         self._replace = replace
         self._on_result = on_result
         self._max_objects = max_objects
@@ -124,6 +127,7 @@ class Ingest(Generic[Source, Record]):
         # In the order of the calls, with the record or the error of each; prepared objects have neither.
         self._waiting: list[tuple[str | bytes, Record | ObjectError | IdentifierError | None]] = []
         self._prepared: set[str] = set()
+        self._completing: dict[str | bytes, Callable[[Record], Record]] = {}
         self._bytes = 0
         self._since = 0.0
         self._errors: list[ObjectError | IdentifierError] = []
@@ -170,6 +174,14 @@ class Ingest(Generic[Source, Record]):
                 self._add(chunk)
                 chunk = {}
                 self.flush()
+            if self._select is not None:
+                try:
+                    source, self._completing[identifier] = self._select(identifier, source)
+                except ObjectError as error:
+                    self._add(chunk)
+                    chunk = {}
+                    self._waiting.append((identifier, error))
+                    continue
             chunk[name] = identifier, source
             if len(chunk) >= min(CHUNK, self._max_objects - len(self._waiting)):
                 self._add(chunk)
@@ -222,10 +234,11 @@ class Ingest(Generic[Source, Record]):
         self._bytes = 0
         for identifier, result in waiting:
             found = next(published) if result is None else result
+            complete = self._completing.pop(identifier, None)
             if isinstance(found, (ObjectError, IdentifierError)):
                 self._report(IngestResult(identifier, None, found))
             else:
-                self._report(IngestResult(identifier, found, None))
+                self._report(IngestResult(identifier, found if complete is None else complete(found), None))
 
     def _report(self, result: IngestResult[Record]) -> None:
         if result.error is None:

@@ -13,10 +13,13 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome, failed_outcome
+from pressmark.fs.durable import is_directory
 from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
-from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.exceptions import SourceError, is_unsafe_name
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
+from pressmark.reports import Problem
+from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
+from pressmark.stores.problems import problem
 from pressmark.stores.store import ObjectSource
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "identities_above",
     "is_content",
     "refuse_within",
+    "select_source",
     "source_tree",
 ]
 
@@ -77,6 +81,44 @@ def check_source(source: object) -> None:
 def is_content(source: object) -> bool:
     """Return whether a source is content, not a path or a mapping: bytes, or an open file."""
     return isinstance(source, (bytes, bytearray, memoryview)) or hasattr(source, "read")
+
+
+def select_source(
+    store: str, identifier: str | bytes, source: ObjectSource, exclude: Sequence[str] | str, links: str
+) -> tuple[ObjectSource, tuple[Problem, ...]]:
+    """Return a source without the files and directories whose names match, and a problem for each of these.
+
+    :param exclude: globs; the source itself and the names of a mapping are not compared with them
+    :param links: ``"refuse"`` or ``"follow"`` symbolic links
+    :raises ObjectError: the source cannot be stored
+    """
+    if not exclude:
+        return source, ()
+    matches = glob_matcher(exclude)
+    excluded: list[Problem] = []
+
+    def is_excluded(folder: bytes, entry: DirectoryEntry) -> bool:
+        if not matches(decode_fs(entry.name)):
+            return False
+        path = os.path.join(folder, entry.name)
+        excluded.append(problem("excluded", path, f"{decode_fs(path)!r} is left out"))
+        return True
+
+    selected: dict[str, Any] = {}
+    with object_errors(store, identifier):
+        check_source(source)
+        for name, content in source.items() if isinstance(source, Mapping) else [("", source)]:
+            given = b"" if is_content(content) else os.fsencode(content)  # type: ignore[arg-type]
+            if not is_directory(given):
+                selected[name] = content
+                continue
+            top = os.path.realpath(given)
+            for inside, path, entries in source_tree(
+                top, encode_fs(name), b"", links == "follow", is_excluded=is_excluded
+            ):
+                if entries is None or not os.listdir(path):
+                    selected[decode_fs(inside)] = os.fsdecode(path)
+    return (selected, tuple(excluded)) if excluded else (source, ())
 
 
 class SourceCopier:
@@ -285,6 +327,7 @@ def source_tree(
     alone: bytes = b"",
     deepest: int | None = None,
     above: tuple[tuple[int, int], ...] = (),
+    is_excluded: Callable[[bytes, DirectoryEntry], bool] = lambda _name, _entry: False,
 ) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
     """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
 
@@ -295,6 +338,7 @@ def source_tree(
     :param alone: the name of a file that is the whole object
     :param deepest: maximal depth of directories; :data:`None` for the limit of Python's stack
     :param above: devices and inodes of the directories above
+    :param is_excluded: returns whether to leave out an entry of the directory with a name in the object
     :return: names, paths, and the entries of directories; :data:`None` for files and special files
     :raises SourceError: the source cannot be stored
     """
@@ -305,7 +349,7 @@ def source_tree(
         if not above and not stat.S_ISDIR(status.st_mode):
             yield name or alone, path, None  # copying detects special files
             return
-        entries = scan(path, follow=follow)
+        entries = [entry for entry in scan(path, follow=follow) if not is_excluded(name, entry)]
     except OSError as error:
         number = error.errno or 0
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None
@@ -322,7 +366,9 @@ def source_tree(
         if entry.kind == "directory":
             if entry.is_link:
                 refuse_within(below, target)
-            yield from source_tree(below, inside, target, follow, deepest=deepest, above=(*above, identity))
+            yield from source_tree(
+                below, inside, target, follow, deepest=deepest, above=(*above, identity), is_excluded=is_excluded
+            )
         elif entry.kind == "file":
             yield inside, below, None
         else:

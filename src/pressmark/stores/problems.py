@@ -61,6 +61,7 @@ KINDS = Kinds(
         ),
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
+        "excluded": Kind(WARNING, "", "a file or directory of a source, left out because its name matches --exclude"),
         # --- Pairtree: the tree as a whole
         "version-missing": Kind(WARNING, "4", "pairtree_version0_1 is missing"),
         "version-unknown": Kind(WARNING, "4", "pairtree_version0_1 does not name Pairtree 0.1"),
@@ -68,7 +69,7 @@ KINDS = Kinds(
         "ambiguous": Kind(ERROR, "3", "the path can be decoded to more than one identifier in this dialect"),
         "bare-file": Kind(ERROR, "2", "the object is a single file without an encapsulating directory"),
         "duplicate-id": Kind(ERROR, "3", "another path has the same identifier"),
-        "empty-id": Kind(ERROR, "2", "files directly in pairtree_root, which have no identifier"),
+        "empty-id": Kind(ERROR, "2", "directories directly in pairtree_root, which have no identifier"),
         "link": Kind(ERROR, "", "a symbolic link, not followed because links are refused"),
         "link-dangling": Kind(ERROR, "", "a symbolic link whose target does not exist"),
         "link-loop": Kind(ERROR, "", "a symbolic link to a directory above it, not followed"),
@@ -84,6 +85,10 @@ KINDS = Kinds(
         "unfinished": Kind(ERROR, "", "an interrupted change of the object; a repair completes it"),
         # --- Pairtree: names outside of objects
         "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory"),
+        "junk": Kind(
+            WARNING, "", "a file that macOS or Windows added, such as .DS_Store; it does not belong to any object"
+        ),
+        "root-file": Kind(WARNING, "", "a file directly in pairtree_root; it does not belong to any object"),
         "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and does not belong to any object"),
         "link-unmoved": Kind(WARNING, "", "a relative link in the object would have another target after the repair"),
         # --- Vitro

@@ -115,6 +115,10 @@ class StoreObject(NamedTuple):
     version: str | None = None
     changes: Mapping[str, int] | None = None
 
+    def with_problems(self, problems: tuple[Problem, ...]) -> StoreObject:
+        """Return the object with more problems."""
+        return self._replace(problems=(*self.problems, *problems)) if problems else self
+
     def record(self) -> dict[str, Any]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
         :data:`None`.
@@ -137,6 +141,8 @@ class Store(ABC):
     kind: ClassVar[str]
     #: The names in the store's directory while the store is created, before it is recognized as a store.
     unfinished_names: ClassVar[frozenset[bytes]]
+    #: Leaves out files of a source: :func:`pressmark.stores.object_sources.select_source`.
+    _select: ClassVar[Callable[..., tuple[ObjectSource, tuple[Problem, ...]]]]
     root: str
     layout: Layout | None
 
@@ -195,6 +201,7 @@ class Store(ABC):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
     ) -> StoreObject:
         """Store an object atomically.
 
@@ -204,6 +211,8 @@ class Store(ABC):
         :param mode: ``copy`` the bytes, share them (``reflink``, ``hardlink``), or ``auto``: reflink if the file system
             supports it, copy otherwise
         :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
+        :param exclude: globs of the names of files and directories below the source to leave out, such as
+            ``.DS_Store``; the record has a problem of the kind ``excluded`` for each
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
@@ -214,6 +223,7 @@ class Store(ABC):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
@@ -241,11 +251,18 @@ class Store(ABC):
         def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
             return self.put(identifier, source, replace=replace, mode=mode, links=links)
 
+        def select(
+            identifier: str | bytes, source: ObjectSource
+        ) -> tuple[ObjectSource, Callable[[StoreObject], StoreObject]]:
+            selected, excluded = type(self)._select(self.root, identifier, source, exclude, links)
+            return selected, lambda record: record.with_problems(excluded)
+
         writer = self._ingest_writer(mode, links)
         return Ingest(
             self.root,
             put,
             writer,
+            select=select if exclude else None,
             replace=replace,
             on_result=on_result,
             max_objects=max_objects,

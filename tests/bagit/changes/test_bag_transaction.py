@@ -377,6 +377,11 @@ def test_forged_journals(tmp_path: Path) -> None:
             (staging / "journal").write_text(json.dumps(journal))
             with pytest.raises(BagError, match="damaged"):
                 recover(base)
+    for name in ("../secret", "data/../../secret", "/secret", "", "data//new", "data/.pressmark-bag/x", "data/a\0"):
+        journal = {"pressmark_bag": 2, "request": {}, "out": [], "in": ["m"], "payload": False, "discarded": [name]}
+        (staging / "journal").write_text(json.dumps(journal))
+        with pytest.raises(BagError, match="damaged"):
+            recover(base)
     (staging / "journal").unlink()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret").write_bytes(b"s")
@@ -404,3 +409,31 @@ def test_not_writable(tmp_path: Path) -> None:
     with pytest.raises(BagError, match="Permission denied"):
         BagTransaction(base)
     assert recover(base) is None
+
+
+def test_a_forged_journal_discards_nothing_behind_a_link(tmp_path: Path) -> None:
+    """A path that leads through a symbolic link is refused, and its target is unchanged."""
+    base = folder(tmp_path / "b")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_bytes(b"s")
+    (tmp_path / "b" / "link").symlink_to(tmp_path / "elsewhere")
+    staging = tmp_path / "b" / os.fsdecode(STAGING)
+    for name in ("new", "old"):
+        (staging / name).mkdir(parents=True)
+    (staging / "new" / "m").write_bytes(b"m")
+    journal = {"pressmark_bag": 2, "request": {}, "out": [], "in": ["m"], "payload": False}
+    (staging / "journal").write_text(json.dumps({**journal, "discarded": ["link/secret"]}))
+    with pytest.raises(BagError, match="leads through a symbolic link"):
+        recover(base)
+    assert (tmp_path / "elsewhere" / "secret").read_bytes() == b"s"
+
+
+def test_earlier_versions_refuse_a_journal_with_discarded_files(tmp_path: Path) -> None:
+    """They would complete the change without removing the files; so the journal has another format number."""
+    moves = transaction.Moves([], [b"m"], True)
+    form = transaction.ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
+    numbers = [
+        json.loads(transaction.journal_bytes(form, REQUEST, one))["pressmark_bag"]
+        for one in (moves, moves._replace(discarded=[b"a/b"]))
+    ]
+    assert numbers == [1, 2]

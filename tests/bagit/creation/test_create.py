@@ -655,8 +655,8 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._empty", lambda _hidden: None)
-        patch.setattr("pressmark.bagit.creation.copy._flush", lambda _path: 1 / 0)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.leave())
+        patch.setattr("pressmark.bagit.creation.copy.flush_staging", lambda _hidden: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
@@ -671,7 +671,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """If only the cleaning was missing, another call reports the name as occupied."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("already exists", source, tmp_path / "t", algorithms="md5")
@@ -683,7 +683,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had created."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.copy._leave", StagingDirectory.abandon)
+        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)
@@ -934,3 +934,137 @@ def test_new_bag_equals_opened_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert validate(made.path).ok
     with made.payload as listing:
         assert len(listing) == 4
+
+
+JUNK = (b".DS_Store", b"a", b"sub/.DS_Store", b"sub/__MACOSX/x", b"sub/b", b"only/.DS_Store")
+
+
+def excluded_of(events: list[Event]) -> list[tuple[bytes, str]]:
+    found = [event.problem for event in events if isinstance(event, Notice)]
+    return [(problem.path, problem.severity) for problem in found if problem.kind == "excluded"]
+
+
+def test_excluded_names_are_not_copied(tmp_path: Path) -> None:
+    """Matching files and directories are no payload, each is an event, and the source is unchanged."""
+    source = make(tmp_path / "s", JUNK)
+    os.mkfifo(source / "sub" / ".fifo")
+    events: list[Event] = []
+    create(source, tmp_path / "t", exclude=[".*", "__MACOSX"], date=DAY, on_event=events.append)
+    assert not flaws(tmp_path / "t")
+    assert {path for path in tree(tmp_path / "t") if path.startswith(b"data/")} == {b"data/a", b"data/sub/b"}
+    assert excluded_of(events) == [
+        (path, "warning") for path in (b".DS_Store", b"only/.DS_Store", b"sub/.DS_Store", b"sub/.fifo", b"sub/__MACOSX")
+    ]
+    assert (source / "sub" / "__MACOSX" / "x").exists()
+    # A source that is named is not compared.
+    create([source / ".DS_Store"], tmp_path / "u", exclude=".DS_Store", date=DAY)
+    assert (tmp_path / "u" / "data" / ".DS_Store").exists()
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> None:
+    """In place, an excluded file would stay in the payload; without one, the bag is created."""
+    source = make(tmp_path / "s", JUNK)
+    for path in source.rglob("*") if small else ():  # a directory of small files is read by a kernel
+        if path.is_file():
+            path.write_bytes(b"x")
+    before = tree(source)
+    events: list[Event] = []
+    with pytest.raises(BagError, match="would stay in the directory; delete it"):
+        create(source, exclude=[".DS_Store", "__MACOSX"], on_event=events.append)
+    assert excluded_of(events) == [
+        (path, "error") for path in (b".DS_Store", b"only/.DS_Store", b"sub/.DS_Store", b"sub/__MACOSX")
+    ]
+    assert tree(source) == before
+    create(source, exclude=["*.tmp"], date=DAY)
+    assert not flaws(source)
+
+
+def test_excluded_names_are_deleted_in_place(tmp_path: Path) -> None:
+    """Deleting is part of the change: the bag is the bag of the other files."""
+    source, other = make(tmp_path / "s", JUNK), make(tmp_path / "o", JUNK)
+    (source / "link.tmp").symlink_to(tmp_path / "o")
+    events: list[Event] = []
+    globs = [".DS_Store", "__MACOSX", "*.tmp"]
+    create(source, exclude=globs, delete_excluded=True, date=DAY, on_event=events.append)
+    create(other, tmp_path / "t", exclude=globs, date=DAY)
+    assert tree(source) == tree(tmp_path / "t")
+    assert (b"sub/__MACOSX", "warning") in excluded_of(events)
+    assert (source / "data" / "only").is_dir()
+    assert (other / ".DS_Store").exists()
+    assert not (source / os.fsdecode(STAGING)).exists()
+
+
+def test_a_glob_does_not_match_the_staging_directory(tmp_path: Path) -> None:
+    """The hidden directory of the run itself is not deleted."""
+    source = make(tmp_path / "s", JUNK)
+    create(source, exclude=".*", delete_excluded=True, tag_files=[make(tmp_path / "n") / "a"], date=DAY)
+    assert not flaws(source)
+    assert set(tree(source)) >= {b"data/a", b"data/sub/b", b"data/sub/__MACOSX/x"}
+
+
+@pytest.mark.parametrize("target", ["__MACOSX/x", "__MACOSX"])
+def test_a_link_to_an_excluded_file(tmp_path: Path, target: str) -> None:
+    """A link whose target would be deleted is refused."""
+    source = make(tmp_path / "s", (b"a", b"__MACOSX/x"))
+    (source / "link").symlink_to(target)
+    before = tree(source)
+    with pytest.raises(BagError, match="symbolic link to a file that is left out; remove it"):
+        create(source, exclude="__MACOSX", delete_excluded=True, links="follow")
+    assert tree(source) == before
+
+
+def test_an_excluded_file_behind_a_link(tmp_path: Path) -> None:
+    """An excluded file that a followed link also leads to is deleted once."""
+    source = make(tmp_path / "s", (b"d/a", b"d/.DS_Store"))
+    (source / "link").symlink_to("d")
+    create(source, exclude=".DS_Store", delete_excluded=True, links="follow", date=DAY)
+    assert not (source / "data" / "d" / ".DS_Store").exists()
+    assert validate(source).ok
+
+
+@pytest.mark.parametrize("delete", [False, True])
+def test_an_excluded_file_that_appears_meanwhile(tmp_path: Path, delete: bool) -> None:
+    """A file that appears after the check is neither deleted unseen nor left in the payload."""
+    source = make(tmp_path / "s", (b".DS_Store", b"a", b"sub/b") if delete else (b"a", b"sub/b"))
+
+    def appear(event: Event) -> None:
+        if isinstance(event, Stage) and event.name == "tag":
+            (source / "sub" / ".DS_Store").write_bytes(b"new")
+
+    with pytest.raises(BagError, match="changed, added or removed"):
+        create(source, exclude=".DS_Store", delete_excluded=delete, on_event=appear)
+    assert (source / "sub" / ".DS_Store").exists()
+    assert not (source / "bagit.txt").exists()
+
+
+def test_options_of_exclusions(tmp_path: Path) -> None:
+    """Deleting needs a source that changes, and a glob is a name."""
+    source = make(tmp_path / "s")
+    with pytest.raises(ValueError, match="delete_excluded: not supported with a destination"):
+        create(source, tmp_path / "t", exclude="a", delete_excluded=True)
+    with pytest.raises(ValueError, match="slash"):
+        create(source, exclude=["sub/a"])
+    assert set(tree(source)) == {b"a", b"b c", b"sub/d%", b"sub/deep/e\n"}
+
+
+@needs_users
+@pytest.mark.parametrize("closed", ["d", "d/__MACOSX"])
+def test_excluded_names_that_cannot_be_deleted(open_folder: Path, closed: str) -> None:
+    """A file in a directory that is not writable, or such a directory, is refused before anything is written."""
+    source = open_folder / "s"
+    (source / "d" / "__MACOSX").mkdir(parents=True)
+    (source / "a").touch()
+    for path in (open_folder, *open_folder.rglob("*")):
+        os.chown(path, OTHER, OTHER)
+    (source / closed).chmod(0o500)
+
+    def act() -> None:
+        events: list[Event] = []
+        with pytest.raises(BagError, match="no permission to delete it; change the permissions"):
+            create("s", exclude=["__MACOSX"], delete_excluded=True, on_event=events.append)
+        assert (b"d/__MACOSX", "error") in excluded_of(events)
+        assert sorted(os.listdir("s")) == ["a", "d"]
+        assert os.listdir("s/d") == ["__MACOSX"]
+
+    as_user(OTHER, open_folder, act)

@@ -15,8 +15,8 @@ import pytest
 from fixity.conftest import environment
 from pressmark.bagit import Bag, validate
 from pressmark.bagit.problems import BagReport
+from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.small_bags import check_small_bags
-from pressmark.bagit.validation.validate import LEVELS
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity import Finished, Ledger, Progress
 from pressmark.fixity.outcomes import Event

@@ -65,8 +65,14 @@ def serialize(store: BagFolder, name: str, archive: str) -> Path:
             for file in sorted((base / name).rglob("*")):
                 packed.write(file, file.relative_to(base))
     else:
-        with tarfile.open(path, "w:gz" if archive.endswith("gz") else "w") as tar:
+        compression = {"gz": "gz", "GZ": "gz", "tgz": "gz", "bz2": "bz2", "xz": "xz"}.get(
+            archive.rpartition(".")[2], ""
+        )
+        with tarfile.open(path, f"w:{compression}") as tar:  # type: ignore[call-overload]
             tar.add(base / name, name)
+        if archive.endswith(".zst"):
+            zstandard = pytest.importorskip("zstandard")
+            path.write_bytes(zstandard.ZstdCompressor().compress(path.read_bytes()))
     shutil.rmtree(base / name)
     return path
 
@@ -271,7 +277,9 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
 # --- serialized bags --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ"])
+@pytest.mark.parametrize(
+    "archive", ["x.zip", "x.tar", "x.tar.gz", "x.tgz", "deep.TAR.GZ", "x.tar.zst", "x.tar.bz2", "x.tar.xz"]
+)
 def test_serialized(tmp_path: Path, folder: BagFolder, archive: str) -> None:
     """Serialized bags are listed without unpacking, returned as one file, checked on request, and never replaced."""
     folder.put("x:1", tmp_path / "given")
@@ -718,8 +726,8 @@ def test_a_bag_added_within_one_time_stamp(tmp_path: Path) -> None:
 def test_serialized_bags_with_any_extension() -> None:
     """A serialized bag is found by its name with the extension in any mixture of cases, and nothing else is tried."""
     found = archives.endings()
-    assert found[:4] == (b".zip", b".tar", b".tar.gz", b".tgz")
-    assert len(found) == len(set(found)) == 8 + 8 + 32 + 8
+    assert found[:7] == (b".zip", b".tar", b".tar.gz", b".tgz", b".tar.zst", b".tar.bz2", b".tar.xz")
+    assert len(found) == len(set(found)) == 8 + 8 + 32 + 8 + 64 + 32 + 32
     assert {archives.stem(b"a" + ending) for ending in found} == {b"a"}
 
 

@@ -6,7 +6,12 @@ import os
 import random
 import shutil
 import tempfile
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 from hypothesis import given, settings
@@ -93,6 +98,54 @@ def test_order_does_not_depend_on_threads(
         monkeypatch.setattr(ocfl_walk, name, value)
     assert [record.path for record in root.objects(threads=threads)] == [path.as_posix() for path in expected]
     assert root.check(threads=threads).counts["objects"] == 150
+
+
+class RoundPool:
+    """Stands for two threads: whoever waits for a call has two of the submitted calls run at a time."""
+
+    def __init__(self, *_arguments: object) -> None:
+        self.rounds = self.calls = 0
+        self.submitted: deque[Call] = deque()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Call:
+        self.submitted.append(Call(self, partial(function, *arguments)))
+        return self.submitted[-1]
+
+    def run(self) -> None:
+        self.rounds += 1
+        for _ in range(min(2, len(self.submitted))):
+            call = self.submitted.popleft()
+            call.set_result(call.function())
+            self.calls += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Nothing runs."""
+
+
+class Call(Future[Any]):
+    def __init__(self, pool: RoundPool, function: Callable[[], Any]) -> None:
+        super().__init__()
+        self.pool = pool
+        self.function = function
+
+    def result(self, timeout: float | None = None) -> Any:
+        while not self.done():
+            self.pool.run()
+        return super().result(timeout)
+
+
+def test_two_threads_take_half_as_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread waits while there is work: what a call leaves over does not hold up the others."""
+    pool = RoundPool()
+    monkeypatch.setattr(ocfl_walk, "GeneratorPool", lambda *_arguments: pool)
+    for name, value in {"SIBLINGS": 4, "BUDGET": 4}.items():
+        monkeypatch.setattr(ocfl_walk, name, value)
+    assert len(list(big(tmp_path).objects(threads=2))) == 150
+    assert pool.calls > 30
+    assert pool.rounds <= 0.6 * pool.calls
 
 
 def test_a_walk_may_be_left(tmp_path: Path) -> None:

@@ -313,8 +313,9 @@ def test_reading_improper_objects(tree: Tree) -> None:
 
 def test_records_lead_to_their_objects(tree: Tree) -> None:
     """Every record opens its object, even if the identifier maps elsewhere."""
-    store = PairtreeStore(tree("^2/A/foo/x", "^r/oo/foo/y", "top"))
-    assert [[name for name, _ in store.locate(record).files()] for record in store.objects()] == [["top"], ["x"], ["y"]]
+    store = PairtreeStore(tree("^2/A/foo/x", "^r/oo/foo/y", "top/z", "stray"))
+    found = [[name for name, _ in store.locate(record).files()] for record in store.objects()]
+    assert found == [["top/z"], ["x"], ["y"]]
     with pytest.raises(ObjectError):
         store.get("*")
 

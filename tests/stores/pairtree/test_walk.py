@@ -94,7 +94,34 @@ RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] =
         {"pairtree_root": (None, None, ["empty-id"]), "ab": ("ab", "foo", [])},
         [],
     ),
-    "A15 dot files": (("ab/foo/x", "ab/.DS_Store"), {"ab": ("ab", None, ["split-end"])}, []),
+    "A15 dot files": (("ab/foo/x", "ab/.dotfile"), {"ab": ("ab", None, ["split-end"])}, []),
+    "junk": (
+        ("ab/foo/x", "ab/.DS_Store", "cd/Thumbs.db", "e/._a", ".DS_Store", "gh/a", "gh/desktop.ini", "ij/foo/._a"),
+        {"ab": ("ab", "foo", []), "gh": ("gh", None, ["bare-file"]), "ij": ("ij", "foo", [])},
+        [
+            *(f"pairtree_root/{path}: junk" for path in (".DS_Store", "ab/.DS_Store", "cd/Thumbs.db", "e/._a")),
+            "pairtree_root/gh/desktop.ini: junk",
+        ],
+    ),
+    "directories with names of junk": (
+        ("__/MA/CO/SX/__MACOSX/x", "ab/.DS_Store/x", "cd/foo/x", "cd/__MACOSX/y"),
+        {
+            "__/MA/CO/SX": ("__MACOSX", "__MACOSX", []),
+            "ab": ("ab", ".DS_Store", []),
+            "cd": ("cd", None, ["split-end"]),
+        },
+        [],
+    ),
+    "files in the root": (
+        ("ab/foo/x", "notes.txt", "a", "cd"),
+        {"ab": ("ab", "foo", [])},
+        [f"pairtree_root/{name}: root-file" for name in ("a", "cd", "notes.txt")],
+    ),
+    "files and directories in the root": (
+        ("foo/x", "notes.txt", "ab/notes.txt"),
+        {"pairtree_root": (None, None, ["empty-id"]), "ab": ("ab", None, ["bare-file"])},
+        ["pairtree_root/notes.txt: root-file"],
+    ),
     "A19 two ppaths, one identifier": (
         ("^2/0/foo/x", "^2/0x/foo/x", " x/foo/x", "^7/Ax/foo/x", "^7/ax/foo/x"),
         {
@@ -159,7 +186,6 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
     (root / "op" / "zz").symlink_to("../ef/x")
     assert walked(base) == (
         {
-            "pairtree_root": (None, None, ["empty-id"]),
             "ab/cd": ("abcd", "foo", []),
             "ef": ("ef", None, ["bare-file"]),
             "gh": ("gh", "foo", []),
@@ -167,7 +193,7 @@ def test_links(implementation: Implementation, tree: Tree, tmp_path: Path) -> No
             "kl": ("kl", None, ["bare-file", "link-dangling"]),
             "op": ("op", None, ["bare-file"]),
         },
-        ["pairtree_root/ab/up: link-loop"],
+        ["pairtree_root/mn: root-file", "pairtree_root/ab/up: link-loop"],
     )
     refused, others = walked(base, links="refuse")
     assert sorted(others) == [f"pairtree_root/{path}: link" for path in ("ab/up", "gh", "mn", "op/zz")]
@@ -267,7 +293,21 @@ NAMES = st.sampled_from(
             "barn",
             "éàü",
         ),
-        *("日本語", "pairtree", "pairtree_x", "pairtrees", "pairtre", ".DS_Store", "^", "\\a", " ", "\t\n", "a" * 60),
+        *(
+            "日本語",
+            "pairtree",
+            "pairtree_x",
+            "pairtrees",
+            "pairtre",
+            ".DS_Store",
+            "._a",
+            "Thumbs.db",
+            "^",
+            "\\a",
+            " ",
+            "\t\n",
+            "a" * 60,
+        ),
         *(b"\xff", b"\xff\xfe", b"\xff\xfe\xfd", b"\xc3\xa9\xff", b"\xf0\x9f\x93\x9a\xf0\x9f\x93\x9a"),
     ]
 ).filter(lambda name: name not in (".", "..", "x/"))
@@ -296,7 +336,8 @@ def naive(tree: dict[bytes, object], place: str = "") -> tuple[list[tuple[str, i
     extending, ends = [], []
     for octets_, below in sorted(tree.items()):
         child = octets_.decode("utf-8", "surrogateescape")
-        if child.startswith("pairtree"):
+        is_stray = below is None and (not place or child in (".DS_Store", "._a", "Thumbs.db"))
+        if child.startswith("pairtree") or is_stray:
             others.append(f"{place}/{child}".lstrip("/"))
         elif below is not None and len(child) <= 2 and not morty:
             extending.append((child, below))

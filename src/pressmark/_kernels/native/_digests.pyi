@@ -45,9 +45,13 @@ class Engine:
         sequential: bool,
         beneath: int | None = None,
         copying: bool = False,
+        source: int | None = None,
     ) -> None: ...
     def submit(
-        self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
+        self,
+        files: Sequence[
+            tuple[int, int, bytes | tuple[int, int] | None] | tuple[int, int, bytes | None, bytes, bytearray]
+        ],
     ) -> None: ...
     def submit_block(self, ticket: int, paths: list[bytes], most: int) -> None: ...
     def work(self, wait: bool = True) -> int | None: ...

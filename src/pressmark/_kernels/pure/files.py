@@ -58,6 +58,7 @@ class Engine:
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param copying: files are copied; unused here
+    :param source: descriptor of a file whose parts are hashed, instead of files; unused here
 
     :ivar reads_blocks: blocks of small files are supported: not here
     """
@@ -74,6 +75,7 @@ class Engine:
         sequential: bool,
         beneath: int | None = None,
         copying: bool = False,
+        source: int | None = None,
     ) -> None:
         lock = threading.Lock()
         self._queued = threading.Condition(lock)
@@ -84,7 +86,10 @@ class Engine:
         self._reading = threading.Lock() if sequential else None
 
     def submit(
-        self, files: list[tuple[int, int, bytes | None]] | list[tuple[int, int, bytes | None, bytes, bytearray]]
+        self,
+        files: Sequence[
+            tuple[int, int, bytes | tuple[int, int] | None] | tuple[int, int, bytes | None, bytes, bytearray]
+        ],
     ) -> None:
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
         with self._queued:

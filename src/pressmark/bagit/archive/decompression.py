@@ -5,9 +5,11 @@ from __future__ import annotations
 import bz2
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from pressmark.bagit.archive.members import BLOCK, ArchiveFile
+from pressmark.errors import BagError
 
 try:
     import lzma
@@ -16,7 +18,11 @@ except ImportError:  # this Python cannot read such archives
 
 __all__ = ["COMPRESSIONS", "DECODER_MEMORY", "DECODING_ERRORS", "Compressed", "Plain", "Stream", "lzma"]
 
-DECODER_MEMORY = 128 << 20  # memory limit of an LZMA decoder, twice that of xz -9
+DECODER_MEMORY = 128 << 20  # memory limit of a decoder, twice that of xz -9, and the window of zstd --long
+# Words of the errors of xz and zstd where a decoder needs more.
+_LIMIT_WORDS = ("limit", "too much memory")
+# Input of a Zstandard decoder, whose output has no limit: four bytes may expand to 128 KiB.
+_ZSTANDARD_INPUT = 1 << 11  # 2 KiB, at most 64 MiB
 
 DECODING_ERRORS: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
 if lzma is not None:
@@ -29,9 +35,8 @@ class Plain:
     :ivar seekable: whether skipping costs nothing
     """
 
-    seekable = True
-
     def __init__(self, file: ArchiveFile) -> None:
+        self.seekable = file.seekable
         self._file = file
 
     def read(self, size: int) -> bytes:
@@ -44,8 +49,10 @@ class Plain:
 
     def skip(self, size: int) -> None:
         """Skip ``size`` bytes, or to the end."""
-        if size:
+        if self.seekable and size:
             self._file.seek(min(self._file.position + size, self._file.size))
+        while not self.seekable and size and (piece := self.some(size)):
+            size -= len(piece)
 
     def remainder(self) -> int:
         """Return the number of bytes after the stream, after it has been read to its end."""
@@ -56,12 +63,13 @@ class Compressed:
     """A compressed tar file; its checksums are verified while it is read.
 
     :param name: name of the compression
+    :param magic: the first bytes of a stream, in any of its forms, all of one length
     :param new: returns a new decompressor
     """
 
     seekable = False
 
-    def __init__(self, file: ArchiveFile, name: str, magic: bytes, new: Callable[[], Any]) -> None:
+    def __init__(self, file: ArchiveFile, name: str, magic: tuple[bytes, ...], new: Callable[[], Any]) -> None:
         self._file = file
         self._name = name
         self._magic = magic
@@ -100,7 +108,7 @@ class Compressed:
 
     def remainder(self) -> int:
         """Return the number of bytes after the stream, after it has been read to its end."""
-        return len(self._packed) + self._file.size - self._file.position
+        return len(self._packed) + self._file.remainder()
 
     def _decompressed(self) -> bytes:
         """Return the next block; empty at the end."""
@@ -124,7 +132,7 @@ class Compressed:
         try:
             block: bytes = self._decoder.decompress(self._packed, BLOCK)
         except DECODING_ERRORS as error:
-            if "limit" in str(error):  # which only the decoder of xz has
+            if any(word in str(error) for word in _LIMIT_WORDS):
                 self._file.exceeded(f"{self._name} data requires more than {DECODER_MEMORY} bytes of memory")
             self._file.damaged(f"damaged {self._name} data ({error})")
         # zlib returns unused input, the other decoders keep it.
@@ -138,23 +146,66 @@ class Compressed:
         while True:
             if self._begun:
                 self._packed = self._packed.lstrip(b"\0")
-            if len(self._packed) >= len(self._magic) or not (data := self._file.read(BLOCK)):
+            if len(self._packed) >= len(self._magic[0]) or not (data := self._file.read(BLOCK)):
                 break
             self._packed += data
         if not self._packed.startswith(self._magic):
             self._ended = True
             return False
         self._begun = True
-        self._decoder = self._new()
+        try:
+            self._decoder = self._new()
+        except ImportError:
+            advice = f"reading {self._name} data requires the package zstandard; run: pip install 'pressmark[zstd]'"
+            raise BagError(self._file.path, advice) from None
         return True
+
+
+class _ZstandardDecoder:
+    """A decoder of one frame, with the interface of :class:`bz2.BZ2Decompressor`.
+
+    :raises ImportError: the package zstandard is not installed
+    """
+
+    def __init__(self) -> None:
+        zstandard = import_module("zstandard")  # an optional dependency
+        self._failure = zstandard.ZstdError
+        self._frame = zstandard.ZstdDecompressor(max_window_size=DECODER_MEMORY).decompressobj()
+        self._packed = b""
+        self._at = 0
+
+    @property
+    def needs_input(self) -> bool:
+        return self._at == len(self._packed)
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._frame.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._frame.unused_data) + self._packed[self._at :]
+
+    def decompress(self, data: bytes, _size: int) -> bytes:
+        """Return the output of the next input, which is kept until it is needed."""
+        if data:
+            self._packed, self._at = data, 0
+        piece = self._packed[self._at : self._at + _ZSTANDARD_INPUT]
+        self._at += len(piece)
+        try:
+            return bytes(self._frame.decompress(piece)) if piece else b""
+        except self._failure as error:
+            raise ValueError(str(error)) from None
 
 
 Stream = Plain | Compressed
 
-# For each compression, the first bytes of a file and the decompressor.
-COMPRESSIONS: dict[str, tuple[bytes, Callable[[], Any]]] = {
-    "gzip": (b"\x1f\x8b", lambda: zlib.decompressobj(31)),
-    "bzip2": (b"BZh", bz2.BZ2Decompressor),
+# For each compression, the first bytes of a stream and the decompressor.
+COMPRESSIONS: dict[str, tuple[tuple[bytes, ...], Callable[[], Any]]] = {
+    "gzip": ((b"\x1f\x8b",), lambda: zlib.decompressobj(31)),
+    "bzip2": ((b"BZh",), bz2.BZ2Decompressor),
+    # A frame, or a skippable one, in which packers store sizes.
+    "zstd": ((b"\x28\xb5\x2f\xfd", *(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))), _ZstandardDecoder),
 }
 if lzma is not None:
-    COMPRESSIONS["xz"] = (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECODER_MEMORY))
+    COMPRESSIONS["xz"] = ((b"\xfd7zXZ\0",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECODER_MEMORY))

@@ -16,6 +16,7 @@ BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
 COMPONENT_LIMIT = 255  # bytes
 NAME_LIMIT = 4096  # bytes
+_LARGEST = (1 << 63) - 1  # bytes in a file
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Member:
     :ivar size: size of the content of a file, in bytes
     :ivar blocks: returns the content of a file; call it at most once, before requesting the next member
     :ivar target: for a symbolic link, its path; for a hard link, the name of the other member
+    :ivar offset: offset of the content in the archive, if it is stored there as it is; otherwise -1
+    :ivar crc: the CRC-32 of the content at ``offset``, which the reader of the content has to verify
     """
 
     name: bytes
@@ -60,23 +63,28 @@ class Member:
     size: int
     blocks: Callable[[], Iterator[bytes]]
     target: bytes = b""
+    offset: int = -1
+    crc: int | None = None
 
 
 class ArchiveFile:
     """The open file of an archive.
 
-    :param file: a binary, seekable file, at its start
+    :param file: a binary file
     :param path: path of the archive, for errors
-    :param size: size of the file in bytes
+    :param size: size of the file in bytes; :data:`None` for a pipe
+    :param head: bytes that were read from the pipe
     :ivar position: position of the next read
     """
 
-    def __init__(self, file: BinaryIO, path: bytes, size: int, limits: Limits) -> None:
+    def __init__(self, file: BinaryIO, path: bytes, size: int | None, limits: Limits, head: bytes = b"") -> None:
         self.path = path
-        self.size = size
         self.limits = limits
         self.position = 0
+        self.seekable = size is not None
+        self._size = size or 0
         self._file = file
+        self._head = head
         self._members = 0
         self._expanded = 0
 
@@ -85,12 +93,28 @@ class ArchiveFile:
 
         :raises BagError: the file cannot be read
         """
+        data, self._head = self._head[:size], self._head[size:]
         try:
-            data = self._file.read(size)
+            if len(data) < size:
+                data += self._file.read(size - len(data))
         except OSError as error:
             raise BagError(self.path, error.strerror or str(error)) from error
         self.position += len(data)
         return data
+
+    @property
+    def size(self) -> int:
+        """Size of the file in bytes; of a pipe, what was read so far."""
+        return self._size if self.seekable else self.position
+
+    def remainder(self) -> int:
+        """Return the number of bytes after the position; a pipe is read to its end."""
+        if self.seekable:
+            return self.size - self.position
+        begin = self.position
+        while self.read(BLOCK):
+            pass
+        return self.position - begin
 
     def seek(self, position: int) -> None:
         """Set the position of the next read.
@@ -147,6 +171,15 @@ class ArchiveFile:
         limit = self.limits.expansion(self.size)
         if self._expanded > limit:
             self.exceeded(f"expands to more than {limit} bytes, from {self.size} bytes")
+
+    def checked_size(self, number: int) -> int:
+        """Return a size or an offset.
+
+        :raises ArchiveError: no file has that size
+        """
+        if number > _LARGEST:
+            self.damaged("number in a header is too large")
+        return number
 
     def check_header(self, size: int) -> None:
         """Check the size of an extended header.

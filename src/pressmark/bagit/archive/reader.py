@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
+from typing import BinaryIO, NoReturn
 
 from pressmark.bagit.archive.decompression import COMPRESSIONS, Compressed, Plain, Stream
 from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
@@ -15,8 +16,19 @@ from pressmark.bagit.archive.tar import RECORD, TarReader, is_header
 from pressmark.bagit.archive.zip import MAGIC, ZipReader
 from pressmark.errors import BagError
 
-__all__ = ["Archive", "open_archive"]
+__all__ = ["ENDINGS", "MEDIA_TYPES", "Archive", "is_archive", "open_archive"]
 
+#: Endings of the names of archives.
+ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz", b".tar.zst", b".tar.bz2", b".tar.xz")
+#: The media type of each format.
+MEDIA_TYPES = {
+    "zip": "application/zip",
+    "tar": "application/x-tar",
+    "gzip": "application/gzip",
+    "bzip2": "application/x-bzip2",
+    "xz": "application/x-xz",
+    "zstd": "application/zstd",
+}
 _HEAD = RECORD
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -24,36 +36,44 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) 
 class Archive:
     """An open archive; a context manager.
 
+    :param stream: a binary stream that is read instead of the file, once; ``path`` is its name
     :ivar path: the given path, in bytes
-    :ivar size: size of the file in bytes
+    :ivar format: ``zip``, ``tar``, ``gzip``, ``bzip2``, ``xz`` or ``zstd``; empty if it is unknown
+    :ivar size: size of the file in bytes; 0 for a stream
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
     :ivar extra: number of bytes before or after the archive that do not belong to any member; known after the last
         member
     :raises BagError: the file cannot be opened or read
     """
 
-    def __init__(self, path: bytes, limits: Limits) -> None:
+    def __init__(self, path: bytes, limits: Limits, stream: BinaryIO | None = None) -> None:
         self.path = path
         self.extra = 0
+        self.size = 0
         self._opened = ExitStack()
+        self._stamp: tuple[int, int] | None = None
+        self._descriptor = -1
         try:
-            file = self._opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
-            self._descriptor = file.fileno()
-            status = os.fstat(self._descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(errno.EINVAL, "not a regular file")
+            if stream is None:
+                file: BinaryIO = self._opened.enter_context(os.fdopen(os.open(path, _FLAGS), "rb"))
+                self._descriptor = file.fileno()
+                status = os.fstat(self._descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise OSError(errno.EINVAL, "not a regular file")
+                self.size, self._stamp = status.st_size, _stamp(status)
+                self._file = ArchiveFile(file, path, self.size, limits)
+                self._head = self._file.read(_HEAD)
+            else:
+                self._head = stream.read(_HEAD)
+                self._file = ArchiveFile(stream, path, None, limits, self._head)
         except OSError as error:
             self._opened.close()
             raise BagError(path, error.strerror or str(error)) from error
-        self.size = status.st_size
-        self._stamp = _stamp(status)
-        self._file = ArchiveFile(file, path, status.st_size, limits)
-        try:
-            self._head = self._file.read(_HEAD)
         except BaseException:
             self._opened.close()
             raise
-        self.seekable = _compression(self._head) is None
+        self.format = _format(self._head, path)
+        self.seekable = stream is None and self.format in ("tar", "zip", "")
 
     def __enter__(self) -> Archive:
         return self
@@ -63,9 +83,24 @@ class Archive:
     ) -> None:
         self._opened.close()
 
+    @property
+    def is_pipe(self) -> bool:
+        """Whether the archive can be read only once."""
+        return self._stamp is None
+
+    @property
+    def position(self) -> int:
+        """Number of bytes of the file that were read."""
+        return self._file.position
+
+    @property
+    def descriptor(self) -> int:
+        """Descriptor of the file, for positions of members; -1 for a pipe."""
+        return self._descriptor
+
     def has_changed(self) -> bool:
         """Return whether the file was changed since it was opened."""
-        return _stamp(os.fstat(self._descriptor)) != self._stamp
+        return self._stamp is not None and _stamp(os.fstat(self._descriptor)) != self._stamp
 
     def check_members(self, number: int) -> None:
         """Check a number of members and directories.
@@ -88,40 +123,77 @@ class Archive:
         :raises BagError: the file cannot be read
         """
         self._file.begin()
-        self._file.seek(0)
+        if not self.is_pipe:
+            self._file.seek(0)
         reader = self._reader()
         yield from reader.members()
         self.extra = reader.extra
 
+    def zip_names(self) -> Iterator[bytes]:
+        """Yield the names of the members of a zip file, without reading them; raises the errors of :meth:`members`."""
+        self._file.begin()
+        yield from ZipReader(self._file).names()
+
+    def damaged(self, reason: str) -> NoReturn:
+        """Report that the archive is damaged.
+
+        :raises ArchiveError: always
+        """
+        self._file.damaged(reason)
+
     def _reader(self) -> TarReader | ZipReader:
-        if self._head.startswith(MAGIC):
-            return ZipReader(self._file)
-        found = _compression(self._head)
-        if found is not None:
-            stream: Stream = Compressed(self._file, found, *COMPRESSIONS[found])
-        elif len(self._head) == RECORD and (is_header(self._head) or not any(self._head)):
-            stream = Plain(self._file)
-        elif self.path.lower().endswith(b".zip"):  # data may precede the archive
-            return ZipReader(self._file)
-        else:
+        if not self.format:
             self._file.damaged("unknown archive format; expected zip, tar or compressed tar")
+        if self.format == "zip":
+            if self.is_pipe:
+                raise BagError(self.path, "a zip file cannot be read from a pipe; save it, and validate the file")
+            return ZipReader(self._file)
+        stream: Stream = Plain(self._file)
+        if self.format != "tar":
+            stream = Compressed(self._file, self.format, *COMPRESSIONS[self.format])
         return TarReader(self._file, stream)
 
 
-def open_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], limits: Limits = Limits()) -> Archive:  # noqa: B008, immutable
+def open_archive(
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    limits: Limits = Limits(),  # noqa: B008, immutable
+    stream: BinaryIO | None = None,
+) -> Archive:
     """Open a zip, tar or compressed tar file, to list or stream its members.
 
     >>> with open_archive(path) as archive:  # doctest: +SKIP
     ...     for member in archive.members():
     ...         print(member.name, member.size)
 
+    :param stream: a binary stream that is read instead of the file, once: a tar file, compressed or not. ``path`` is
+        its name in messages
     :raises BagError: the file cannot be opened or read
     """
-    return Archive(os.fsencode(path), limits)
+    return Archive(os.fsencode(path), limits, stream)
 
 
-def _compression(head: bytes) -> str | None:
-    return next((name for name, (magic, _) in COMPRESSIONS.items() if head.startswith(magic)), None)
+def is_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bool:
+    """Return whether a file is an archive by its first bytes or its name, or cannot be read."""
+    path = os.fsencode(path)
+    if path.lower().endswith(ENDINGS):
+        return True
+    try:
+        with open(path, "rb") as file:
+            return bool(_format(file.read(_HEAD), path))
+    except OSError:
+        return True
+
+
+def _format(head: bytes, path: bytes) -> str:
+    """Return the format of an archive by its first bytes; empty if it is unknown."""
+    if head.startswith(MAGIC):
+        return "zip"
+    for name, (magic, _) in COMPRESSIONS.items():
+        if head.startswith(magic):
+            return name
+    if len(head) == RECORD and (is_header(head) or not any(head)):
+        return "tar"
+    return "zip" if path.lower().endswith(b".zip") else ""  # data may precede the archive
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int]:

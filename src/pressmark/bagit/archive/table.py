@@ -13,7 +13,6 @@ import sqlite3
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
@@ -21,19 +20,22 @@ from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
 from pressmark.errors import SpillError
 
-__all__ = ["ArchivedBag", "MemberTable", "Node"]
+__all__ = ["TAG_FILES_IN_MEMORY", "ArchivedBag", "MemberTable", "Node"]
 
 # Memory for the database and for tag files.
 _CACHE = 16 << 20  # 16 MiB
-_TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
+TAG_FILES_IN_MEMORY = 8 << 20  # 8 MiB
 # Number of cached directories.
 _REMEMBERED = 1024
+# Number of cached files: a walk lists a directory, then its files are looked up.
+_RECENT = 4096
 _ROOT = 0
 
 _SCHEMA = """
 CREATE TABLE node (
     id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, name BLOB NOT NULL, kind TEXT NOT NULL, size INTEGER NOT NULL,
-    value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, UNIQUE (parent, name)
+    value BLOB NOT NULL, algorithms INTEGER NOT NULL, start INTEGER NOT NULL, position INTEGER NOT NULL,
+    UNIQUE (parent, name)
 )
 """
 
@@ -46,6 +48,7 @@ class Node(NamedTuple):
     :ivar value: for a file, its digests, concatenated; for a link, its target
     :ivar algorithms: number of the set of algorithms
     :ivar start: offset of the content among the kept tag files; -1 if it was not kept
+    :ivar offset: offset of the content in the archive, for a file without digests; otherwise -1
     """
 
     id: int
@@ -54,6 +57,7 @@ class Node(NamedTuple):
     value: bytes = b""
     algorithms: int = 0
     start: int = -1
+    offset: int = -1
 
 
 class MemberTable:
@@ -66,9 +70,9 @@ class MemberTable:
         self._archive = archive
         self._rows = 0
         self._directories: dict[bytes, int] = {}
-        self._tag_files = tempfile.SpooledTemporaryFile(_TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
+        self._tag_files = tempfile.SpooledTemporaryFile(TAG_FILES_IN_MEMORY)  # noqa: SIM115, closed by __exit__
         self._kept = 0
-        with _spilling():
+        with _SPILLING:
             self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             self._base.execute(f"PRAGMA cache_size = -{_CACHE >> 10}")
             self._base.execute("PRAGMA journal_mode = OFF")
@@ -89,30 +93,49 @@ class MemberTable:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def add(
-        self, path: bytes, kind: str, size: int = 0, value: bytes = b"", algorithms: int = 0, start: int = -1
+        self,
+        path: bytes,
+        kind: str,
+        size: int = 0,
+        value: bytes = b"",
+        algorithms: int = 0,
+        start: int = -1,
+        offset: int = -1,
     ) -> str | None:
         """Add a member; return why it cannot be unpacked together with the others, or :data:`None`.
 
         :raises ArchiveError: there are more directories than the limit of members
         """
         above, _, name = path.rpartition(b"/")
-        with _spilling():
+        with _SPILLING:
             parent = self._lookup(above, make=True)
             if parent is None:
                 return "a parent directory is occupied by a file"
             try:
-                self._insert(parent, name, kind, size, value, algorithms, start)
+                self._insert(parent, name, kind, size, value, algorithms, start, offset)
                 return None
             except sqlite3.IntegrityError:
                 there = self._node(parent, name)
         return None if there is not None and there.kind == kind == "directory" else "another member has the same name"
 
-    def _insert(self, parent: int, name: bytes, kind: str, size: int, value: bytes, algorithms: int, start: int) -> int:
+    def _insert(
+        self,
+        parent: int,
+        name: bytes,
+        kind: str,
+        size: int = 0,
+        value: bytes = b"",
+        algorithms: int = 0,
+        start: int = -1,
+        offset: int = -1,
+    ) -> int:
         self._rows += 1
         self._archive.check_members(self._rows)  # a long name creates many directories
-        row = (parent, name, kind, size, value, algorithms, start)
+        row = (parent, name, kind, size, value, algorithms, start, offset)
         made = self._base.execute(
-            "INSERT INTO node (parent, name, kind, size, value, algorithms, start) VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            "INSERT INTO node (parent, name, kind, size, value, algorithms, start, position)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
         )
         assert made.lastrowid is not None
         return made.lastrowid
@@ -132,7 +155,7 @@ class MemberTable:
             name = below.pop()
             node = self._node(parent, name)
             if node is None and make:
-                parent = self._insert(parent, name, "directory", 0, b"", 0, -1)
+                parent = self._insert(parent, name, "directory")
             elif node is None or node.kind != "directory":
                 return None
             else:
@@ -146,7 +169,7 @@ class MemberTable:
     def keep(self, data: bytes) -> int:
         """Keep a piece of a tag file, and return its offset; pieces of a file are contiguous."""
         start = self._kept
-        with _spilling():
+        with _SPILLING:
             self._tag_files.seek(start)
             self._tag_files.write(data)
         self._kept += len(data)
@@ -156,9 +179,10 @@ class MemberTable:
 
     def names(self, parent: int = _ROOT) -> Iterator[tuple[bytes, Node]]:
         """Yield the content of a directory, sorted by the bytes of the names."""
-        with _spilling():
+        with _SPILLING:
             rows = self._base.execute(
-                "SELECT name, id, kind, size, value, algorithms, start FROM node WHERE parent = ? ORDER BY name",
+                "SELECT name, id, kind, size, value, algorithms, start, position FROM node"
+                " WHERE parent = ? ORDER BY name",
                 (parent,),
             )
             for name, *row in rows:
@@ -167,13 +191,14 @@ class MemberTable:
     def find(self, path: bytes) -> Node | None:
         """Return the row of a path, without following links; :data:`None` if it does not exist."""
         above, _, name = path.rpartition(b"/")
-        with _spilling():
+        with _SPILLING:
             parent = self._lookup(above)
             return None if parent is None else self._node(parent, name)
 
     def _node(self, parent: int, name: bytes) -> Node | None:
         row = self._base.execute(
-            "SELECT id, kind, size, value, algorithms, start FROM node WHERE parent = ? AND name = ?", (parent, name)
+            "SELECT id, kind, size, value, algorithms, start, position FROM node WHERE parent = ? AND name = ?",
+            (parent, name),
         ).fetchone()
         return None if row is None else Node(*row)
 
@@ -208,7 +233,7 @@ class _Section(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         left = max(0, self._size - self._position)
         size = left if size is None or size < 0 else min(size, left)
-        with _spilling():
+        with _SPILLING:
             self._file.seek(self._start + self._position)
             data: bytes = self._file.read(size)
         self._position += len(data)
@@ -246,6 +271,7 @@ class ArchivedBag:
         self.path = path
         self._table = table
         self._top = top
+        self._recent: dict[bytes, Node] = {}
 
     def _find(self, path: bytes) -> Node | None:
         return self._table.find(self._top + b"/" + path if path else self._top)
@@ -276,7 +302,11 @@ class ArchivedBag:
         node = self._there(path)
         if node.kind != "directory":
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        above = path + b"/" if path else b""
         for name, one in self._table.names(node.id):
+            if len(self._recent) >= _RECENT:
+                self._recent.clear()
+            self._recent[above + name] = one
             yield _Entry(name, one)
 
     def status(self, path: bytes) -> os.stat_result:
@@ -288,7 +318,7 @@ class ArchivedBag:
 
     def file(self, path: bytes) -> Node | None:
         """Return the row of a regular file; :data:`None` if it does not exist."""
-        node = self._find(path)
+        node = self._recent.get(path) or self._find(path)
         return node if node is not None and node.kind == "file" else None
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> None:
@@ -335,12 +365,17 @@ def _status(node: Node) -> os.stat_result:
     return os.stat_result((kind, node.id, 0, 1, 0, 0, node.size, 0, 0, 0))
 
 
-@contextmanager
-def _spilling() -> Iterator[None]:
-    """Turn errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
-    try:
-        yield
-    except (sqlite3.OperationalError, OSError) as error:
+class _Spilling:
+    """Turns errors of temporary files into a :class:`SpillError`: they are not faults of the archive."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        if not isinstance(error, sqlite3.OperationalError | OSError):
+            return
         if isinstance(error, sqlite3.OperationalError):
             number = errno.ENOSPC if "full" in str(error) else errno.EIO
             reason, cause = str(error), OSError(number, str(error))
@@ -350,3 +385,6 @@ def _spilling() -> Iterator[None]:
         raise SpillError(
             tempfile.gettempdir(), f"a temporary file cannot be written or read ({reason}); {advice}"
         ) from cause
+
+
+_SPILLING = _Spilling()

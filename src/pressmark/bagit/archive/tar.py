@@ -110,7 +110,7 @@ class TarReader:
     def _number(self, field: bytes) -> int:
         """Return a number in octal or in GNU's binary form."""
         if field[0] == 0x80:
-            return int.from_bytes(field[1:], "big")
+            return self._file.checked_size(int.from_bytes(field[1:], "big"))
         digits = field.partition(b"\0")[0].strip(b" ")
         if digits.strip(b"01234567"):
             self._file.damaged("malformed number in a header")
@@ -165,7 +165,7 @@ class TarReader:
         if b"GNU.sparse.name" in about:
             name = about[b"GNU.sparse.name"]
         if not pieces and size == self._left:
-            return Member(name, kind, size, self._blocks)
+            return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
         self._check_map(pieces, size)
         # Holes count as expanded bytes.
         self._file.count_expanded(size)
@@ -174,7 +174,7 @@ class TarReader:
     def _decimal(self, value: bytes) -> int:
         if not value.isdigit() or len(value) > 20:
             self._file.damaged("malformed number in a pax header")
-        return int(value)
+        return self._file.checked_size(int(value))
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""

@@ -6,6 +6,7 @@ The central directory is read as a stream, so memory use does not depend on the 
 from __future__ import annotations
 
 import bz2
+import os
 import zlib
 from collections.abc import Iterator
 from struct import Struct
@@ -36,7 +37,10 @@ _UNIX_LIKE = (3, 19)  # systems with names in bytes
 _LZMA_PROPERTIES = 9  # bytes
 # Flags of compression effort and of an LZMA end mark.
 _ADVICE = 0b110
+_VERSION = 63  # the last version of the format, 6.3: programs refuse members that need a later one
 _LINK_LIMIT = 4096  # bytes, of the target of a symbolic link
+# Without preadv, a thread that reads a member would move the position of the file.
+_READS_ANYWHERE = hasattr(os, "preadv")
 
 
 class _MemberRecord(NamedTuple):
@@ -91,7 +95,18 @@ class ZipReader:
         if kind != "file":
             self._data_offset(entry)
             return Member(entry.name, kind, 0, lambda: iter(()))
+        if entry.method == _STORED and _READS_ANYWHERE:
+            offset = self._content_offset(entry)
+            if entry.packed != entry.size:
+                self._file.damaged("length of a member differs from the central directory")
+            if entry.flags & _DESCRIPTOR:
+                self._check_descriptor(entry, offset + entry.packed)
+            return Member(entry.name, kind, entry.size, lambda: self._blocks(entry), b"", offset, entry.crc)
         return Member(entry.name, kind, entry.size, lambda: self._blocks(entry))
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names of all members; their local headers are not read."""
+        return (entry.name for entry in self._entries())
 
     # --- the central directory ----------------------------------------------------------------------------------------
 
@@ -163,13 +178,15 @@ class ZipReader:
             self._file.damaged("more members in the central directory than its end states")
 
     def _entry(self, fields: tuple[Any, ...], raw_name: bytes, extra: bytes) -> _MemberRecord:
-        _, made_by, _needed, flags, method, _time, _date, crc, packed, size = fields[:10]
+        _, made_by, needed, flags, method, _time, _date, crc, packed, size = fields[:10]
         attributes, offset = fields[15:17]
         extras = self._extras(extra)
         size, packed, offset = self._wide(extras, size, packed, offset)
         name = self._name(raw_name, flags, made_by >> 8, extras)
         if flags & (_ENCRYPTED | _STRONG | _MASKED):
             self._file.damaged("encrypted member")
+        if needed & 0xFF > _VERSION:
+            self._file.damaged(f"a member requires version {needed & 0xFF} of the format, later than {_VERSION}")
         return _MemberRecord(raw_name, name, flags, method, crc, packed, size, attributes >> 16 & 0o170000, offset)
 
     def _extras(self, extra: bytes) -> dict[int, bytes]:
@@ -194,7 +211,7 @@ class ZipReader:
             if number == _IS_64:
                 if len(field) < 8:
                     self._file.damaged("missing 64-bit sizes of a member")
-                number, field = int.from_bytes(field[:8], "little"), field[8:]
+                number, field = self._file.checked_size(int.from_bytes(field[:8], "little")), field[8:]
             found.append(number)
         return found
 
@@ -236,11 +253,16 @@ class ZipReader:
         begin: int = offset + _LOCAL.size + len(rest)
         return begin
 
-    def _blocks(self, entry: _MemberRecord) -> Iterator[bytes]:
-        """Yield the content of a member; verify its length and CRC."""
+    def _content_offset(self, entry: _MemberRecord) -> int:
+        """As :meth:`_data_offset`; the content must end before the central directory."""
         begin = self._data_offset(entry)
         if begin + entry.packed > self._begin:
             self._file.damaged("content of a member overlaps the central directory")
+        return begin
+
+    def _blocks(self, entry: _MemberRecord) -> Iterator[bytes]:
+        """Yield the content of a member; verify its length and CRC."""
+        begin = self._content_offset(entry)
         crc = done = 0
         for block in self._unpacked(entry):
             crc = zlib.crc32(block, crc)

@@ -30,8 +30,9 @@ refusing = partial(raising, BagError)
 class Stage(NamedTuple):
     """An event: the start of a stage.
 
-    :ivar name: ``examine`` the names, ``hash``, ``copy`` or ``fetch`` the payload, ``tag``: write the tag files,
-        ``check`` for concurrent changes, ``move`` everything into place; ``recover``: an interrupted run was finished
+    :ivar name: ``examine`` the names, ``hash``, ``copy``, ``pack``, ``unpack`` or ``fetch`` the payload, ``tag``: write
+        the tag files, ``check`` for concurrent changes, ``move`` everything into place; ``recover``: an interrupted run
+        was finished
     :ivar files: number of files; :data:`None` if unknown
     :ivar bytes: size of these files; :data:`None` if unknown
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pressmark.bagit.bag_directory import STAGING
@@ -49,10 +49,11 @@ class BagTransaction(Transaction):
         moves_in: Iterable[bytes],
         *,
         nested: bool = False,
+        discarded: Sequence[bytes] = (),
         between: Callable[[], None] | None = None,
     ) -> None:
         with _AsBagError():
-            super().commit(request, moves_out, moves_in, nested=nested, between=between)
+            super().commit(request, moves_out, moves_in, nested=nested, discarded=discarded, between=between)
 
 
 def is_decided(base: bytes) -> bool:

@@ -13,56 +13,43 @@ complete.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
-import stat
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Stage, enter_staging, refusing
+from pressmark.bagit.changes import Stage, refusing
+from pressmark.bagit.changes.destination import (
+    checked_destination,
+    empty_staging,
+    flush_staging,
+    publish,
+    refuse_existing,
+    staging_of,
+)
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import (
-    ChangeDetector,
-    Listener,
-    Preflight,
-    record_outcomes,
-    refuse_bag,
-    why_unlistable,
+from pressmark.bagit.creation.preflight import ChangeDetector, Listener, Preflight, record_outcomes
+from pressmark.bagit.creation.sources import (
+    Source,
+    examine_sources,
+    open_sources,
+    refuse_inside,
+    source_entries,
 )
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
-from pressmark.bagit.paths import PAYLOAD, normal_key
-from pressmark.bagit.walk import walk
+from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.copying import CopyTask, copy_files, keep_status
-from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
-from pressmark.fs.names import is_inside
+from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 
 __all__ = ["build_bag", "create_elsewhere"]
 
-EXISTS = "destination already exists; choose another name"
 _BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
-_HOLDS = frozenset({_BAG, _TAGS, _REQUEST})
-
-
-class _Source(NamedTuple):
-    """A file or directory to copy.
-
-    :ivar path: the given path
-    :ivar prefix: start of its paths in the payload: empty, the directory's name with a slash, or the file's name
-    :ivar status: status at the start of the run
-    :ivar base: the open directory; :data:`None` for a file
-    """
-
-    path: bytes
-    prefix: bytes
-    status: os.stat_result
-    base: BagDirectory | None
+_HOLDS = (_BAG, _TAGS, _REQUEST)
 
 
 def create_elsewhere(
@@ -81,45 +68,29 @@ def create_elsewhere(
     :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
     :raises BagError: the bag cannot be created
     """
-    if not destination:  # abspath would return the working directory
-        raise BagError(destination, "destination is empty; specify a new directory")
-    destination = os.path.abspath(destination)
-    parent, name = os.path.split(destination)
-    staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
+    destination = checked_destination(destination)
     request = options.request(sources=[os.fsdecode(os.path.abspath(path)) for path in paths], mode=mode)
     with contextlib.ExitStack() as stack:
-        sources = _opened(paths, several, nested, stack)
-        for source in sources:
-            if source.base is not None and is_inside(destination, source.path):
-                raise BagError(destination, "destination is inside a source; choose another destination")
-        with refusing(destination):
-            if exists(destination) and not exists(staging):
-                raise BagError(destination, EXISTS)
-            if not os.path.isdir(parent):
-                raise BagError(parent, "not a directory" if exists(parent) else "directory not found; create it first")
-            hidden = enter_staging(staging, destination, holds=_HOLDS)
-        stack.callback(_leave, hidden)
-        with refusing(destination, "no bag was created"), _by_name(hidden):
-            if exists(destination):
-                if not _was_finished(hidden, destination, request):
-                    raise BagError(destination, EXISTS)
-                on_event(Stage("recover"))
-                return None
-            _empty(hidden)
-            preflight = _preflight(sources, options, destination, on_event)
-            preflight.raise_if_refused(paths[0])
-            if mode == "copy" and (free := shutil.disk_usage(parent).free) < preflight.bytes:
-                raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
-            bag, info = _build(hidden.inside, sources, options, mode, preflight, on_event)
-            with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
-                file.write(_packed(request, os.lstat(bag)))
-            on_event(Stage("move"))
-            _flush(hidden.inside)
-            if exists(destination):
-                raise BagError(destination, EXISTS)
-            hidden.publish(_BAG, destination)
-        with refusing(destination, "the bag is complete, but a power failure can still remove its name"):
-            flush_directory(parent)
+        sources = open_sources(paths, several, nested, stack)
+        refuse_inside(destination, sources)
+        hidden = stack.enter_context(staging_of(destination, _HOLDS, "no bag was created"))
+        if exists(destination):
+            if not _was_finished(hidden, destination, request):
+                refuse_existing(destination)
+            on_event(Stage("recover"))
+            return None
+        empty_staging(hidden, _HOLDS)
+        preflight = examine_sources(sources, options, destination, on_event)
+        preflight.raise_if_refused(paths[0])
+        free = shutil.disk_usage(os.path.dirname(destination)).free
+        if mode == "copy" and free < preflight.bytes:
+            raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
+        bag, info = _build(hidden.inside, sources, options, mode, preflight, on_event)
+        with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
+            file.write(_packed(request, os.lstat(bag)))
+        on_event(Stage("move"))
+        flush_staging(hidden)
+        publish(hidden, _BAG, destination, "bag")
         return info
 
 
@@ -133,78 +104,17 @@ def build_bag(path: bytes, folder: bytes, options: CreateOptions, mode: str, nes
     :raises BagError: the bag cannot be created; the caller removes ``folder``
     """
     with contextlib.ExitStack() as stack:
-        sources = _opened([path], False, nested, stack)
+        sources = open_sources([path], False, nested, stack)
         with refusing(folder):
             os.mkdir(folder)
-            preflight = _preflight(sources, options, folder, on_event)
+            preflight = examine_sources(sources, options, folder, on_event)
             preflight.raise_if_refused(path)
             return _build(folder, sources, options, mode, preflight, on_event)[0]
 
 
-def _flush(staging: bytes) -> None:
-    """Write all files to disk, with a single call."""
-    if can_flush_filesystem():
-        flush_filesystem(staging)
-    elif hasattr(os, "sync"):
-        os.sync()
-
-
-def _opened(paths: Sequence[bytes], several: bool, nested: bool, stack: contextlib.ExitStack) -> list[_Source]:
-    """Open all sources, and refuse those that cannot be in the same payload."""
-    taken: set[bytes] = set()
-    sources = []
-    if not paths:
-        raise ValueError("at least one source is required")
-    for path in paths:
-        with refusing(path):
-            status = os.stat(path)
-        is_directory = stat.S_ISDIR(status.st_mode)
-        prefix = b""
-        if several or not is_directory:
-            name = os.path.basename(os.path.abspath(path))
-            if normal_key(name) in taken:
-                raise BagError(
-                    path,
-                    "two sources have this name; rename one, or create the bag from a directory that contains both",
-                )
-            if reason := why_unlistable(name):
-                raise BagError(path, reason)
-            taken.add(normal_key(name))
-            prefix = name + b"/" if is_directory else name
-        if is_directory:
-            _refuse_unfinished(path)
-            refuse_bag(path, nested)
-        elif not stat.S_ISREG(status.st_mode):
-            raise BagError(path, "neither a directory nor a regular file")
-        sources.append(_Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
-    return sources
-
-
-def _refuse_unfinished(path: bytes) -> None:
-    with refusing(path):
-        if not exists(os.path.join(path, STAGING)):
-            return
-    from pressmark.bagit.changes.bag_transaction import is_decided  # few sources have a staging directory
-
-    if is_decided(path):
-        raise BagError(path, "a change of this directory was interrupted; run that command again first")
-
-
-def _preflight(sources: Sequence[_Source], options: CreateOptions, destination: bytes, on_event: Listener) -> Preflight:
-    on_event(Stage("examine"))
-    into = os.path.realpath(destination)
-    preflight = Preflight(options.links, on_event)
-    for source in sources:
-        if source.base is None:
-            preflight.check_file(source.path, source.status.st_size)
-        else:
-            preflight.check_directory(source.base, into)
-    return preflight
-
-
 def _build(
     staging: bytes,
-    sources: Sequence[_Source],
+    sources: Sequence[Source],
     options: CreateOptions,
     mode: str,
     preflight: Preflight,
@@ -216,12 +126,11 @@ def _build(
     data = os.path.join(bag, PAYLOAD)
     os.makedirs(data)
     os.mkdir(tags)
-    links = preflight.links_to_follow(in_place=False)
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # of the files being copied
 
     def jobs() -> Iterator[CopyTask]:
-        for path, job in _jobs(sources, data, links):
+        for path, job in _jobs(sources, data, preflight):
             paths.append(path)
             yield job
 
@@ -239,7 +148,7 @@ def _build(
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
     on_event(Stage("check", files, nbytes))
-    detector.compare(sources[0].path, _again(sources, data, links))
+    detector.compare(sources[0].path, _again(sources, data, preflight))
     on_event(Stage("tag"))
     names, info = write_tag_files(tags, options, nbytes, files)
     for name in names:
@@ -247,69 +156,27 @@ def _build(
     return bag, info
 
 
-def _jobs(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, CopyTask]]:
+def _jobs(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, CopyTask]]:
     """Yield the path in the payload and the copy task of each file; create directories."""
-    for source in sources:
-        if source.base is None:
-            yield source.prefix, CopyTask(os.path.realpath(source.path), os.path.join(data, source.prefix))
-            continue
-        if source.prefix:
-            os.mkdir(os.path.join(data, source.prefix))
-        for found in walk(source.base, links=links):
-            target = os.path.join(data, source.prefix + found.path)
-            if found.kind == "directory":
-                os.mkdir(target)
-            elif found.kind == "file":
-                yield source.prefix + found.path, CopyTask(os.path.join(source.base.path, found.path), target)
+    for path, kind, source in source_entries(sources, preflight):
+        target = os.path.join(data, path)
+        if kind == "directory":
+            os.mkdir(target)
+        else:
+            yield path, CopyTask(source, target)
 
 
-def _again(sources: Sequence[_Source], data: bytes, links: str) -> Iterator[tuple[bytes, os.stat_result]]:
+def _again(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield path and status of each source file after copying; copy the status of directories."""
-    for source in sources:
-        if source.base is None:
-            yield source.prefix, os.stat(source.path)
-            continue
-        folders = [(os.path.join(data, source.prefix), source.status)]
-        for found in walk(source.base, links=links):
-            if found.kind == "directory":
-                status = os.stat(os.path.join(source.base.path, found.path))
-                folders.append((os.path.join(data, source.prefix + found.path), status))
-            elif found.kind == "file":
-                yield source.prefix + found.path, os.stat(os.path.join(source.base.path, found.path))
-        # Bottom-up, because a directory may deny access to its content.
-        for target, status in reversed(folders):
-            keep_status(target, status)
-
-
-# --- the hidden directory ---------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _by_name(hidden: StagingDirectory) -> Iterator[None]:
-    """Replace the internal path of the hidden directory in errors by its name."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error.filename, (str, bytes)):
-            error.filename = hidden.shown(error.filename)
-        raise
-    except BagError as error:
-        path = os.fsencode(error.path)
-        if hidden.shown(path) == path:
-            raise
-        raise BagError(hidden.shown(path), error.reason) from error
-
-
-def _leave(hidden: StagingDirectory) -> None:
-    with contextlib.suppress(OSError):  # the next run removes the rest
-        _empty(hidden)
-    hidden.leave()
-
-
-def _empty(hidden: StagingDirectory) -> None:
-    """Remove all files of an unfinished run."""
-    for name in (_BAG, _TAGS, _REQUEST):
-        hidden.remove(name)
+    folders = [(data, source.status) for source in sources if not source.prefix]
+    for path, kind, source in source_entries(sources, preflight):
+        if kind == "directory":
+            folders.append((os.path.join(data, path), os.stat(source)))
+        else:
+            yield path, os.stat(source)
+    # Bottom-up, because a directory may deny access to its content.
+    for target, status in reversed(folders):
+        keep_status(target, status)
 
 
 def _packed(request: dict[str, Any], bag: os.stat_result) -> bytes:

@@ -28,6 +28,7 @@ from pressmark.bagit.creation.preflight import (
 )
 from pressmark.bagit.creation.small_in_place import create_small, is_supported
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
+from pressmark.bagit.walk import BagEntry
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.pool import hash_files
@@ -78,12 +79,12 @@ def create_in_place(
                     )
                 refuse_bag(path, nested)
             on_event(Stage("examine"))
-            preflight = Preflight(options.links, on_event)
+            preflight = Preflight(options, on_event)
             with refusing(path, "nothing was changed"):
                 preflight.check_directory(base)
                 preflight.raise_if_refused(path)
                 names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
-                away = [name for name in os.listdir(where) if name != STAGING]
+                away = [name for name in os.listdir(where) if name not in (STAGING, *preflight.discarded)]
             on_event(Stage("move"))
 
             def nothing_new() -> None:
@@ -91,7 +92,7 @@ def create_in_place(
                     if name != STAGING:
                         raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
 
-            transaction.commit(request, away, names, nested=True, between=nothing_new)
+            transaction.commit(request, away, names, nested=True, discarded=preflight.discarded, between=nothing_new)
             return info
 
 
@@ -114,7 +115,6 @@ def _stage(
     on_event: Listener,
 ) -> tuple[list[bytes], BagInfo]:
     """Write all tag files for the files in ``base`` to ``new``; return their names and the content of bag-info.txt."""
-    links = preflight.links_to_follow(in_place=True)
     on_event(Stage("hash", preflight.files, preflight.bytes))
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # of the files being hashed
@@ -140,14 +140,22 @@ def _stage(
     on_event(Stage("tag"))
     names, info = write_tag_files(new, options, nbytes, files)
     on_event(Stage("check", files, nbytes))
-    _check_unchanged(base, links, detector)
+    _check_unchanged(base, preflight, detector)
     return names, info
 
 
-def _check_unchanged(base: BagDirectory, links: str, detector: ChangeDetector) -> None:
+def _check_unchanged(base: BagDirectory, preflight: Preflight, detector: ChangeDetector) -> None:
     """Compare the files in ``base`` with those that were read.
 
     :raises BagError: a file was changed, added or removed
     """
-    statuses = ((found.path, base.status(real_path(found))) for found in payload_files(base, links))
-    detector.compare(base.path, statuses)
+    excluded: list[bytes] = []
+
+    def add(found: BagEntry) -> None:
+        if found.real == found.path:
+            excluded.append(found.path)
+
+    files = payload_files(base, preflight.links_to_follow(in_place=True), preflight.exclusion(add))
+    detector.compare(base.path, ((found.path, base.status(real_path(found))) for found in files))
+    if changed := set(excluded) ^ set(preflight.discarded):
+        raise BagError(os.path.join(base.path, min(changed)), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")

@@ -5,22 +5,27 @@ from __future__ import annotations
 import datetime
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
-from pressmark.errors import BagError
+from pressmark.errors import BagError, quoted
 from pressmark.fixity.algorithms import algorithm_names
+from pressmark.fs.names import glob_matcher
 
-__all__ = ["CreateOptions", "Elements", "Path", "checked_elements", "checked_tag_files"]
+__all__ = [
+    *("CreateOptions", "Elements", "Path"),
+    *("bagging_date", "checked_elements", "checked_tag_files", "source_date_epoch"),
+]
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Elements = Mapping[str, str | Iterable[str]] | Iterable[tuple[str, str]]
 
 LINKS = ("refuse", "follow")
+_END_OF_TIME = 253402300800  # the year 10,000, in seconds since 1970
 
 
 class CreateOptions(NamedTuple):
@@ -33,6 +38,8 @@ class CreateOptions(NamedTuple):
     threads: int | None
     read: str
     date: datetime.date
+    exclude: tuple[str, ...] = ()
+    delete_excluded: bool = False
 
     @classmethod
     def from_arguments(
@@ -44,19 +51,53 @@ class CreateOptions(NamedTuple):
         threads: int | None,
         read: str,
         date: datetime.date | None,
+        exclude: Sequence[str] | str = (),
+        delete_excluded: bool = False,
     ) -> CreateOptions:
         """Validate the arguments of :func:`pressmark.bagit.create`, and raise its errors."""
         if links not in LINKS:
             raise ValueError(f"links={links!r}: expected {', '.join(LINKS)}")
         names, elements, files = algorithm_names(algorithms), checked_elements(info), checked_tag_files(tag_files)
-        return cls(names, elements, links, files, threads, read, date or datetime.date.today())
+        globs = (exclude,) if isinstance(exclude, str) else tuple(exclude)
+        glob_matcher(globs)  # raises ValueError
+        return cls(names, elements, links, files, threads, read, date or bagging_date(), globs, delete_excluded)
+
+    @property
+    def is_excluded(self) -> Callable[[str], object] | None:
+        """A function that returns whether a name is left out; :data:`None` if none is."""
+        return glob_matcher(self.exclude) if self.exclude else None
 
     def request(self, **more: Any) -> dict[str, Any]:
         """Return a JSON-serializable record of the options, from which a later run recognizes the same request."""
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
+        # Absent by default, as in the journals of earlier versions.
+        if self.exclude:
+            request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
         return {"command": "create", **request, **more}
+
+
+def bagging_date() -> datetime.date:
+    """Return the default Bagging-Date: today, or the day of SOURCE_DATE_EPOCH in UTC.
+
+    :raises BagError: SOURCE_DATE_EPOCH is invalid
+    """
+    given = source_date_epoch()
+    if given is None:
+        return datetime.date.today()
+    return datetime.datetime.fromtimestamp(given, datetime.UTC).date()
+
+
+def source_date_epoch() -> int | None:
+    """Return the time that the environment sets for reproducible output, in seconds since 1970, or :data:`None`.
+
+    :raises BagError: it is invalid
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if given and not (given.isascii() and given.isdigit() and int(given) < _END_OF_TIME):
+        raise BagError("SOURCE_DATE_EPOCH", f"{quoted(given)}: expected a number of seconds since 1970")
+    return int(given) if given else None
 
 
 def checked_elements(info: Elements | None) -> list[tuple[str, str]]:

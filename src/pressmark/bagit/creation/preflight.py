@@ -6,17 +6,19 @@ import errno
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
+from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
-from pressmark.bagit.walk import BagEntry, walk
+from pressmark.bagit.walk import BagEntry, Exclusion, walk
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.durable import exists
-from pressmark.fs.names import is_inside
+from pressmark.fs.durable import exists, is_readable
+from pressmark.fs.names import decode_fs, is_inside
 from pressmark.reports import Problem
 
 __all__ = [
@@ -45,16 +47,18 @@ CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
 class Preflight:
     """The check of the sources of a bag: their number, size and problems.
 
-    :param links: ``refuse`` symbolic links, or ``follow`` them
-
     :ivar files: number of files that will be payload
     :ivar bytes: size of these files
     :ivar refused: number of problems that prevent the creation
+    :ivar discarded: paths of the files and directories to delete, if the bag is created in place
     """
 
-    def __init__(self, links: str, on_event: Listener) -> None:
+    def __init__(self, options: CreateOptions, on_event: Listener) -> None:
         self.files = self.bytes = self.refused = 0
-        self._links = links
+        self.discarded: list[bytes] = []
+        self._links = options.links
+        self._is_excluded = options.is_excluded
+        self._delete_excluded = options.delete_excluded
         self._on_event = on_event
         self._reasons: list[str] = []
         self._few: list[BagEntry] = []
@@ -88,7 +92,8 @@ class Preflight:
         in_place = into is None
         device = base.status(b"").st_dev
         folder: bytes | None = None
-        for found in walk(base, links=self.links_to_follow(in_place)):
+        on_excluded = partial(self._exclude_in_place, base) if in_place else self._exclude
+        for found in walk(base, links=self.links_to_follow(in_place), exclusion=self.exclusion(on_excluded)):
             if found.path == STAGING and in_place:
                 continue
             # A directory that cannot be listed is followed by its problem, with the same path.
@@ -112,7 +117,27 @@ class Preflight:
         """Yield the files that were found in place; many of them by another walk, to bound memory."""
         if len(self._few) == self.files:
             return iter(self._few)
-        return payload_files(base, self.links_to_follow(in_place=True))
+        return payload_files(base, self.links_to_follow(in_place=True), self.exclusion())
+
+    def exclusion(self, on_match: Callable[[BagEntry], object] = lambda _entry: None) -> Exclusion | None:
+        """Return what a walk leaves out."""
+        return None if self._is_excluded is None else Exclusion(self._is_excluded, on_match)
+
+    def _exclude(self, found: BagEntry) -> None:
+        self.warn(problem("excluded", found.path, "left out of the bag"))
+
+    def _exclude_in_place(self, base: BagDirectory, found: BagEntry) -> None:
+        if found.real != found.path:
+            return  # below a link; also found without it
+        full = os.path.join(base.path, found.path)
+        if not self._delete_excluded:
+            message = "would stay in the directory; delete it (--delete-excluded), or create the bag elsewhere (-o)"
+            self.refuse(problem("excluded", found.path, message))
+        elif not (is_writable(os.path.dirname(full)) and (found.kind != "directory" or is_writable(full))):
+            self.refuse(problem("excluded", found.path, "no permission to delete it; change the permissions"))
+        else:
+            self.warn(problem("excluded", found.path, "left out of the bag and deleted"))
+            self.discarded.append(found.path)
 
     def links_to_follow(self, in_place: bool) -> str:
         """Return which links a walk follows: links that lead outside can only be copied."""
@@ -122,7 +147,7 @@ class Preflight:
         """Check a source that is a file."""
         self.files += 1
         self.bytes += size
-        if not _is_readable(path):
+        if not is_readable(path):
             self.refuse(problem("file-unreadable", path, os.strerror(errno.EACCES)))
 
     def _passes(self, base: BagDirectory, found: BagEntry, in_place: bool, device: int) -> bool:
@@ -149,8 +174,11 @@ class Preflight:
         if reason := why_unlistable(found.path):
             self.refuse(problem("path-unsafe", found.path, reason))
             return False
+        if in_place and self._leads_to_excluded(found):
+            self.refuse(problem("excluded", found.path, "symbolic link to a file that is left out; remove it"))
+            return False
         full = os.path.join(base.path, found.path)
-        if found.kind == "file" and not _is_readable(full):
+        if found.kind == "file" and not is_readable(full):
             self.refuse(problem("file-unreadable", found.path, os.strerror(errno.EACCES)))
             return False
         if in_place and found.kind == "directory" and b"/" not in found.path and fault is None:
@@ -172,6 +200,12 @@ class Preflight:
                     )
                 )
         return True
+
+    def _leads_to_excluded(self, found: BagEntry) -> bool:
+        """Return whether a file is only found through a link, because its own name is left out."""
+        if self._is_excluded is None or found.real is None or found.real == found.path:
+            return False
+        return any(map(self._is_excluded, decode_fs(found.real).split("/")))
 
     def _report_collision(self, base: BagDirectory, found: BagEntry) -> None:
         """Refuse names that are equal after normalization; warn of names that differ only in case (6.1.1.3)."""
@@ -210,12 +244,12 @@ def empty_directories(entries: Sequence[tuple[bytes, object]]) -> list[bytes]:
     ]
 
 
-def payload_files(base: BagDirectory, links: str) -> Iterator[BagEntry]:
+def payload_files(base: BagDirectory, links: str, exclusion: Exclusion | None = None) -> Iterator[BagEntry]:
     """Yield the files of ``base`` that will be payload.
 
-    :param links: as in :func:`~pressmark.bagit.walk.walk`
+    :param links: as in :func:`~pressmark.bagit.walk.walk`, like ``exclusion``
     """
-    return (found for found in walk(base, links=links) if found.kind == "file")
+    return (found for found in walk(base, links=links, exclusion=exclusion) if found.kind == "file")
 
 
 def _link_message(kind: str, in_place: bool) -> str:
@@ -228,10 +262,6 @@ def _link_message(kind: str, in_place: bool) -> str:
             " --links follow"
         )
     return "symbolic link; remove it, or include its target with --links follow"
-
-
-def _is_readable(path: bytes) -> bool:
-    return os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_writable(path: bytes) -> bool:
@@ -301,7 +331,9 @@ def refuse_bag(path: bytes, nested: bool) -> None:
     """
     with refusing(path):
         if not nested and exists(os.path.join(path, b"bagit.txt")):
-            raise BagError(path, "already a bag; update it, or create a nested bag (--nested)")
+            raise BagError(
+                path, "already a bag; run pressmark bag update to change it, or create a nested bag (--nested)"
+            )
 
 
 def record_outcomes(

@@ -26,6 +26,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import Finished, Outcome, Progress
 from pressmark.fixity.scheduling import Plan
+from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem
 from pressmark.threads import GeneratorPool, resolve_threads
 
@@ -189,8 +190,11 @@ def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Fol
     lanes = Plan(options.algorithms, 1).lanes if len(bases) > 1 else ()
     algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
     folders: list[_Folder | None] = []
+    is_excluded = options.is_excluded or (lambda _name: None)
     for base, entries in zip(bases, _entries(bases, algorithms), strict=True):
         folder = None
+        if any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries or ()):
+            entries = None
         if entries and (nested or all(path != FORMAT.marker for path, _facts in entries)):
             with suppress(OSError):
                 folder = _Folder(base, entries)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import BinaryIO, NamedTuple
 
-from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
+from pressmark.bagit.bag_directory import BagFiles, open_tag_file
 from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, line_location, undecodable
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.paths import (
@@ -53,17 +54,25 @@ class FetchEntry(NamedTuple):
 class FetchList:
     """The entries of a bag's fetch.txt, read from the file on each iteration; empty if the file does not exist.
 
+    :param files: opens the files of the bag
     :raises BagError: on iteration: the file cannot be read
     """
 
-    def __init__(self, path: bytes, encoding: str, version: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        path: bytes,
+        encoding: str,
+        version: tuple[int, int],
+        files: Callable[[], AbstractContextManager[BagFiles]],
+    ) -> None:
+        self._files = files
         self._path = path
         self._encoding = encoding
         self._version = version
 
     def __iter__(self) -> Iterator[FetchEntry]:
         problems: list[Problem] = []
-        with BagDirectory(self._path) as base:
+        with self._files() as base:
             file = open_tag_file(base, FETCH_TXT, problems)
             if problems:
                 raise BagError(os.path.join(self._path, problems[0].path), problems[0].message)

@@ -26,7 +26,7 @@ from fnmatch import translate
 from typing import Any, NoReturn
 
 from pressmark.bagit import bag_info, bagit_txt
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.fetch.fetch_txt import is_absolute_uri
 from pressmark.bagit.manifest_format import bag_name, official_name
@@ -70,6 +70,15 @@ _SECTIONS = (
 )
 _SERIALIZATIONS = ("forbidden", "required", "optional")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*")
+# Names of the same serialization.
+_SAME_TYPES = (
+    {"application/zip", "application/x-zip-compressed"},
+    {"application/x-tar", "application/tar"},
+    {"application/gzip", "application/x-gzip", "application/x-compressed-tar", "application/tar+gzip"},
+    {"application/x-bzip2", "application/x-bzip", "application/x-bzip-compressed-tar"},
+    {"application/x-xz", "application/x-xz-compressed-tar"},
+    {"application/zstd", "application/x-zstd-compressed-tar"},
+)
 _VERSION = re.compile(r"[0-9]+\.[0-9]+")
 # Tag files with their own sections, or that always exist.
 _DESCRIBED = re.compile(rb"bagit\.txt|bag-info\.txt|fetch\.txt|(?:tag)?manifest-[^/]*\.txt", re.DOTALL)
@@ -185,9 +194,14 @@ class Profile:
 
         :param serialization: media type of the archive that contained the bag; :data:`None` for a directory
         """
+        with bag.files() as base:
+            return self.check_files(bag, base, serialization)
+
+    def check_files(self, bag: BagTags, base: BagFiles, serialization: str | None = None) -> list[Problem]:
+        """As :meth:`check`, of a bag whose files are open."""
         found: list[Problem] = []
         counts: dict[str, int] = {}
-        for one in self._problems(bag, serialization):
+        for one in self._problems(bag, base, serialization):
             counts[one.kind] = counts.get(one.kind, 0) + 1
             if counts[one.kind] <= PROBLEMS_LIMIT:
                 found.append(one)
@@ -196,7 +210,7 @@ class Profile:
                 found.append(problem("problems-omitted", b"", f"{count - PROBLEMS_LIMIT} more of kind {kind}"))
         return found
 
-    def _problems(self, bag: BagTags, serialization: str | None) -> Iterator[Problem]:
+    def _problems(self, bag: BagTags, base: BagFiles, serialization: str | None) -> Iterator[Problem]:
         for name in self.unknown:
             yield problem("profile-unknown", b"", f"profile contains {name}, which the specification does not define")
         # Fundamental violations first.
@@ -209,11 +223,10 @@ class Profile:
         yield from _check_manifests(
             bag.tag_manifests, b"tagmanifest", self.tag_manifests_required, self.tag_manifests_allowed
         )
-        with BagDirectory(bag.path) as base:
-            yield from self._check_fetch(base)
-            yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
-            yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
-            yield from self._check_files(base)
+        yield from self._check_fetch(base)
+        yield from _check_required(base, "profile-tag-file-missing", self.tag_files_required)
+        yield from _check_required(base, "profile-payload-file-missing", self.payload_files_required)
+        yield from self._check_files(base)
 
     def _check_version(self, bag: BagTags) -> Iterator[Problem]:
         version = "{}.{}".format(*bag.version)
@@ -229,7 +242,7 @@ class Profile:
                 )
         elif self.serialization == "forbidden":
             yield problem("profile-serialization", b"", "profile does not allow serialized bags", found=serialization)
-        elif self.accept_serialization and serialization not in self.accept_serialization:
+        elif self.accept_serialization and not self._accepts(serialization):
             accepted = ", ".join(self.accept_serialization)
             yield problem(
                 "profile-serialization",
@@ -240,6 +253,10 @@ class Profile:
                 found=serialization,
             )
 
+    def _accepts(self, serialization: str) -> bool:
+        same = next((types for types in _SAME_TYPES if serialization in types), {serialization})
+        return not same.isdisjoint(self.accept_serialization or ())
+
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
         named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
@@ -247,14 +264,14 @@ class Profile:
             found = ", ".join(named) or None
             yield problem("profile-identifier", bag_info.NAME, message, expected=self.identifier, found=found)
 
-    def _check_fetch(self, base: BagDirectory) -> Iterator[Problem]:
+    def _check_fetch(self, base: BagFiles) -> Iterator[Problem]:
         exists = base.resolve(FETCH_TXT).kind == "file"
         if exists and not self.allow_fetch:
             yield problem("profile-fetch-forbidden", FETCH_TXT)
         if self.fetch_required and not exists:
             yield problem("profile-fetch-missing", FETCH_TXT)
 
-    def _check_files(self, base: BagDirectory) -> Iterator[Problem]:
+    def _check_files(self, base: BagFiles) -> Iterator[Problem]:
         """Check every file, if the profile restricts files."""
         tag_files = _matcher(self.tag_files_allowed)
         payload_files = _matcher(self.payload_files_allowed)
@@ -308,7 +325,7 @@ def _check_manifests(
                 yield problem(f"{kind}-forbidden", name_there, algorithm=algorithm)
 
 
-def _check_required(base: BagDirectory, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
+def _check_required(base: BagFiles, kind: str, required: Iterable[str] | None) -> Iterator[Problem]:
     for text in required or ():
         path = os.fsencode(text)
         wanted = "directory" if path.endswith(b"/") else "file"

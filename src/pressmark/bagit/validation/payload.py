@@ -28,11 +28,13 @@ class Match(NamedTuple):
     :ivar path: relative to the base directory
     :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
     :ivar digests: expected hex digests by algorithm; a malformed one is empty
+    :ivar is_exact: whether each manifest lists this path, in this spelling
     """
 
     path: bytes
     real: bytes | None
     digests: Mapping[str, str]
+    is_exact: bool = True
 
     @property
     def of_payload(self) -> bool:
@@ -100,7 +102,7 @@ class FileMatcher:
             for path, real in strays:
                 again = self._everywhere(path)
                 if again:
-                    yield Match(path, real, again)
+                    yield Match(path, real, again, False)
                 else:
                     self._check_readable(path, real)
 

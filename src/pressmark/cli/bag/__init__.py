@@ -14,10 +14,12 @@ COMMANDS = {
     "update": "pressmark.cli.bag.update:update_command",
     "complete": "pressmark.cli.bag.complete:complete_command",
     "info": "pressmark.cli.bag.info:info_command",
+    "pack": "pressmark.cli.bag.pack:pack_command",
+    "unpack": "pressmark.cli.bag.unpack:unpack_command",
 }
 
 HELP = """\
-Create, validate, update and complete bags (BagIt).
+Create, validate, update, complete and pack bags (BagIt).
 
 \b
 Examples:
@@ -38,7 +40,7 @@ Exit status: 0 success, 1 a bag is invalid or incomplete, or a file failed, 2 us
     commands_at=COMMANDS,
     help=HELP,
     epilog=EPILOG,
-    short_help="Create, validate, update and complete bags (BagIt).",
+    short_help="Create, validate, update, complete and pack bags (BagIt).",
 )
 def bag() -> None:
-    """Create, validate, update and complete bags (BagIt)."""
+    """Create, validate, update, complete and pack bags (BagIt)."""

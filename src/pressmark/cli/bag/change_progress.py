@@ -23,6 +23,8 @@ STAGES = {
     "examine": "checking all names",
     "hash": "hashing",
     "copy": "copying",
+    "pack": "packing",
+    "unpack": "unpacking",
     "fetch": "downloading",
     "check": "checking for concurrent changes",
     "tag": "writing tag files",
@@ -41,6 +43,7 @@ class Listener:
     :ivar wrote: whether the run began to write, after it had checked all names
     :ivar moved: whether anything was changed, by this run or by finishing an interrupted one
     :ivar read: the last progress of reading
+    :ivar excluded: number of files and directories that are left out
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Listener:
         self.mode = ""
         self.wrote = self.moved = False
         self.read = Progress(0, 0, 0)
+        self.excluded = 0
         self._expected: int | None = None
         self._reporter = reporter
         self._on_problem = on_problem or self._say
@@ -61,6 +65,7 @@ class Listener:
             self._expected = event.bytes
             self._reporter.stage(STAGES[event.name], event.bytes)
         elif isinstance(event, Notice):
+            self.excluded += event.problem.kind == "excluded"
             self._on_problem(event.problem)
         elif isinstance(event, Copying):
             self.mode = event.mode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import errno
 import functools
 import os
@@ -15,7 +14,8 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.options import CreateOptions, bagging_date
+from pressmark.bagit.paths import archive_ending
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
@@ -26,13 +26,21 @@ from pressmark.cli.bag.options import (
 )
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink, refuse_missing
-from pressmark.cli.common.fixity_options import ALGORITHM, LEDGER, READ, THREADS, open_ledger, parse_algorithms
+from pressmark.cli.common.files import exclude_options, globs_to_exclude, open_sink, refuse_missing
+from pressmark.cli.common.fixity_options import (
+    ALGORITHM,
+    LEDGER,
+    READ,
+    THREADS,
+    open_ledger,
+    parse_algorithms,
+)
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
 from pressmark.fixity.outcomes import Progress
+from pressmark.fs.durable import is_readable
 from pressmark.reports import ERROR, Problem
 
 if TYPE_CHECKING:
@@ -57,7 +65,8 @@ Without -o, each directory SOURCE becomes a bag: its content moves to SOURCE/dat
 added. A SOURCE that fails is reported, and the others are processed.
 
 With -o, the bag is a copy in a new directory. Each file is read once, to copy it and to compute all its checksums. The
-payload is the content of a single directory SOURCE; several SOURCEs keep their names.
+payload is the content of a single directory SOURCE; several SOURCEs keep their names. If DESTINATION ends with .tar,
+.tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive; see "pressmark bag pack --help".
 
 The default checksum is SHA-512. Payload-Oxum is always computed; Bagging-Date, Bag-Size and Bag-Software-Agent are
 added unless you specify them.
@@ -66,15 +75,21 @@ added unless you specify them.
 EPILOG = """\
 \b
 More examples:
+  pressmark bag create files -o bag.tar.gz
   pressmark bag create files -o bag -a sha512,md5
   pressmark bag create files one.txt two.txt -o bag --mode hardlink --tag-file readme.txt
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
+  pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create objects/*
 
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
 cannot list, and names that differ only in Unicode normalization are refused, and all of them are listed. Creating a bag
 is atomic: after an interruption, either SOURCE is unchanged, or running the same command again completes the bag. Empty
 directories are kept on disk, but manifests cannot list them.
+
+--exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
+is left out with everything in it. Each one is listed. Without -o, it would stay in the bag: SOURCE is refused, unless
+--delete-excluded deletes it as part of the atomic change.
 
 Exit status: 0 success, 1 a file could not be read or written, or one of several bags was not created, 2 usage error, or
 the only SOURCE was refused before anything was written, 130 interrupted.
@@ -92,7 +107,8 @@ the only SOURCE was refused before anything was written, 130 interrupted.
     "destination",
     metavar="DESTINATION",
     type=click.Path(path_type=bytes),
-    help="Create the bag in the new directory DESTINATION; SOURCE is not changed. Default: SOURCE becomes the bag.",
+    help="Create the bag in the new directory or archive DESTINATION; SOURCE is not changed. Default: SOURCE becomes"
+    " the bag.",
 )
 @ALGORITHM
 @info_options("Add the element LABEL with the value VALUE to bag-info.txt; repeatable, also with the same")
@@ -117,6 +133,12 @@ the only SOURCE was refused before anything was written, 130 interrupted.
     show_default=True,
     help="Refuse symbolic links, or include their targets.",
 )
+@exclude_options
+@click.option(
+    "--delete-excluded",
+    is_flag=True,
+    help="Without -o: delete the files that --exclude and --exclude-junk leave out. Default: refuse them.",
+)
 @click.option(
     "--nested",
     is_flag=True,
@@ -135,6 +157,9 @@ def create_command(
     mode: str | None,
     tag_files: tuple[bytes, ...],
     links: str,
+    exclude: tuple[str, ...],
+    exclude_junk: bool,
+    delete_excluded: bool,
     nested: bool,
     ledger: str | None,
     threads: int,
@@ -144,6 +169,9 @@ def create_command(
     """Create a bag from files."""
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
+    globs = globs_to_exclude(exclude, exclude_junk)
+    if delete_excluded and (destination is not None or not globs):
+        raise CallError("--delete-excluded requires --exclude or --exclude-junk, without -o; omit the option")
     if destination is None:
         if mode is not None:
             raise CallError("--mode requires -o; without -o, nothing is copied")
@@ -152,6 +180,8 @@ def create_command(
         refuse_inside(ledger, sources[0])
     elif ledger is not None:
         raise CallError("--ledger: not supported with -o, because copying reads all files")
+    elif mode is not None and archive_ending(destination) is not None:
+        raise CallError("--mode: not supported with an archive; choose a directory with -o, or omit --mode")
     advice = "; use -o DESTINATION to create a bag from files"
     refuse_missing(sources, directories=destination is None, advice=advice)
     refuse_missing(tag_files)
@@ -165,7 +195,8 @@ def create_command(
         reporter = stack.enter_context(FileProgress(progress_mode(progress, sink), None))
         rules: dict[str, Any] = {
             **{"algorithms": names, "info": elements, "links": links, "tag_files": tag_files},
-            **{"threads": threads, "read": read, "date": datetime.date.today()},
+            **{"threads": threads, "read": read, "date": bagging_date()},
+            **{"exclude": globs, "delete_excluded": delete_excluded},
         }
         make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
         several = destination is None and len(sources) > 1
@@ -186,8 +217,8 @@ def create_command(
 def _refuse_unreadable(sources: Sequence[bytes]) -> None:
     """Refuse files and directories that this process may not read, before anything is done."""
     for path in sources:
-        mode = os.R_OK | (os.X_OK if os.path.isdir(path) else 0)
-        if not os.access(path, mode, effective_ids=os.access in os.supports_effective_ids):
+        # Reading "." of a directory needs permission to enter it, too.
+        if not is_readable(os.path.join(path, b".") if os.path.isdir(path) else path):
             raise CallError(f"{os.fsdecode(path)}: {os.strerror(errno.EACCES)}")
 
 
@@ -214,7 +245,8 @@ def _create_one(
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
-    reporter.report(_report(bag, listener.mode, begin))
+    # Files in a ledger were not read.
+    reporter.report(_report(bag, listener, None if journal else begin))
 
 
 def _create_each(
@@ -239,7 +271,8 @@ def _create_each(
             try:
                 if new is None:
                     reporter.flush()
-                    result = _report(make(source, on_event=Listener(reporter, problems.append)), "", begin)
+                    listener = Listener(reporter, problems.append)
+                    result = _report(make(source, on_event=listener), listener, begin)
                 else:
                     done = Progress(done.files + new.files, done.bytes + new.bytes, 0)
                     if number % TOGETHER == 0:
@@ -261,11 +294,13 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, mode: str, begin: float) -> str:
+def _report(bag: Bag, listener: Listener, begin: float | None) -> str:
     size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    more = format_rate(size, time.monotonic() - begin)
-    if mode in COPIES:
-        more.append(COPIES[mode])
+    more = [] if begin is None else format_rate(size, time.monotonic() - begin)
+    if listener.mode in COPIES:
+        more.append(COPIES[listener.mode])
+    if listener.excluded:
+        more.append(f"{listener.excluded:,} excluded")
     return _summary(bag.path, files, size, bag.algorithms, more)
 
 

@@ -18,12 +18,12 @@ from pressmark.cli.common.program import Command
 __all__ = ["info_command"]
 
 HELP = """\
-Print the BagIt version, the algorithms and the metadata of BAG.
+Print the version, algorithms and metadata of BAG, a directory or an archive.
 
 \b
 Examples:
   pressmark bag info bag
-  pressmark bag info bag --json
+  pressmark bag info bag.tar.gz --json
 
 The metadata are the elements of bag-info.txt, in order. Nothing is checked; use "pressmark bag validate" for that.
 """

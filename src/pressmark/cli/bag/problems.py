@@ -6,12 +6,21 @@ import json
 import os
 from typing import Any
 
+from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.problems import BagReport
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.reports import Problem, Report
 
-__all__ = ["Problems"]
+__all__ = ["Problems", "accept_word"]
+
+_ACCEPTED_BY = {"file-unlisted": "added", "file-missing": "removed", "checksum-mismatch": "changed"}
+
+
+def accept_word(problem: Problem) -> str | None:
+    """Return the word for ``bag update --accept`` that accepts a change; :data:`None` for any other problem."""
+    word = _ACCEPTED_BY.get(problem.kind)
+    return word if word is None or problem.path.startswith(BELOW_PAYLOAD) else "tag-files"
 
 
 class Problems:
@@ -22,10 +31,12 @@ class Problems:
     :param go_on: continue the operation if the reader of standard output closes it
 
     :ivar report: number of problems of all bags; problems are not kept
+    :ivar accept: words for ``--accept``, of all changes that can be accepted
     """
 
     def __init__(self, sink: OutputStream, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
+        self.accept: set[str] = set()
         self._lines = BufferedLines(sink, go_on=go_on)
         self._as_json = as_json
         self._several = several
@@ -38,6 +49,8 @@ class Problems:
     def write(self, problem: Problem) -> None:
         """Write a problem."""
         self.report.add([problem])
+        if (word := accept_word(problem)) is not None:
+            self.accept.add(word)
         if self._as_json:
             self._add_json(problem.record(), of_bag=True)
         else:

@@ -11,12 +11,11 @@ from collections.abc import Callable
 import click
 
 from pressmark.bagit import Bag, update
-from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.updating.options import ACCEPTED
 from pressmark.bagit.updating.update import ADDED, algorithms_to_read
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
-from pressmark.cli.bag.problems import Problems
+from pressmark.cli.bag.problems import Problems, accept_word
 from pressmark.cli.common.console import CallError, Failure, Interrupted
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink, refuse_missing
@@ -34,8 +33,6 @@ from pressmark.errors import BagInvalidError, LedgerError, quoted
 from pressmark.reports import Problem
 
 __all__ = ["update_command"]
-
-_ACCEPTED_BY = {"file-unlisted": "added", "file-missing": "removed", "checksum-mismatch": "changed"}
 
 HELP = """\
 Verify BAG, and change its payload, algorithms, metadata or version.
@@ -142,7 +139,7 @@ def update_command(
     added, dropped = parse_algorithms(add), [name for names in drop for name in names.split(",")]
     if metadata_only and (added or accepted or rewrite or ledger):
         raise CallError("--metadata-only: supported with --info, --remove-info and --drop-algorithm only")
-    refuse_missing([bag], directories=True)
+    refuse_missing([bag], directories=True, advice="; for an archive, run pressmark bag unpack first")
     refuse_inside(ledger, bag)
     with contextlib.ExitStack() as stack:
         stack.enter_context(bag_errors())
@@ -203,11 +200,11 @@ class _Accepted:
     def add(self, problem: Problem) -> None:
         """Count and write a problem."""
         self._write(problem)
-        word = _ACCEPTED_BY.get(problem.kind)
+        word = accept_word(problem)
         if word is not None and problem.path != self._last:
             # A file has a problem for each algorithm, one after another.
             self._last = problem.path
-            self._counts[word if problem.path.startswith(BELOW_PAYLOAD) else "tag-files"] += 1
+            self._counts[word] += 1
         self._new_tag_files += problem.kind == "tag-file-unlisted" and problem.message.endswith(ADDED)
 
     def summary(self) -> str:

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pressmark.bagit import validate
-from pressmark.bagit.bag_tags import BagTags, is_described
-from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
-from pressmark.cli.common.files import open_sink, refuse_missing
+from pressmark.cli.common.files import open_sink, open_source, refuse_missing
 from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.errors import BagError, LedgerError, StoreError
+from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.tree import walk
 from pressmark.reports import Report
@@ -44,22 +43,25 @@ VERDICTS = {
     "oxum": ("matches its Payload-Oxum (checksums were not verified)", "does not match its Payload-Oxum"),
 }
 
+STDIN = b"-"
 # A bag, its report or the error that prevented it, and the duration in seconds if known.
-_Validated = tuple[bytes, BagReport | BagError, float | None]
+_Validated = tuple[bytes, BagReport | BagError | SpillError, float | None]
 
 HELP = """\
-Check each BAG, the base directory of a bag, and list all its problems.
+Validate each BAG, a directory or an archive, and list all its problems.
 
 \b
 Examples:
-  pressmark bag validate bag
+  pressmark bag validate bag bag.tar.gz
   pressmark bag validate bag --json --ledger bag.ledger
 
 Each problem is a line on standard output: "error" or "warning", the kind, the path in the bag, and a message. Paths
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
-of the specification. The verdict, with counts, is printed to standard error.
+of the specification. The verdict, with counts, is printed to standard error; for an invalid bag, so is what to do.
 
-With --ledger, an interrupted validation can be resumed: running the same command again skips verified files.
+Archives (zip, tar, or tar compressed with gzip, bzip2, xz or zstd) are not unpacked. "-" is a tar file, compressed or
+not, from standard input. With --ledger, an interrupted validation of a directory can be resumed: running the same
+command again skips verified files.
 """
 
 EPILOG = """\
@@ -67,6 +69,7 @@ EPILOG = """\
 More examples:
   pressmark bag validate bag --level complete
   pressmark bag validate bag --profile profile.json
+  pressmark bag validate - < bag.tar.gz
 
 One run lists all problems. The documentation explains the kinds of problems (bagit-problems). A bag with warnings is
 valid. The command does not change any file, and does not read files outside BAG, regardless of manifests and symbolic
@@ -79,7 +82,13 @@ usage error (nothing was done), 130 interrupted.
 
 @click.command("validate", cls=Command, help=HELP, epilog=EPILOG, short_help="Check bags against their manifests.")
 # An unreadable bag is a failure, not a usage error: the other bags are validated.
-@click.argument("bags", metavar="BAG...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes))
+@click.argument(
+    "bags",
+    metavar="BAG...",
+    nargs=-1,
+    required=True,
+    type=click.Path(readable=False, allow_dash=True, path_type=bytes),
+)
 @click.option(
     "--level",
     type=click.Choice(["full", "complete", "oxum"]),
@@ -106,8 +115,8 @@ usage error (nothing was done), 130 interrupted.
     type=click.Choice(["inside", "trusted"]),
     default="inside",
     show_default=True,
-    help="Follow symbolic links that stay inside BAG, with a warning for each, or all links. Use trusted for your own"
-    " bags only.",
+    help="Follow symbolic links that stay inside BAG, with a warning for each, or all links of directories. Use trusted"
+    " for your own bags only.",
 )
 @THREADS
 @READ
@@ -127,13 +136,16 @@ def validate_command(
     workers: Workers | None,
 ) -> int:
     """Check bags against their manifests."""
-    refuse_missing(bags, directories=True)
+    _refuse(bags)
     several = len(bags) > 1
     if ledger is not None and several:
         raise CallError("--ledger: not supported with several bags; validate each bag with its own ledger")
+    if ledger is not None and not os.path.isdir(bags[0]):
+        raise CallError("--ledger: not supported with an archive; omit it")
     refuse_inside(ledger, bags[0])
     if workers is not None:
         workers.refuse(
+            (STDIN in bags, "-: standard input is read once;"),
             (ledger is not None, "--ledger: not supported with workers; use --work and --resume, or"),
             (threads, "--threads: each worker has one thread;"),
             (read == "sequential", "--read sequential: workers read several files at the same time;"),
@@ -151,11 +163,13 @@ def validate_command(
         sink = stack.enter_context(open_sink(None, None))
         problems = Problems(sink, as_json, several=several)
         failed = 0
+        has_advice = False
         counts: Counter[str] = Counter()
 
         def files() -> Iterator[str | bytes | Outcome]:
             for bag in bags:
-                yield from walk(bag, links="skip")
+                if bag != STDIN:
+                    yield from walk(bag, links="skip")
 
         # Without checksums little is read, so sizes do not predict the duration.
         sized = files if level == "full" else None
@@ -166,7 +180,8 @@ def validate_command(
                 how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
                 small: Iterable[SmallBag | None] = repeat(None)
                 if level == "full" and journal is None and chosen is None:
-                    small = check_small_bags(bags, 1 if read == "sequential" else threads)
+                    folders = [b"" if bag == STDIN else bag for bag in bags]
+                    small = check_small_bags(folders, 1 if read == "sequential" else threads)
                 reports = _validated(bags, small, {**rules, **how}, problems, reporter)
             else:
                 from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
@@ -174,7 +189,7 @@ def validate_command(
                 rules["profile"] = None if profile is None else os.path.abspath(profile)
                 reports = validate_by_workers(workers, bags, rules, problems, reporter)
             for bag, report, seconds in reports:
-                if isinstance(report, BagError):
+                if not isinstance(report, BagReport):
                     # The bag existed a moment ago: a failure, not a usage error.
                     failed += 1
                     reporter.fail(str(report))
@@ -185,8 +200,14 @@ def validate_command(
                 problems.flush()
                 # Files in a ledger were not read.
                 reporter.report(_verdict(bag, level, report, None if journal else seconds))
-                if report.summary()["kinds"].get("declaration-missing"):
-                    advice = _advice(bag)
+                if report.tally:
+                    # The problems of the next bag come after the verdict.
+                    reporter.flush()
+                if report.summary()["kinds"].get("declaration-missing") and os.path.isdir(bag):
+                    from pressmark.cli.bag.advice import what_instead
+
+                    advice = what_instead(bag)
+                    has_advice |= bool(advice)
                     if advice:
                         reporter.report(f"{os.fsdecode(bag)}: {advice}")
             if several:
@@ -202,6 +223,10 @@ def validate_command(
             raise Interrupted(interruption_message(journal)) from None
     if several:
         say(f"{format_count(len(bags), 'bag')}; {failed:,} {VERDICTS[level][1]}")
+    if not as_json and not problems.report.ok and (several or not has_advice):
+        from pressmark.cli.bag.advice import what_to_do  # most bags are valid
+
+        say(f"what to do: {what_to_do(problems, level, None if several else bags[0])}")
     return Failure.exit_code if failed else 0
 
 
@@ -224,12 +249,41 @@ def _validated(
             yield bag, found.report(keep=0), None
             continue
         try:
-            report = validate(bag, **how, keep=0, on_event=reporter.on_event, on_problem=problems.write)
-        except BagError as error:
+            report = _report(bag, how, problems, reporter)
+        except (BagError, SpillError) as error:
             yield bag, error, None
             continue
         reporter.next_run()
         yield bag, report, time.monotonic() - begin
+
+
+def _report(bag: bytes, how: dict[str, Any], problems: Problems, reporter: FileProgress) -> BagReport:
+    if bag != STDIN:
+        return validate(bag, **how, keep=0, on_event=reporter.on_event, on_problem=problems.write)
+    # Few bags are read from a pipe.
+    from pressmark.bagit.archive import validate_archive
+
+    how = {name: value for name, value in how.items() if name not in ("links", "ledger")}
+    with open_source(None) as source:
+        return validate_archive(
+            bag, **how, stream=source.file, keep=0, on_event=reporter.on_event, on_problem=problems.write
+        )
+
+
+def _refuse(bags: tuple[bytes, ...]) -> None:
+    """Refuse paths that are neither a directory nor a file, before anything is done."""
+    paths = [bag for bag in bags if bag != STDIN]
+    refuse_missing(paths)
+    if len(bags) > len(paths) + 1:
+        raise CallError("-: given more than once; standard input is one archive")
+    for path in paths:
+        if os.path.isdir(path):
+            continue
+        # Most bags are directories.
+        from pressmark.bagit.archive.reader import is_archive
+
+        if not os.path.isfile(path) or not is_archive(path):
+            raise CallError(f"{os.fsdecode(path)}: not a directory or archive; expected zip, tar or compressed tar")
 
 
 def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
@@ -241,29 +295,6 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     except BagError:
         return None  # the validation reports the error
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
-
-
-def _advice(path: bytes) -> str:
-    """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
-    names = [os.fsencode(name) for name in os.listdir(path)]
-    if PAYLOAD in names or any(map(is_described, names)):
-        return ""
-    above = os.path.abspath(path)
-    while above != (above := os.path.dirname(above)):
-        if os.path.isfile(os.path.join(above, b"bagit.txt")):
-            bag = os.fsdecode(os.path.relpath(above))
-            return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
-    name = os.fsdecode(path)
-    # Few directories are validated that are not bags.
-    from pressmark import stores
-
-    try:
-        kind = stores.kind_of(path)
-    except StoreError:
-        return f"not a bag (no bagit.txt); to make one: pressmark bag create {name} -o BAG"
-    if kind == "bags":
-        return f"not a bag, but a folder of bags; to check all of them: pressmark store check {name}"
-    return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
 
 
 def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from pressmark.cli.common.console import one_line
 from pressmark.cli.common.progress import ProgressOutput, Reporter, View, seconds_left
 from pressmark.fixity import Outcome, Progress
 
@@ -53,7 +54,7 @@ class FileProgress(Reporter):
         noun: str = "file",
     ) -> None:
         super().__init__(output)
-        self.files = 0
+        self.files = self.excluded = 0
         self._paths = paths
         self._on_pause = on_pause
         self._noun = noun
@@ -94,6 +95,11 @@ class FileProgress(Reporter):
         self._now = Progress(*map(operator.add, self._before, event))
         self.flush()
         self._on_pause()
+
+    def on_excluded(self, path: str | bytes) -> None:
+        """Count and report a file or directory that is left out."""
+        self.excluded += 1
+        self.report(f"excluded: {one_line(os.fsdecode(path))}")
 
     def on_long(self) -> None:
         """Add up the sizes of the files. Not from the start: a short run needs no estimate."""

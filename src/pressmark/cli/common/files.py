@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
@@ -22,13 +22,18 @@ __all__ = [
     "BufferedLines",
     "InputStream",
     "OutputStream",
+    "check_globs",
     "checked_list",
+    "exclude_options",
+    "globs_to_exclude",
     "open_sink",
     "open_source",
     "packed",
     "refuse_missing",
     "unpacked",
 ]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 WRITE_SIZE = 1 << 16  # 64 KiB
 
@@ -38,6 +43,47 @@ CRLF_OPTION = click.option(
     help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as part of"
     " the identifiers. Default: refuse such a list.",
 )
+
+
+def check_globs(context: click.Context, parameter: click.Parameter, globs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the globs of a call, after checking that each can match a name."""
+    if globs and not context.resilient_parsing:
+        from pressmark.fs.names import glob_matcher  # few calls have globs
+
+        try:
+            glob_matcher(globs)
+        except ValueError as error:
+            raise CallError(f"{parameter.opts[0]} {error}") from None
+    return globs
+
+
+def exclude_options(function: Function) -> Function:
+    """Add ``--exclude`` and ``--exclude-junk``; :func:`globs_to_exclude` takes their values."""
+    for option in (
+        click.option(
+            "--exclude-junk",
+            is_flag=True,
+            help="Leave out the files that macOS and Windows add: .DS_Store, Thumbs.db, desktop.ini, ._* and __MACOSX.",
+        ),
+        click.option(
+            "--exclude",
+            metavar="GLOB",
+            multiple=True,
+            callback=check_globs,
+            help="Leave out files and directories with matching names, at any depth, and list them; repeatable.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def globs_to_exclude(exclude: tuple[str, ...], exclude_junk: bool) -> tuple[str, ...]:
+    """Return all globs of a call."""
+    if not exclude_junk:
+        return exclude
+    from pressmark.fs.names import JUNK  # few calls leave out anything
+
+    return (*exclude, *JUNK)
 
 
 class InputStream:

@@ -1,17 +1,17 @@
-"""Human-readable tables, printed by rich: as wide as the terminal, or in full if the output is not a terminal."""
+"""Human-readable tables, printed by rich: as wide as the terminal, or 120 columns if the output is not a terminal."""
 
 from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from typing import Any
 
 from pressmark.cli.common.console import one_line
 
-__all__ = ["Table", "print_tables"]
+__all__ = ["Table", "output_width", "print_tables"]
 
-# Wide enough for every table, so that none is truncated in a file.
-_WIDTH_OF_FILES = 240
+_WIDTH_OF_FILES = 120
 
 
 class Table:
@@ -34,6 +34,16 @@ class Table:
         """Add a row; unprintable characters are escaped."""
         self.rows.append([one_line(cell) for cell in cells])
 
+    def folded(self) -> Table:
+        """Return the table with column heads on several lines."""
+        heads = []
+        for head, *cells in zip(self.columns, *self.rows, strict=True):
+            width = max(map(len, [*head.split(), *cells]))
+            heads.append("\n".join(textwrap.wrap(head, width, break_on_hyphens=False)))
+        folded = Table(self.title, heads, self.texts)
+        folded.rows, folded.notes = self.rows, self.notes
+        return folded
+
     def transposed(self) -> Table:
         """Return the table with rows and columns exchanged."""
         names = [row[0] for row in self.rows]
@@ -45,25 +55,28 @@ class Table:
         return transposed
 
 
+def output_width() -> int:
+    """Return the columns of the terminal, or of files, if standard output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
+
+
 def print_tables(*tables: Table) -> None:
-    """Print ``tables`` to standard output: transposed, or row by row, if the terminal is too narrow for them."""
+    """Print ``tables`` to standard output, with folded heads, transposed, or row by row if they are too wide."""
     # rich takes longer to import than all the rest of a short run.
     from rich.console import Console
     from rich.text import Text
 
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else _WIDTH_OF_FILES
-    console: Any = Console(file=sys.stdout, width=width, highlight=False, soft_wrap=False)
+    console: Any = Console(file=sys.stdout, width=output_width(), highlight=False, soft_wrap=False)
     for table in tables:
         # Texts are hard to read in transposed tables.
-        ways = (table,) if table.texts == len(table.columns) else (table, table.transposed())
+        is_text = table.texts == len(table.columns)
+        ways = (table, table.folded(), *(() if is_text else (table.transposed(),)))
         shown = next((made for one in ways if (made := _fitting(one, console)) is not None), None)
-        if shown is None:
-            shown = Text(f"{table.title}\n{_row_by_row(table)}")
-        console.print(shown)
-        console.print()
+        console.print(Text(table.title, style="bold"))
+        console.print(Text(_row_by_row(table)) if shown is None else shown)
         for note in table.notes:
             console.print(Text(one_line(note)))
+        console.print()
 
 
 def _fitting(table: Table, console: Any) -> Any:
@@ -74,9 +87,6 @@ def _fitting(table: Table, console: Any) -> Any:
 
     made = RichTable(
         box=box.SIMPLE_HEAD,
-        title=Text(table.title),
-        title_justify="left",
-        title_style="bold",
         show_edge=False,
         pad_edge=False,
         collapse_padding=True,
@@ -85,10 +95,8 @@ def _fitting(table: Table, console: Any) -> Any:
         made.add_column(Text(column), justify="left" if number < table.texts else "right", vertical="bottom")
     for row in table.rows:
         made.add_row(*map(Text, row))
-    # In a file, a long text is folded, not the table.
     unlimited = console.options.update(max_width=1 << 16)
-    fits = console.measure(made, options=unlimited).maximum <= console.width
-    return made if fits or not console.is_terminal else None
+    return made if console.measure(made, options=unlimited).maximum <= console.width else None
 
 
 def _row_by_row(table: Table) -> str:
@@ -96,4 +104,4 @@ def _row_by_row(table: Table) -> str:
     for name, *cells in table.rows:
         lines.append(f"\n{name}")
         lines += [f"  {column}: {cell}" for column, cell in zip(table.columns[1:], cells, strict=True)]
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)

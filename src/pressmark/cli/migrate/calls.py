@@ -188,6 +188,8 @@ class MigrateCall:
     def _plan(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
         call = self._call
         assert self._to is not None
+        source_kind = call["source_kind"] or stores.kind_of(self._source)
+        self._check_ignore(source_kind)
         return migrate.plan(
             self._source,
             self._destination,
@@ -201,7 +203,7 @@ class MigrateCall:
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
-            **self._with_provenance(self._to, call["source_kind"] or stores.kind_of(self._source)),
+            **self._with_provenance(self._to, source_kind),
         )
 
     def _catch_up(self, work: str, reporter: ProgressReporter) -> migrate.Plan:
@@ -210,6 +212,7 @@ class MigrateCall:
         same = options_of_call(first.options, self._source, self._destination, self._to, {})
         migrate.refuse_others(first, same)
         check_destination_options(first.options.to, self._given)
+        self._check_ignore(first.options.source_kind)
         return migrate.catch_up(
             first,
             work=work,
@@ -218,6 +221,14 @@ class MigrateCall:
             on_event=reporter.on_event,
             **self._with_provenance(first.options.to, first.options.source_kind),
         )
+
+    def _check_ignore(self, source_kind: str) -> None:
+        """Refuse globs for a source whose objects are marked by declarations.
+
+        :raises CallError: there are globs
+        """
+        if self._call["ignore"] and source_kind == "ocfl":
+            raise CallError("--ignore: files outside of OCFL objects are never migrated; omit the option")
 
     def _with_provenance(self, to: str, source_kind: str) -> dict[str, Any]:
         """Return the options of the call, with message and user if the run makes versions.
@@ -327,18 +338,17 @@ class MigrateCall:
             except ReportError as error:
                 say(str(error))
                 status = Failure.exit_code
-        # Rows record when objects were migrated, not when they were verified.
-        busy = run.seconds if self._verb == "verify_again" else summary.clock.busy
+        rated = run.processed and run.seconds
         rates = {
-            "objects_per_second": round(run.objects / busy, 1) if busy else None,
-            "bytes_per_second": round(run.bytes / busy) if busy else None,
+            "objects_per_second": round(run.processed / run.seconds, 1) if rated else None,
+            "bytes_per_second": round(run.processed_bytes / run.seconds) if rated else None,
         }
         lines.summary({**run.record(), **rates, "rows_path": run.rows_path, "reports": list(self._call["reports"])})
-        for text in self._last_words(run, summary, busy, unseen):
+        for text in self._last_words(run, summary, unseen):
             say(text)
         return status
 
-    def _last_words(self, run: migrate.Run, summary: Summary, busy: float, unseen: int) -> Iterator[str]:
+    def _last_words(self, run: migrate.Run, summary: Summary, unseen: int) -> Iterator[str]:
         statuses = ", ".join(f"{run.by_status[one]:,} {one}" for one in migrate.STATUSES if one in run.by_status)
         read = " verified" if self._verb == "verify_again" else ""
         options = run.plan.options
@@ -353,9 +363,7 @@ class MigrateCall:
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:
             pieces.append(f"{format_count(run.noted, 'object')} not migrated completely")
-        if busy >= 1:
-            pieces.append(format_duration(busy))
-            pieces[-1] += f", {run.objects / busy:,.0f} objects/s, {format_bytes(run.bytes / busy)}/s"
+        pieces += self._of_this_call(run)
         yield f"{self._destination}: {'; '.join(pieces)}"
         for failed in run.failed:
             yield f"chunk {failed.chunk} failed: {failed.reason}"
@@ -373,6 +381,17 @@ class MigrateCall:
             if unseen:
                 what = f"{unseen:,} not done, with unknown identifiers"
                 yield f"{what}; fix the listed problems, then run the same command with --catch-up{instead}"
+
+    def _of_this_call(self, run: migrate.Run) -> list[str]:
+        """Return the time and the rates of this call, and with objects of earlier calls, how many are its own."""
+        pieces = []
+        if self._verb == "resume" or (self._verb == "verify_again" and run.processed < run.objects):
+            own = f"processed {format_count(run.processed, 'object')}" if run.processed else "had nothing to do"
+            pieces.append(f"this call {own}")
+        if run.processed and run.seconds >= 1:
+            rates = f"{run.processed / run.seconds:,.0f} objects/s, {format_bytes(run.processed_bytes / run.seconds)}/s"
+            pieces.append(f"{format_duration(run.seconds)}, {rates}")
+        return [" in ".join(pieces)] if pieces else []
 
 
 def _report_end(reporter: ProgressReporter) -> None:

@@ -11,7 +11,7 @@ import click
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError
-from pressmark.cli.common.files import CRLF_OPTION
+from pressmark.cli.common.files import CRLF_OPTION, check_globs
 from pressmark.cli.common.fixity_options import complete_algorithms, parse_algorithms
 from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.progress import PROGRESS
@@ -125,6 +125,14 @@ _WHAT = (
         type=click.Choice(migrate.IMPROPER),
         help="Invalid objects of SOURCE: skip and report them, migrate those that can be read (take), or refuse the"
         " plan. Default: skip.",
+    ),
+    click.option(
+        "--ignore",
+        metavar="GLOB",
+        multiple=True,
+        callback=check_globs,
+        help="Ignore files and directories of SOURCE with matching names outside of objects, such as .DS_Store;"
+        " repeatable. They stay in SOURCE, also with --move. Not for OCFL storage roots.",
     ),
     click.option(
         "--links",
@@ -248,6 +256,8 @@ def given_options(context: click.Context, call: Mapping[str, Any]) -> dict[str, 
         values["content_paths"] = layout_option(call["content_paths"], "--content-paths").config()
     if values:
         given["destination_options"] = values
+    if call["ignore"]:
+        given["source_options"] = {"ignore": list(call["ignore"])}
     return given
 
 
@@ -269,8 +279,9 @@ def options_of_call(
 ) -> migrate.Options:
     """Return the options of an earlier run, overridden by the options of this call."""
     changed = dict(given)
-    if "destination_options" in given:
-        changed["destination_options"] = {**options.destination_options, **given["destination_options"]}
+    for name in ("source_options", "destination_options"):
+        if name in given:
+            changed[name] = {**getattr(options, name), **given[name]}
     if to is not None:
         changed["to"] = to
     return replace(options, source=os.path.abspath(source), destination=os.path.abspath(destination), **changed)

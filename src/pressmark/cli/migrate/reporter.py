@@ -64,6 +64,9 @@ def view_of(event: MigrationProgress, first: MigrationProgress, seconds: float) 
     else:
         text = f"{event.objects:,} of {format_count(event.of_objects, 'object')}"
         text += f", {format_bytes(event.bytes)} of {format_bytes(event.of_bytes or 0)}"
+        if not objects and event.objects < event.of_objects:
+            # Processes take a moment to start, and a large object to be copied.
+            text += ", waiting for the first object"
     if seconds > 0 and objects > 0:
         text += f", {objects / seconds:,.0f}/s"
         if size > 0:

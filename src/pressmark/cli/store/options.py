@@ -11,6 +11,7 @@ import click
 
 from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure
+from pressmark.cli.common.files import check_globs
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Progress
@@ -109,6 +110,7 @@ _IGNORE = click.option(
     "--ignore",
     metavar="GLOB",
     multiple=True,
+    callback=check_globs,
     help="Ignore files and directories with matching names, such as .DS_Store; repeatable.",
 )
 

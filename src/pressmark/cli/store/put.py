@@ -6,13 +6,19 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
-from pressmark.cli.common.files import CRLF_OPTION, open_sink, refuse_missing
+from pressmark.cli.common.files import (
+    CRLF_OPTION,
+    exclude_options,
+    globs_to_exclude,
+    open_sink,
+    refuse_missing,
+)
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open_store, store_options
@@ -46,6 +52,7 @@ EPILOG = """\
 More examples:
   pressmark store put uploads http://vivo.example.edu/individual/n3156 lily.jpg --replace
   pressmark store put root ark:/13030/xt12t3 scans --replace --message "New scans"
+  pressmark store put root --from objects.tsv --exclude "*.tmp" --exclude-junk
 
 Storing an object is atomic, even if the command is killed. Each stored object is a line on standard output: identifier,
 TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are stored in batches, and
@@ -54,6 +61,9 @@ failed object is reported on standard error, and the command continues with the 
 support, such as empty directories in an OCFL storage root, is reported as a warning. With --replace, an OCFL object
 keeps its versions, and the command reports the number of files that were added, removed, renamed and changed; if
 nothing changes, no version is created.
+
+--exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
+is left out with everything in it. Each one is a warning.
 
 Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
@@ -81,6 +91,7 @@ Exit status: 0 all objects stored, 1 some failed, 2 usage error (nothing was don
     help="Copy, share disk blocks (reflink), create hard links, or reflink where possible and copy otherwise (auto).",
 )
 @LINKS
+@exclude_options
 @provenance_options
 @JSON
 @store_options
@@ -99,6 +110,8 @@ def put_command(
     replace: bool,
     mode: str,
     links: str,
+    exclude: tuple[str, ...],
+    exclude_junk: bool,
     message: str | None,
     user: str | None,
     user_address: str | None,
@@ -115,18 +128,20 @@ def put_command(
         refuse_missing(sources)
     with command_errors():
         provenance = Provenance(message, user, user_address)
+        how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links}
+        how["exclude"] = globs_to_exclude(exclude, exclude_junk)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
         if listed is None:
             source = _source(sources)
 
             def put() -> StoreObject:
-                return store.put(identifier or "", source, replace=replace, mode=mode, links=links)  # type: ignore[arg-type]
+                return store.put(identifier or "", source, **how)
 
             run = one_object(put)
         else:
             from pressmark.cli.store.listed import store_listed
 
-            run = partial(store_listed, store, listed, null, crlf, replace=replace, mode=mode, links=links)
+            run = partial(store_listed, store, listed, null, crlf, **how)
         return store_objects(path, store, run, as_json=as_json, null=null, progress=progress)
 
 

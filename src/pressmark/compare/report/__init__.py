@@ -7,12 +7,22 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pressmark.compare.report.verdict import SYSTEMS, Statement, Verdict, find_defects, judge
+from pressmark.compare.report.verdict import STORES, SYSTEMS, Statement, Verdict, find_defects, judge
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
 from pressmark.html import check_packages, check_writable, embed_json, render_page, write_page
 from pressmark.version import __version__
 
-__all__ = ["SYSTEMS", "Statement", "Verdict", "check_report", "find_defects", "judge", "page_text", "write_report"]
+__all__ = [
+    "STORES",
+    "SYSTEMS",
+    "Statement",
+    "Verdict",
+    "check_report",
+    "find_defects",
+    "judge",
+    "page_text",
+    "write_report",
+]
 
 _TEMPLATE = "page.html"
 _NEEDS = ("matplotlib", "jinja2")
@@ -59,6 +69,7 @@ def page_text(comparison: ComparisonData) -> str:
         "series": pictures(comparison),
         "defects": [find_defects(one) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
+        "stores": STORES,
         "systems": SYSTEMS,
         "kinds": KINDS,
         "collisions": COLLISIONS,

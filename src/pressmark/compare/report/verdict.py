@@ -12,7 +12,7 @@ from pressmark.errors import quoted
 from pressmark.html import format_large_number, format_number
 from pressmark.layouts import HashAndIdNTuple, find_layout
 
-__all__ = ["BILLION", "CROWDED", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
+__all__ = ["BILLION", "CROWDED", "STORES", "STRUCTURES", "SYSTEMS", "Statement", "Verdict", "find_defects", "judge"]
 
 #: The number of objects for which growth is reported.
 BILLION = 10**9
@@ -22,8 +22,10 @@ CROWDED = 10_000
 SYSTEMS = {"unix": "Unix", "windows": "Windows", "azure": "Azure", "s3": "S3"}
 #: Display names of the object structures.
 STRUCTURES = {"ocfl": "OCFL", "pairtree": "Pairtree", "vitro": "Vitro"}
-# What to recommend a layout for.
-_FOR = {"ocfl": "an OCFL storage root", "pairtree": "a Pairtree", "vitro": "a Vitro store"}
+#: Display names of the stores with objects of these structures.
+STORES = {"ocfl": "an OCFL storage root", "pairtree": "a Pairtree", "vitro": "a Vitro store"}
+# Not everyone knows the word.
+_INODES = "inodes (files and directories)"
 # The most layouts to name in one sentence.
 _MOST_NAMES = 6
 
@@ -48,7 +50,8 @@ class Verdict(NamedTuple):
     :ivar recommended: name of the first recommended layout; :data:`None` if a single layout was compared, or none is
         safe
     :ivar recommendations: name of the recommended layout for each object structure: ``ocfl``, ``pairtree``, ``vitro``
-    :ivar next: the command that creates a store with the recommended or only layout; :data:`None` if none is safe
+    :ivar next: the first of :attr:`commands`; :data:`None` if no layout is safe
+    :ivar commands: the command that creates a store with the recommended or only layout, for each object structure
     """
 
     kind: str
@@ -57,6 +60,7 @@ class Verdict(NamedTuple):
     recommended: str | None = None
     recommendations: Mapping[str, str] = {}
     next: str | None = None
+    commands: Mapping[str, str] = {}
 
 
 def judge(comparison: ComparisonData) -> Verdict:
@@ -109,7 +113,7 @@ def judge(comparison: ComparisonData) -> Verdict:
     statements.append(_safe(comparison.layouts, safe))
     best = _recommended(comparison, safe)
     if len(comparison.layouts) > 1:
-        statements += [Statement("recommended", _recommendation(one, comparison)) for one in best.values()]
+        statements += [Statement("recommended", _recommendation(one, safe, comparison)) for one in best.values()]
     for one in comparison.layouts:
         if one not in safe:
             statements += _unsafe(one)
@@ -122,10 +126,10 @@ def judge(comparison: ComparisonData) -> Verdict:
     statements += _irreversible(safe)
     statements += _growth(safe)
     kind, word = _kind(comparison, safe, bool(notes or over or duplicates))
-    first = next(iter(best.values()), None)
     names = {structure: one.name for structure, one in best.items()} if len(comparison.layouts) > 1 else {}
-    command = None if first is None else _init_command(first)
-    return Verdict(kind, word, tuple(statements), next(iter(names.values()), None), names, command)
+    commands = {structure: _init_command(one) for structure, one in best.items()}
+    first, command = (next(iter(found.values()), None) for found in (names, commands))
+    return Verdict(kind, word, tuple(statements), first, names, command, commands)
 
 
 def find_defects(layout: LayoutResult) -> tuple[str, ...]:
@@ -189,20 +193,28 @@ def _refused_elsewhere(layout: LayoutResult, comparison: ComparisonData) -> dict
 
 def _recommended(comparison: ComparisonData, safe: Sequence[LayoutResult]) -> dict[str, LayoutResult]:
     """Return the layout to recommend for each object structure: stores of different structures do not compare."""
-
-    def criteria(one: LayoutResult) -> tuple[bool | float, ...]:
-        return (
-            bool(one.collisions.folded),
-            bool(_refused_elsewhere(one, comparison)),
-            bool(one.collisions.inside_exact),
-            _is_crowded(one, comparison),
-            bool(one.irreversible),
-            not _is_plain(one),
-            round(one.costs.inodes_per_object, 1),
-        )
-
     of = {structure: [one for one in safe if one.costs.structure == structure] for structure in STRUCTURES}
-    return {structure: min(some, key=criteria) for structure, some in of.items() if some}
+    return {
+        structure: min(some, key=lambda one: (*_criteria(one, comparison), _rounded_inodes(one)))
+        for structure, some in of.items()
+        if some
+    }
+
+
+def _criteria(layout: LayoutResult, comparison: ComparisonData) -> tuple[bool, ...]:
+    """Return what counts against a layout, the most important first; the number of inodes decides between equals."""
+    return (
+        bool(layout.collisions.folded),
+        bool(_refused_elsewhere(layout, comparison)),
+        bool(layout.collisions.inside_exact),
+        _is_crowded(layout, comparison),
+        bool(layout.irreversible),
+        not _is_plain(layout),
+    )
+
+
+def _rounded_inodes(layout: LayoutResult) -> float:
+    return round(layout.costs.inodes_per_object, 1)
 
 
 def _is_plain(layout: LayoutResult) -> bool:
@@ -210,8 +222,8 @@ def _is_plain(layout: LayoutResult) -> bool:
     return layout.layout == HashAndIdNTuple.name and layout.config == HashAndIdNTuple().config()
 
 
-def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
-    """Return the sentence that recommends a layout, with its reasons."""
+def _recommendation(layout: LayoutResult, safe: Sequence[LayoutResult], comparison: ComparisonData) -> str:
+    """Return the sentence that recommends one of the safe layouts, with its reasons."""
     own = "every identifier has a unique path"
     if not layout.collisions.folded:
         own += ", also on file systems that ignore case"
@@ -220,8 +232,15 @@ def _recommendation(layout: LayoutResult, comparison: ComparisonData) -> str:
         reasons.append(f"no directory has more than {_entries(layout.fan_out.max)}")
     if not layout.irreversible:
         reasons.append("identifiers can be restored from paths")
-    reasons.append(f"each object needs {layout.costs.inodes_per_object:.1f} inodes")
-    text = f"Recommended for {_FOR[layout.costs.structure]}: {layout.name}. Reasons: {'; '.join(reasons)}."
+    others = [one for one in safe if one is not layout and one.costs.structure == layout.costs.structure]
+    if others and _is_plain(layout):
+        reasons.append("layout 0003 with its defaults suits all kinds of identifiers")
+    inodes = _rounded_inodes(layout)
+    if any(
+        _criteria(one, comparison) == _criteria(layout, comparison) and _rounded_inodes(one) > inodes for one in others
+    ):
+        reasons.append(f"of the layouts with these properties, it needs the fewest {_INODES}, {inodes:.1f} per object")
+    text = f"Recommended for {STORES[layout.costs.structure]}: {layout.name}. Reasons: {'; '.join(reasons)}."
     nested = layout.collisions.inside_exact
     if nested:
         text += f" But {_identifiers(nested)} {_has(nested)} nested paths."
@@ -269,49 +288,49 @@ def _safe(layouts: Sequence[LayoutResult], safe: Sequence[LayoutResult]) -> Stat
 
 def _unsafe(layout: LayoutResult) -> Iterator[Statement]:
     found = find_defects(layout)
-    collisions, name = layout.collisions, layout.name
+    collisions, head = layout.collisions, _head(layout)
     if "shared" in found:
         groups = collisions.groups.get("equal", 0)
         where = "1 path" if groups == 1 else f"{format_number(groups)} paths"
-        text = f"{name}: {_identifiers(collisions.equal)} share {where}"
+        text = f"{head}{_identifiers(collisions.equal)} share {where}"
         yield Statement(
             "shared", f"{text}{_example(collisions.first.get('equal', ()))}. One object would overwrite another."
         )
     if "inside" in found:
         exact = [group for group in collisions.first.get("inside", ()) if group.exact]
-        text = f"{name}: {_identifiers(collisions.inside_exact)} have nested paths: one object is inside another"
+        text = f"{head}{_identifiers(collisions.inside_exact)} have nested paths: one object is inside another"
         yield Statement("inside", f"{text}{_example(exact)}.")
     if "unmapped" in found:
         count = layout.unmapped.count
         first = layout.unmapped.first[:1]
         example = f", for example {quoted(first[0].identifier)} ({first[0].reason})" if first else ""
-        yield Statement("unmapped", f"{name}: {_identifiers(count)} {_has(count)} no path{example}.")
+        yield Statement("unmapped", f"{head}{_identifiers(count)} {_has(count)} no path{example}.")
     if "refused" in found:
         refused = layout.refused["unix"]
         example = f" ({refused.first[0].reason})" if refused.first else ""
-        yield Statement("refused", f"{name}: {_paths(refused.count)} not allowed by any file system{example}.")
+        yield Statement("refused", f"{head}{_paths(refused.count)} not allowed by any file system{example}.")
 
 
 def _elsewhere(layout: LayoutResult, comparison: ComparisonData) -> Iterator[Statement]:
-    name = layout.name
+    head = _head(layout)
     if layout.collisions.folded:
         where = "on file systems that ignore case or Unicode normalization (Windows, macOS)"
         kind = "case" if layout.collisions.first.get("case") else "normalization"
-        text = f"{name}: {_identifiers(layout.collisions.folded)} would share a path {where}"
+        text = f"{head}{_identifiers(layout.collisions.folded)} would share a path {where}"
         yield Statement("folded", f"{text}{_example(layout.collisions.first.get(kind, ()))}.")
     counts = _refused_elsewhere(layout, comparison)
     if counts:
         words = ", ".join(
             f"{SYSTEMS.get(profile, profile)} {format_number(count)}" for profile, count in counts.items()
         )
-        yield Statement("profile", f"{name}: paths not allowed by other systems: {words}.")
+        yield Statement("profile", f"{head}paths not allowed by other systems: {words}.")
 
 
 def _nested(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
     for one in safe:
         count = one.collisions.inside_exact
         if count:
-            text = f"{one.name}: {_identifiers(count)} have nested paths: one object is inside another"
+            text = f"{_head(one)}{_identifiers(count)} have nested paths: one object is inside another"
             yield Statement("nested", f"{text}, which this kind of store allows.")
 
 
@@ -325,7 +344,7 @@ def _limits(safe: Sequence[LayoutResult], over: Sequence[LayoutResult], limit: i
     for one in over:
         count, largest = one.fan_out.over_limit, format_number(one.fan_out.max)
         noun = "directory has" if count == 1 else "directories have"
-        text = f"{one.name}: {format_number(count)} {noun} more entries"
+        text = f"{_head(one)}{format_number(count)} {noun} more entries"
         yield Statement("limit", f"{text} than your limit of {format_number(limit)}; the largest has {largest}.")
     if safe and not over:
         yield Statement("limit", f"No directory has more entries than your limit of {format_number(limit)}.")
@@ -340,7 +359,7 @@ def _inodes(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
         fewest, highest = least.costs.inodes_per_object, most.costs.inodes_per_object
         if highest - fewest >= 0.05:
             of = f"With {STRUCTURES[structure]} objects, " if len(structures) > 1 else ""
-            text = f"{of}{least.name} needs the fewest inodes, {fewest:.1f} per object; {most.name} needs the most"
+            text = f"{of}{least.name} needs the fewest {_INODES}, {fewest:.1f} per object; {most.name} needs the most"
             yield Statement("inodes", f"{text}, {highest:.1f}.")
 
 
@@ -376,6 +395,11 @@ def _example(groups: Iterable[CollisionGroup]) -> str:
             path = f" ({quoted(one.path)})" if one.path == two.path else ""
             return f", for example {quoted(one.identifier)} and {quoted(two.identifier)}{path}"
     return ""
+
+
+def _head(layout: LayoutResult) -> str:
+    """Return the name of a layout and a colon; a name that ends with a colon is quoted."""
+    return f"{quoted(layout.name) if layout.name.endswith(':') else layout.name}: "
 
 
 def _names(layouts: Sequence[LayoutResult]) -> str:

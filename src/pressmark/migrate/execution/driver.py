@@ -61,14 +61,15 @@ class Driver:
         if self.on_event is not None:
             self.on_event(event)
 
-    def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan) -> jobs.Summary:
+    def drive(self, job: Any, work: jobs.WorkFolder, phase: str, plan: Plan, before: jobs.Summary) -> jobs.Summary:
         """Process the chunks without a receipt.
 
         :param phase: the word for events
         :param plan: the number of objects and bytes
+        :param before: the totals of the chunks with a receipt
         :raises JobError: the run cannot start or continue
         """
-        reporter = _ProgressReporter(phase, plan, work, self.report)
+        reporter = _ProgressReporter(phase, plan, before, self.report)
         how: dict[str, Any] = {
             "on_receipt": reporter.add,
             "on_progress": reporter.set_running,
@@ -87,12 +88,11 @@ class _ProgressReporter:
     """Turns receipts, and the progress of chunks that run, into events."""
 
     def __init__(
-        self, phase: str, plan: Plan, work: jobs.WorkFolder, on_event: Callable[[MigrationProgress], object]
+        self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[MigrationProgress], object]
     ) -> None:
         self._phase = phase
         self._plan = plan
         self._on_event = on_event
-        done = work.summary()
         self._objects, self._bytes = done.n, done.bytes
         self._running = (0, 0)  # objects and bytes
         self._by_status = Counter(done.by_status)

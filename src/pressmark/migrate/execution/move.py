@@ -66,7 +66,7 @@ def _remove_sources(plan: Plan, driver: Driver) -> jobs.Summary:
     folder = os.path.join(plan.work, REMOVAL)
     work = open_folder(folder) or make_folder(folder, job, os.path.join(plan.work, COPIED), driver.workers)
     with work.held():
-        return driver.drive(job, work, "remove", plan)
+        return driver.drive(job, work, "remove", plan, work.summary())
 
 
 def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:

@@ -75,7 +75,8 @@ def _run(plan: Plan, driver: Driver) -> Run:
             plan.options.create_destination()
         except StoreError as error:
             raise _refused(plan, f"the destination: {error}") from error
-        summary = driver.drive(job, work, "run", plan)
+        before = work.summary()
+        summary = driver.drive(job, work, "run", plan, before)
         pruned = 0
         if plan.options.move and summary.complete:
             from pressmark.migrate.execution.move import move_sources
@@ -84,7 +85,7 @@ def _run(plan: Plan, driver: Driver) -> Run:
         else:
             merged = merge_rows(plan, work, ROWS)
         write_remaining(plan, work, None if merged.all_done else os.path.join(plan.work, merged.name))
-        result = merged.run(plan, summary, pruned, round(monotonic() - started, 3))
+        result = merged.run(plan, before, summary, pruned, round(monotonic() - started, 3))
         if result.complete:
             finished = {"at": utc_now(), "rows_sha256": merged.sha256, **result.record()}
             write_record(os.path.join(plan.work, FINISHED), finished)

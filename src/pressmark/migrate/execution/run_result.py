@@ -39,6 +39,8 @@ class Run:
     :ivar stopped: why the run stopped early: ``stop``, ``max_errors``; :data:`None` if it did not
     :ivar pruned: number of empty directories that were removed from the source
     :ivar seconds: duration of this call
+    :ivar processed: number of objects that this call processed; an earlier call may have processed others
+    :ivar processed_bytes: number of bytes that this call copied or read again
     :ivar rows_path: the file with the rows
     """
 
@@ -56,6 +58,8 @@ class Run:
     stopped: str | None = None
     pruned: int = 0
     seconds: float = 0.0
+    processed: int = 0
+    processed_bytes: int = 0
     rows_path: str = ""
 
     @property
@@ -116,7 +120,10 @@ class MergedRows:
         """Whether all objects are done."""
         return not self.kept and not self.by_status.keys() - GOOD
 
-    def run(self, plan: Plan, summary: jobs.Summary, pruned: int, seconds: float, folder: str = "") -> Run:
+    def run(
+        self, plan: Plan, before: jobs.Summary, after: jobs.Summary, pruned: int, seconds: float, folder: str = ""
+    ) -> Run:
+        """Return the result of a call that began with the receipts ``before``."""
         return Run(
             work=plan.work,
             plan=plan,
@@ -128,10 +135,12 @@ class MergedRows:
             kept=self.kept,
             noted=self.noted,
             remaining=max(0, plan.objects - self.planned),
-            failed=summary.failed,
-            stopped=summary.stopped,
+            failed=after.failed,
+            stopped=after.stopped,
             pruned=pruned,
             seconds=seconds,
+            processed=after.n - before.n,
+            processed_bytes=after.bytes - before.bytes,
             rows_path=os.path.join(folder or plan.work, self.name),
         )
 

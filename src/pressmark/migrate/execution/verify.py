@@ -50,10 +50,11 @@ def verify(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions
             break
     work = work or make_folder(folder, job, rows, driver.workers)
     with work_errors(folder), work.held():
-        summary = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier))
+        before = work.summary()
+        after = driver.drive(job, work, "verify", replace(plan, objects=plan.objects + earlier), before)
         merged = MergedRows(ROWS)
         write_rows(folder, merged, output_lines(work), None)
-        run = merged.run(plan, summary, 0, round(monotonic() - started, 3), folder)
+        run = merged.run(plan, before, after, 0, round(monotonic() - started, 3), folder)
         # The rows include the objects that the plan left out.
         expected = plan.objects + plan.invalid + plan.missing + earlier
         run = replace(run, remaining=max(0, expected - run.objects))

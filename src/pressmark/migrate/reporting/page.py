@@ -45,7 +45,6 @@ _OPTIONS = {
     "profile": "Naming rules",
     "links": "Symbolic links in objects",
     "improper": "Invalid source objects",
-    "version": "Version of OCFL objects",
     "algorithms": "Digest algorithms of bags",
     "source_options": "Options of the source",
     "destination_options": "Options of the destination",
@@ -184,6 +183,8 @@ def _settings(options: Options) -> Iterator[tuple[str, str]]:
     yield "Layout of the source", _layout(options.source_layout, "as declared by the source")
     own = "none; bags are named by their identifiers" if options.to == "bags" else "fixed by the kind of store"
     yield "Layout of the destination", _layout(options.layout, own)
+    if options.source_kind == "ocfl":
+        yield "Versions of OCFL objects", options.version or ("all" if options.to == "ocfl" else "newest")
     record = options.record()
     for name, words in _OPTIONS.items():
         value = record.get(name, False)

@@ -11,6 +11,7 @@ from pressmark.bagit import bag_info as infos
 from pressmark.bagit import bagit_txt as declarations
 from pressmark.bagit.archive import Archive, Member, open_archive
 from pressmark.bagit.archive.members import clean_name
+from pressmark.bagit.archive.reader import ENDINGS
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import is_described
 from pressmark.bagit.paths import PAYLOAD
@@ -20,8 +21,7 @@ from pressmark.reports import Problem
 
 __all__ = ["Described", "describe", "endings", "stem"]
 
-_ENDINGS = (b".zip", b".tar", b".tar.gz", b".tgz")
-_NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, _ENDINGS)), re.DOTALL | re.IGNORECASE)
+_NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, ENDINGS)), re.DOTALL | re.IGNORECASE)
 # An archive whose first members, or first bytes if compressed, contain nothing of a bag is not a bag: a bag of
 # any size has its payload or tag files among them.
 FIRST_MEMBERS = 1000
@@ -52,8 +52,8 @@ def stem(name: bytes) -> bytes | None:
 @cache
 def endings() -> tuple[bytes, ...]:
     """Return the endings of serialized bags in every mixture of cases, the usual ones first."""
-    mixed = {bytes(one) for ending in _ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
-    return (*_ENDINGS, *sorted(mixed - set(_ENDINGS)))
+    mixed = {bytes(one) for ending in ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
+    return (*ENDINGS, *sorted(mixed - set(ENDINGS)))
 
 
 def describe(path: bytes) -> Described:

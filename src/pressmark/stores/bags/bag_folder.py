@@ -47,7 +47,7 @@ from pressmark.stores.bags.bag_folder_reader import (
 )
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source, refuse_within
+from pressmark.stores.object_sources import check_source, copy_source, refuse_within, select_source
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ _OF_NAMES = frozenset({"name-clash", "path-unsafe"})
 
 class BagFolder(BagFolderReader):
     """An existing folder of bags that can be changed; :meth:`create` creates one; see :class:`BagFolderReader`."""
+
+    _select = staticmethod(select_source)
 
     @classmethod
     def create(
@@ -100,6 +102,7 @@ class BagFolder(BagFolderReader):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
         info: Mapping[str, str] | None = None,
         check: Callable[[bytes], object] | None = None,
         on_event: Callable[[object], object] | None = None,
@@ -117,6 +120,7 @@ class BagFolder(BagFolderReader):
         place = encode_fs(self._place(identifier))
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         elements = [*self._elements(name, place), *(info or {}).items()]
+        source, excluded = select_source(self.root, identifier, source, exclude, links)
 
         def make(new: bytes) -> bytes:
             check_source(source)
@@ -124,7 +128,7 @@ class BagFolder(BagFolderReader):
             (flush_filesystem if can_flush_filesystem() else flush_tree)(new)
             return new
 
-        return self._put(identifier, place, make, check, replace)
+        return self._put(identifier, place, make, check, replace).with_problems(excluded)
 
     def _ingest_writer(
         self, mode: CopyMode, links: Literal["refuse", "follow"]

@@ -28,7 +28,6 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import translate
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -40,7 +39,7 @@ from pressmark.errors import BagError, IdentifierError, LayoutConfigError, Objec
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.fs.names import decode_fs, encode_fs, is_absent, too_long
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_absent, too_long
 from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
@@ -338,8 +337,7 @@ class BagFolderReader(Store):
 
     def _ignored(self, ignore: Sequence[str]) -> Callable[[str], object]:
         """Return a function that returns whether a name is ignored."""
-        globs = (*self._ignore, *ignore)
-        return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
+        return glob_matcher((*self._ignore, *ignore))
 
     def _walk_places(
         self,

@@ -190,29 +190,32 @@ class Table:
         if len(start) != _START.size or not start.startswith(_MAGIC):
             raise ValueError("not a table of bags")
         _magic, self.count, self._pages = _START.unpack(start)
-        self._recent: dict[int, list[bytes]] = {}
+        self._recent: dict[int, bytes] = {}
 
     def find(self, key: str) -> Iterator[bytes]:
         """Yield the paths of the bags with a key."""
-        start = key.encode() + b" "
+        start = b"\0" + key.encode() + b" "
         number = _page(key, self._pages)
         if number not in self._recent:
             if len(self._recent) == _KEPT:
                 self._recent.clear()
-            self._recent[number] = self._lines(number)
-        for line in self._recent[number]:
-            if line.startswith(start):
-                yield line.split(b" ", 3)[3]
+            self._recent[number] = b"\0" + self._body(number)
+        body = self._recent[number]
+        at = body.find(start)
+        while at >= 0:
+            end = body.index(b"\0", at + 1)
+            yield body[at:end].split(b" ", 3)[3]
+            at = body.find(start, end)
 
     def all(self) -> Iterator[tuple[bytes, IndexedBag]]:
         """Yield path and bag of all."""
         for number in range(self._pages):
-            for line in self._lines(number):
+            for line in self._body(number).split(b"\0")[:-1]:
                 key, inode, changed, place = line.split(b" ", 3)
                 yield place, IndexedBag(key.decode(), int(inode), int(changed))
 
-    def _lines(self, number: int) -> list[bytes]:
-        """Return the bags of a page, each as :func:`write_table` writes it."""
+    def _body(self, number: int) -> bytes:
+        """Return the lines of a page, as :func:`write_table` writes them."""
         offsets = self._read(_START.size + 8 * number, _OFFSET.size)
         start, stop = _OFFSET.unpack(offsets) if len(offsets) == _OFFSET.size else (0, 0)
         if not 4 <= stop - start < 1 << 30:
@@ -220,7 +223,7 @@ class Table:
         data = self._read(start, stop - start)
         if data[:4] != _checksum(number, data[4:]):
             raise ValueError("damaged")
-        return data[4:-1].split(b"\0") if len(data) > 4 else []
+        return data[4:]
 
     def _read(self, offset: int, size: int) -> bytes:
         if hasattr(os, "pread"):  # forked processes share the position

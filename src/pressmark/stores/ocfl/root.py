@@ -26,7 +26,7 @@ from pressmark.fs.names import decode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source
+from pressmark.stores.object_sources import check_source, select_source
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -47,6 +47,8 @@ __all__ = ["OcflRoot"]
 class OcflRoot(StorageRoot):
     """An OCFL storage root that can be checked, repaired and changed; see :class:`StorageRoot`."""
 
+    _select = staticmethod(select_source)
+
     def put(
         self,
         identifier: str | bytes,
@@ -55,6 +57,7 @@ class OcflRoot(StorageRoot):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
         created: str | None = None,
         message: str | None = None,
         user: Mapping[str, str] | None = None,
@@ -79,6 +82,7 @@ class OcflRoot(StorageRoot):
         how = self._options(mode, links, threads, created, message, user, fixity)
         name = self._identifier(identifier)
         place = self._place(name, "put")
+        source, excluded = select_source(self.root, name, source, exclude, links)
         with object_errors(self.root, name):
             check_source(source)
 
@@ -90,7 +94,8 @@ class OcflRoot(StorageRoot):
                 raise self._exists(name, found.place)
             return self._add_version(name, found, how, add=source, keep=False)
 
-        return self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+        record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+        return record.with_problems(excluded)
 
     def update(
         self,

@@ -8,16 +8,14 @@ for the names of one directory.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
@@ -35,7 +33,7 @@ Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], lis
 T = TypeVar("T")
 SIBLINGS = 64  # directories submitted together
 BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
-AHEAD = 512  # results that are searched for work to submit
+AHEAD = 4096  # results that wait for those before them, until no more work is submitted
 _INVENTORY = encode_fs(INVENTORY)
 # The first bytes of an inventory, searched for the identifier before the whole inventory is read.
 _HEAD = 4096  # bytes
@@ -90,10 +88,8 @@ _Part = FoundObject[T] | PlainObjects | Problem | _Group
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
     """Return a function that checks whether a name matches one of the globs ``patterns``."""
-    if not patterns:
-        return lambda _name: False
-    matches = re.compile("|".join(map(fnmatch.translate, patterns))).match
-    return lambda name: matches(os.fsdecode(name)) is not None
+    matches = glob_matcher(patterns)
+    return lambda name: matches(decode_fs(name)) is not None
 
 
 class Walk(Generic[T]):
@@ -139,35 +135,46 @@ class Walk(Generic[T]):
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
             waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
-            under_way = 0
             look = True
             while waiting:
                 if look or isinstance(waiting[-1], _Group):
-                    under_way += self._hand_out(waiting, pool, 2 * self._threads - under_way)
+                    self._hand_out(waiting, pool)
+                    if not waiting:
+                        return
                 item = waiting.pop()
-                look = isinstance(item, Future)
+                look = isinstance(item, (Future, PlainObjects))
                 if isinstance(item, Future):
-                    under_way -= 1
                     waiting += reversed(item.result())
                 elif not isinstance(item, _Group):  # the first group has been submitted
                     yield item
 
-    def _hand_out(self, waiting: list, pool: GeneratorPool, count: int) -> int:  # type: ignore[type-arg]
-        """Submit the first groups in line; always the very first, so that the walk progresses."""
-        given = 0
+    def _hand_out(self, waiting: list, pool: GeneratorPool) -> None:  # type: ignore[type-arg]
+        """Submit the first groups in line; always the very first, so that the walk progresses.
+
+        Finished work is replaced by its results, since these may contain groups for which threads would wait.
+        """
+        running = ready = 0
         at = len(waiting) - 1
-        end = max(0, at - AHEAD)
-        while at >= end and (given < count or at == len(waiting) - 1):
+        while at >= 0:
             item = waiting[at]
-            if isinstance(item, _Group):
+            if isinstance(item, Future):
+                if item.done() and item.exception() is None:
+                    found = item.result()
+                    waiting[at : at + 1] = reversed(found)
+                    at += len(found) - 1
+                    continue
+                running += 1
+            elif isinstance(item, _Group):
+                if at < len(waiting) - 1 and (running >= 2 * self._threads or ready >= AHEAD):
+                    return
                 rest: list[_Group] = []
                 group, start = self._split(item, rest)
                 waiting[at : at + 1] = [*rest, pool.submit(self._expand, group, start)]
-                given += 1
-                if rest:
-                    continue  # the rest of the group has its position
+                at += len(rest)
+                running += 1
+            else:
+                ready += len(item.places) if isinstance(item, PlainObjects) else 1
             at -= 1
-        return given
 
     @staticmethod
     def _split(group: _Group, rest: list) -> tuple[_Group, int]:  # type: ignore[type-arg]

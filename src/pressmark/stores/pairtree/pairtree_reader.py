@@ -34,7 +34,7 @@ from pressmark.stores.pairtree.interrupted import (
     unreached,
 )
 from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, version_problems
-from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents, is_morty
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
@@ -182,7 +182,7 @@ class PairtreeReader(Store):
             return None
         directory = os.path.join(self._tree, encode_fs(place))
         try:
-            return contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
+            return contents(directory, place, follow=self._follow, ignore=self._ignore)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
@@ -308,7 +308,7 @@ class PairtreeReader(Store):
 
         :raises ObjectError: the object's files cannot be determined
         """
-        found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
+        found = contents(directory, place, follow=self._follow, ignore=ignore)
         links = unreached(found, place)
         if links:
             link = f"{ROOT}/{place}/{decode_fs(links[0])}"
@@ -319,10 +319,10 @@ class PairtreeReader(Store):
             return found
         if REPLACED in found.ours:
             take_back(directory)
-            found = contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
+            found = contents(directory, place, follow=self._follow, ignore=ignore)
         if REPAIRING in found.ours:
             encapsulate(directory, found.members)
-        return contents(directory, is_morty(place), follow=self._follow, ignore=ignore)
+        return contents(directory, place, follow=self._follow, ignore=ignore)
 
 
 def _base_of(path: Path) -> bytes:

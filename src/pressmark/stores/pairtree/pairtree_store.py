@@ -18,7 +18,7 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source
+from pressmark.stores.object_sources import check_source, copy_source, select_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
@@ -39,6 +39,8 @@ __all__ = ["PairtreeStore"]
 
 class PairtreeStore(PairtreeReader):
     """An existing Pairtree that can be changed; :meth:`create` creates one; see :class:`PairtreeReader`."""
+
+    _select = staticmethod(select_source)
 
     @classmethod
     def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
@@ -83,6 +85,7 @@ class PairtreeStore(PairtreeReader):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
         encapsulation: str | None = None,
         check: Callable[[bytes], object] | None = None,
         algorithms: tuple[str, ...] = (),
@@ -103,6 +106,7 @@ class PairtreeStore(PairtreeReader):
         :raises IdentifierError: the identifier has no path in this tree
         """
         place, name = self._new_place(identifier, encapsulation)
+        source, excluded = select_source(self.root, identifier, source, exclude, links)
         with object_errors(self.root, identifier):
             check_source(source)
             if not replace and self._is_object(place):
@@ -119,7 +123,7 @@ class PairtreeStore(PairtreeReader):
                 longest = longest_inside(new)
                 with staging.lock():
                     name = self._move_in(staging, identifier, new, place, name, longest, replace)
-        return self._proper(place, name)
+        return self._proper(place, name).with_problems(excluded)
 
     def _ingest_writer(
         self, mode: CopyMode, links: Literal["refuse", "follow"]

@@ -16,7 +16,7 @@ from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
 from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
-from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, contents, is_morty
+from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, contents
 from pressmark.stores.problems import problem
 from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 
@@ -118,7 +118,7 @@ class Repair(contextlib.ExitStack):
         directory = os.path.join(store._tree, encode_fs(place))
         if self._dry_run:
             try:
-                found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+                found = contents(directory, place, follow=store._follow, ignore=self._ignore)
             except FileNotFoundError:
                 return True  # as below
             change = self._change(record, directory, found)
@@ -128,7 +128,7 @@ class Repair(contextlib.ExitStack):
         staging = self._staging(store._work_directory(place))
         with staging.lock():
             try:
-                found = contents(directory, is_morty(place), follow=store._follow, ignore=self._ignore)
+                found = contents(directory, place, follow=store._follow, ignore=self._ignore)
             except FileNotFoundError:
                 return True  # removed meanwhile
             change = self._change(record, directory, found)

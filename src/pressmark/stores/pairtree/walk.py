@@ -7,9 +7,7 @@ read.
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.names import JUNK, decode_fs, encode_fs, glob_matcher
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
@@ -73,6 +71,7 @@ class Contents(NamedTuple):
     :ivar reserved: names that begin with ``pairtree``
     :ivar ours: names of an interrupted change by Pressmark
     :ivar ignored: ignored names
+    :ivar strays: files that belong to no object, with the kinds of their problems
     :ivar links: symbolic links that are not followed and could extend the ppath, so that they belong to no object
     """
 
@@ -81,19 +80,21 @@ class Contents(NamedTuple):
     reserved: list[DirectoryEntry]
     ours: list[bytes]
     ignored: list[DirectoryEntry]
+    strays: list[tuple[bytes, str]]
     links: list[DirectoryEntry]
 
 
-def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
+def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
     """Classify the entries of a directory of the tree.
 
-    :param is_morty: the directory's name has one character, so that it ends every ppath
+    :param place: its path below pairtree_root; empty for pairtree_root itself
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore, unless they extend a ppath
     :raises OSError: the directory cannot be read
     """
-    ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
-    found = Contents([], [], [], [], [], [])
+    ignored = glob_matcher(ignore) if ignore else None
+    extends = not is_morty(place)
+    found = Contents([], [], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
         name = decode_fs(entry.name)
         if entry.name.startswith(RESERVED):
@@ -101,15 +102,23 @@ def contents(directory: bytes, is_morty: bool, *, follow: bool = True, ignore: S
                 found.ours.append(entry.name)
             else:
                 found.reserved.append(entry)
-        elif entry.kind == "directory" and len(name) <= 2 and not is_morty:
+        elif entry.kind == "directory" and len(name) <= 2 and extends:
             found.below.append(entry)
         elif ignored is not None and ignored(name):
             found.ignored.append(entry)
-        elif entry.kind == "link" and len(name) <= 2 and not is_morty:
+        elif entry.kind == "link" and len(name) <= 2 and extends:
             found.links.append(entry)
+        elif entry.kind == "file" and _is_junk(name):
+            found.strays.append((entry.name, "junk"))
+        elif entry.kind in ("file", "special") and not place:
+            found.strays.append((entry.name, "root-file"))
         else:
             found.members.append(entry)
     return found
+
+
+# Not directories: an encapsulating directory can have any name.
+_is_junk = glob_matcher(JUNK)
 
 
 def is_morty(path: str) -> bool:
@@ -144,7 +153,7 @@ class Walk:
         self._dialect = dialect
         self._follow = follow
         self._ignore = tuple(ignore)
-        self._ignored = re.compile("|".join(map(fnmatch.translate, ignore))).match if ignore else None
+        self._ignored = glob_matcher(ignore) if ignore else None
         self._readable = readable
         self._kernels = _kernels.active
 
@@ -377,7 +386,7 @@ class Walk:
         directory = os.path.join(self._root, place_bytes)
         path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
         try:
-            found = contents(directory, is_morty(place), follow=self._follow, ignore=self._ignore)
+            found = contents(directory, place, follow=self._follow, ignore=self._ignore)
         except FileNotFoundError:
             return [], Work([])  # removed since its name was read
         except OSError as error:
@@ -387,6 +396,7 @@ class Walk:
             items.append(self._object(place, path, found))
         for entry in found.reserved:
             items += self._reserved(os.path.join(directory, entry.name), path + b"/" + entry.name)
+        items += [problem(kind, path + b"/" + name) for name, kind in found.strays]
         items += [problem("link", path + b"/" + entry.name) for entry in found.links]
         below = []
         for entry in found.below:

@@ -18,9 +18,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
-from fnmatch import translate
 from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
@@ -29,7 +27,7 @@ from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
 from pressmark.fs.durable import exists, flush_directory, why_unreadable
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
+from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
@@ -184,7 +182,7 @@ class VitroReader(Store):
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
             return [item]
-        ignored = _matcher((*self._ignore, *ignore))
+        ignored = glob_matcher((*self._ignore, *ignore))
         place = decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/")
 
         def again() -> list[Item]:
@@ -201,7 +199,7 @@ class VitroReader(Store):
 
         :param readable: also report files that cannot be read
         """
-        ignored = _matcher((*self._ignore, *ignore))
+        ignored = glob_matcher((*self._ignore, *ignore))
         yield from self._beside(ignored)
         yield from self._walk_from("", ignored, readable)
 
@@ -397,7 +395,7 @@ class VitroReader(Store):
 
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
         """Return the names of the files in an object's directory; none if the directory does not exist."""
-        ignored = _matcher((*self._ignore, *ignore))
+        ignored = glob_matcher((*self._ignore, *ignore))
         return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
 
     def _link(self, place: str) -> str | None:
@@ -451,11 +449,6 @@ class VitroReader(Store):
         for name in (JOURNAL, JOURNAL + b".new"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self._work_directory(), name))
-
-
-def _matcher(globs: Sequence[str]) -> Any:
-    """Return a function that returns whether a name matches one of ``globs``."""
-    return re.compile("|".join(map(translate, globs))).match if globs else lambda _name: None
 
 
 def _listed(names: Sequence[bytes]) -> str:

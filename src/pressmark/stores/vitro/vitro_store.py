@@ -20,7 +20,7 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source
+from pressmark.stores.object_sources import check_source, copy_source, select_source
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
@@ -33,6 +33,8 @@ __all__ = ["VitroStore"]
 
 class VitroStore(VitroReader):
     """An existing Vitro store that can be changed; :meth:`create` creates one; see :class:`VitroReader`."""
+
+    _select = staticmethod(select_source)
 
     @classmethod
     def create(
@@ -96,6 +98,7 @@ class VitroStore(VitroReader):
         replace: bool = False,
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
+        exclude: Sequence[str] | str = (),
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
@@ -113,6 +116,7 @@ class VitroStore(VitroReader):
         """
         self.refuse_changes()
         place = self.layout.map_id(identifier)
+        source, excluded = select_source(self.root, identifier, source, exclude, links)
         with object_errors(self.root, identifier):
             stored, content = self._new_file(identifier, place, source, links)
             self._refuse(identifier, place, stored, replace)
@@ -136,7 +140,7 @@ class VitroStore(VitroReader):
                     self._refuse(identifier, place, stored, replace)
                     self._move_in(os.path.join(new, stored), place, stored)
         path_ = encode_fs(f"{ROOT}/{place}")
-        return self._object(place, path_, [stored], None)
+        return self._object(place, path_, [stored], None).with_problems(excluded)
 
     def _ingest_writer(
         self, mode: CopyMode, links: Literal["refuse", "follow"]

@@ -175,6 +175,8 @@ cdef extern from "digests/engine.h":
         char *path
         const char *target
         const uint8_t *stop
+        int64_t offset
+        int64_t size
 
     ctypedef struct pm_file_result:
         pm_file_result *next
@@ -200,6 +202,7 @@ cdef extern from "digests/engine.h":
         size_t digests_size
         unsigned width
         int flags
+        int source
         int sequential
         size_t read_size
         size_t hex_size
@@ -310,6 +313,7 @@ cdef class Engine:
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
     :param copying: files are copied; without names, one at a time
+    :param source: descriptor of a file whose parts are hashed, instead of files
 
     :ivar reads_blocks: :meth:`submit_block` is supported
     """
@@ -330,7 +334,8 @@ cdef class Engine:
         # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None, bint copying=False):
+    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None, bint copying=False,
+                 source=None):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
         self.names = tuple(names)
@@ -347,6 +352,8 @@ cdef class Engine:
             width = width if names else PM_FILES_IN_LANES
         if beneath is not None:
             pm_engine_beneath(engine, beneath)
+        if source is not None:
+            engine.source = source
         for index, name in enumerate(self.lanes):
             engine.algorithm[index] = <pm_algorithm><int>_NUMBERS[name]
             engine.digests_size += pm_digest_size(engine.algorithm[index])
@@ -386,8 +393,9 @@ cdef class Engine:
     def submit(self, list files not None):
         """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
 
-        A file with a path is hashed in lanes. Copies have two more items: the path of the copy, and a
-        :class:`bytearray`, which ends the copy once its byte is not 0. It must exist until the file has a result.
+        A file with a path, or a part of a file with its offset and size, is hashed in lanes. Copies have two more
+        items: the path of the copy, and a :class:`bytearray`, which ends the copy once its byte is not 0. It must exist
+        until the file has a result.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
         cdef bytes path, target
@@ -397,13 +405,18 @@ cdef class Engine:
         if queued == NULL:
             raise MemoryError
         try:
-            for ticket, priority, path, *copy in files:
+            for ticket, priority, given, *copy in files:
                 file = &queued[made]
                 file.ticket = ticket
                 file.priority = priority
                 file.path = NULL
                 file.target = NULL
                 file.stop = NULL
+                file.offset = file.size = 0
+                if given is not None and self.engine.source >= 0:
+                    file.offset, file.size = given
+                    given = b""
+                path = given
                 if path is not None and self.engine.width:
                     target = copy[0] if copy else b""
                     length = len(path) + 1

@@ -62,7 +62,7 @@ static void pm_queue_free(pm_file_queue *queue)
 void pm_engine_init(pm_engine *engine)
 {
     memset(engine, 0, sizeof *engine);
-    engine->beneath = -1;
+    engine->beneath = engine->source = -1;
     engine->read_size = PM_READ_SIZE;
     pm_lock_init(&engine->lock);
     pm_lock_init(&engine->reading);

@@ -37,6 +37,7 @@ typedef struct {
     char *path;         /* owned; NULL for a serial file */
     const char *target; /* of a copy, in the memory of `path`; NULL if the file is only hashed */
     const uint8_t *stop; /* of a copy: not 0 to end it. Valid until it has a result */
+    int64_t offset, size; /* of a part of the engine's source, whose path is empty */
 } pm_file;
 
 /* The result of a file in a lane. */
@@ -77,6 +78,7 @@ typedef struct {
     int flags;      /* for open() */
     int beneath;    /* descriptor of the directory that paths are confined to, or -1 */
     int resolves;   /* the operating system confines them */
+    int source;     /* descriptor of the file whose parts are hashed, or -1 */
     int sequential;
     size_t read_size; /* of a lane's buffer */
     size_t hex_size;  /* of all digests of a file of a block, in hex */

@@ -30,11 +30,18 @@ static unsigned pm_engine_banks(const pm_engine *engine, unsigned algorithm)
     return engine->width / pm_lanes(engine->level, engine->algorithm[algorithm]);
 }
 
+/* The source of an engine belongs to the caller. */
+static void pm_lane_close(const pm_worker *worker, pm_lane *lane)
+{
+    if (lane->descriptor >= 0 && worker->engine->source < 0)
+        close(lane->descriptor);
+    lane->descriptor = -1;
+}
+
 static void pm_worker_free(pm_worker *worker)
 {
     for (unsigned i = 0; i < PM_MAXIMUM_LANES; i++) {
-        if (worker->lane[i].descriptor >= 0)
-            close(worker->lane[i].descriptor);
+        pm_lane_close(worker, &worker->lane[i]);
         if (worker->lane[i].target >= 0)
             close(worker->lane[i].target);
         free(worker->lane[i].file.path);
@@ -104,11 +111,10 @@ static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane, 
 
 static void pm_worker_release(pm_worker *worker, pm_lane *lane)
 {
-    if (lane->descriptor >= 0)
-        close(lane->descriptor);
+    pm_lane_close(worker, lane);
     if (lane->target >= 0)
         close(lane->target);
-    lane->descriptor = lane->target = -1;
+    lane->target = -1;
     free(lane->file.path);
     lane->file.path = NULL;
     worker->active--;
@@ -154,6 +160,12 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     lane->ended = 0;
     if (pm_lane_is_stopped(lane))
         return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
+    if (worker->engine->source >= 0) {
+        lane->descriptor = worker->engine->source;
+        lane->before.st_size = (off_t)lane->file.size;
+        lane->before.st_mode = S_IFREG;
+        return 0;
+    }
     lane->descriptor = pm_engine_open(worker->engine, lane->file.path, worker->engine->flags);
     if (lane->descriptor < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
@@ -176,17 +188,29 @@ static int pm_worker_write(pm_lane *lane)
     return pm_copy_write(lane->target, lane->buffer, (int64_t)lane->filled);
 }
 
+/* Reads at most `read_size` bytes of a file, or of a part of the source. */
+static ssize_t pm_lane_read(const pm_worker *worker, const pm_lane *lane, size_t read_size)
+{
+    ssize_t size;
+    const int64_t left = lane->file.size - lane->total;
+    if (worker->engine->source >= 0 && left < (int64_t)read_size)
+        read_size = (size_t)left;
+    do
+        size = worker->engine->source < 0
+            ? read(lane->descriptor, lane->buffer, read_size)
+            : pread(lane->descriptor, lane->buffer, read_size, (off_t)(lane->file.offset + lane->total));
+    while (size < 0 && errno == EINTR);
+    return size;
+}
+
 /* Refills the buffer of a lane. */
 static int pm_worker_read(pm_worker *worker, unsigned index)
 {
     pm_lane *lane = &worker->lane[index];
     const size_t read_size = worker->engine->read_size;
-    ssize_t size;
     if (pm_lane_is_stopped(lane))
         return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
-    do
-        size = read(lane->descriptor, lane->buffer, read_size);
-    while (size < 0 && errno == EINTR);
+    const ssize_t size = pm_lane_read(worker, lane, read_size);
     if (size < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
     lane->at = 0;
@@ -196,6 +220,8 @@ static int pm_worker_read(pm_worker *worker, unsigned index)
     const int64_t expected = lane->before.st_size;
     if (size == 0) {
         lane->ended = 1;
+    } else if (worker->engine->source >= 0) {
+        lane->ended = lane->total == expected;
     } else if (expected > 0 || lane->file.target) {
         /* Ends at the expected size if there was room for more, or beyond it, since a file may grow without end. */
         lane->ended = lane->total > expected || (lane->total == expected && (size_t)size < read_size);
@@ -369,14 +395,16 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
         if (result == NULL)
             return -1;
         struct stat after, path;
-        if (fstat(lane->descriptor, &after)) {
+        if (engine->source >= 0) {
+            after = lane->before;
+        } else if (fstat(lane->descriptor, &after)) {
             result->ending = PM_FILE_ERROR;
             result->error = errno;
             continue;
         }
         result->size_after = after.st_size;
         result->mtime_ns_after = PM_MTIME(after);
-        if (lane->total >= (int64_t)PM_READ_SIZE && !lane->file.target) {
+        if (lane->total >= (int64_t)PM_READ_SIZE && !lane->file.target && engine->source < 0) {
             if (pm_engine_stat(engine, lane->file.path, &path))
                 result->there = PM_FILE_GONE;
             else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)

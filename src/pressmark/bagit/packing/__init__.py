@@ -1,0 +1,1 @@
+"""Serialize bags: create and pack archives, and unpack them. Archives are read by :mod:`pressmark.bagit.archive`."""

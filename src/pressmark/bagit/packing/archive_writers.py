@@ -1,0 +1,150 @@
+"""Write tar and zip files. Names and content determine every byte: owners, modes and times are fixed."""
+
+from __future__ import annotations
+
+import stat
+import time
+import zipfile
+from collections.abc import Iterable
+from contextlib import suppress
+from tarfile import BLOCKSIZE, DIRTYPE, PAX_FORMAT, RECORDSIZE, REGTYPE, TarInfo
+from typing import BinaryIO, Protocol
+
+from pressmark.bagit.packing.compression import Output
+
+__all__ = ["ArchiveWriter", "NullWriter", "TarWriter", "ZipWriter"]
+
+_FILE_MODE, _DIRECTORY_MODE = 0o644, 0o755
+_LARGE = 1 << 33  # bytes, which need an extended header
+# The first and last time that a zip file can contain.
+_ZIP_TIMES = (1980, 1, 1, 0, 0, 0), (2107, 12, 31, 23, 59, 58)
+
+
+class ArchiveWriter(Protocol):
+    """Writes the members of an archive."""
+
+    def directory(self, path: bytes) -> None:
+        """Add a directory."""
+
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+        """Add a file.
+
+        :param size: size of the content in bytes
+        :param blocks: the content; if it has another size, the archive is unusable
+        """
+
+    def close(self) -> None:
+        """Write the end of the archive. Its file stays open."""
+
+    def abandon(self) -> None:
+        """Release the file, after an error."""
+
+
+class NullWriter:
+    """Reads the files, and writes nothing."""
+
+    def directory(self, path: bytes) -> None:
+        pass
+
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+        for _ in blocks:
+            pass
+
+    def close(self) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+
+class TarWriter:
+    """Writes a tar file in the POSIX.1-2001 (pax) format; headers of short ASCII names are plain ustar.
+
+    :param time: modification time of all members, in seconds since 1970
+    """
+
+    def __init__(self, output: Output, time: int) -> None:
+        self._output = output
+        self._time = time
+        self._size = 0
+        # The header of a file without a name; :class:`tarfile.TarInfo` takes ten times as long as changing it.
+        blank = self._header(b"", REGTYPE, 0, _FILE_MODE)
+        self._middle, self._rest = blank[100:124], blank[136:148]
+        self._end = blank[156:]
+        self._sum = sum(self._middle) + sum(self._rest) + sum(self._end) + 8 * 0x20
+
+    def directory(self, path: bytes) -> None:
+        self._write(self._header(path, DIRTYPE, 0, _DIRECTORY_MODE))
+
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+        if len(path) <= 100 and size < _LARGE and path.isascii():
+            self._write(self._file_header(path, size))
+        else:
+            self._write(self._header(path, REGTYPE, size, _FILE_MODE))
+        for block in blocks:
+            self._write(block)
+        if padding := -size % BLOCKSIZE:
+            self._write(bytes(padding))
+
+    def close(self) -> None:
+        self._write(bytes(2 * BLOCKSIZE))
+        self._write(bytes(-self._size % RECORDSIZE))
+        self._output.close()
+
+    def abandon(self) -> None:
+        pass
+
+    def _write(self, data: bytes) -> None:
+        self._output.write(data)
+        self._size += len(data)
+
+    def _file_header(self, path: bytes, size: int) -> bytes:
+        """Return the header of a file with a short ASCII name."""
+        digits = b"%011o\0" % size
+        checksum = self._sum + sum(path) + sum(digits)
+        start = path.ljust(100, b"\0") + self._middle + digits + self._rest
+        return start + b"%06o\0 " % checksum + self._end
+
+    def _header(self, path: bytes, kind: bytes, size: int, mode: int) -> bytes:
+        member = TarInfo(path.decode("utf-8", "surrogateescape"))
+        member.type, member.size, member.mode, member.mtime = kind, size, mode, self._time
+        return member.tobuf(PAX_FORMAT, "utf-8", "surrogateescape")
+
+
+class ZipWriter:
+    """Writes a zip file, with deflated files, UTF-8 names, and 64-bit sizes where they are needed.
+
+    :param file: a seekable file
+    :param seconds: modification time of all members, in seconds since 1970; clipped to 1980 to 2107
+    """
+
+    def __init__(self, file: BinaryIO, seconds: int) -> None:
+        self._time = max(_ZIP_TIMES[0], min(_ZIP_TIMES[1], time.gmtime(seconds)[:6]))
+        self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED)
+
+    def directory(self, path: bytes) -> None:
+        member = self._member(path + b"/", stat.S_IFDIR | _DIRECTORY_MODE)
+        member.external_attr |= 0x10  # a directory, for MS-DOS
+        member.compress_type = zipfile.ZIP_STORED
+        self._zip.writestr(member, b"")
+
+    def file(self, path: bytes, size: int, blocks: Iterable[bytes]) -> None:
+        member = self._member(path, stat.S_IFREG | _FILE_MODE)
+        member.compress_type = zipfile.ZIP_DEFLATED
+        member.file_size = size
+        with self._zip.open(member, "w") as file:
+            for block in blocks:
+                file.write(block)
+
+    def close(self) -> None:
+        self._zip.close()
+
+    def abandon(self) -> None:
+        with suppress(Exception):  # otherwise the garbage collector would try it
+            self._zip.close()
+
+    def _member(self, path: bytes, mode: int) -> zipfile.ZipInfo:
+        member = zipfile.ZipInfo(path.decode(), self._time)
+        member.create_system = 3  # Unix, on every system
+        member.external_attr = mode << 16
+        return member

@@ -1,0 +1,60 @@
+"""What to do about an invalid bag, or a directory that is no bag: advice of ``pressmark bag validate``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+
+from pressmark import stores
+from pressmark.bagit.bag_tags import is_described
+from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.problems import REMEDIES
+from pressmark.cli.bag.problems import Problems
+from pressmark.errors import StoreError
+from pressmark.reports import ERROR
+
+__all__ = ["what_instead", "what_to_do"]
+
+
+def what_instead(path: bytes) -> str:
+    """Return what to do if a directory without bagit.txt was meant to be a bag; empty if it may be a damaged one."""
+    names = [os.fsencode(name) for name in os.listdir(path)]
+    if PAYLOAD in names or any(map(is_described, names)):
+        return ""
+    above = os.path.abspath(path)
+    while above != (above := os.path.dirname(above)):
+        if os.path.isfile(os.path.join(above, b"bagit.txt")):
+            bag = os.fsdecode(os.path.relpath(above))
+            return f"inside the bag {bag}; to validate it: pressmark bag validate {bag}"
+    name = os.fsdecode(path)
+    try:
+        kind = stores.kind_of(path)
+    except StoreError:
+        return f"not a bag (no bagit.txt); to make one: pressmark bag create {name} -o BAG"
+    if kind == "bags":
+        return f"not a bag, but a folder of bags; to check all of them: pressmark store check {name}"
+    return f"not a bag, but a store of kind {kind}; to check it: pressmark store check {name}"
+
+
+def what_to_do(problems: Problems, level: str, bag: bytes | None) -> str:
+    """Return what to do about a bag with errors, or if ``bag`` is :data:`None`, about several; on one line."""
+    name = "BAG" if bag is None else shlex.quote(os.fsdecode(bag))
+    errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
+    if level != "full" and set(errors) == {"oxum-mismatch"}:
+        return f"find the files that cause it: pressmark bag validate {name}"
+    if bag is not None and not os.path.isdir(bag) and (problems.accept or errors["file-not-fetched"]):
+        command = "update" if problems.accept else "complete"
+        how = f"unpack it with tar or unzip, and run pressmark bag {command} on the directory"
+        return f"request the archive again; or {how}"
+    if problems.accept:
+        copied = "restore the files from another copy of the bag"
+        how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"
+        words = ",".join(sorted(problems.accept))
+        return f"{how}; if the changes are intended: pressmark bag update {name} --accept {words}"
+    if errors["file-not-fetched"]:
+        return f"download the files: pressmark bag complete {name}"
+    (kind, _), *others = errors.most_common()
+    remedy = REMEDIES[kind].replace("`", '"')
+    more = "; the documentation lists the other kinds (bagit-problems)" if others else ""
+    return f"{kind}: {remedy}{more}"
