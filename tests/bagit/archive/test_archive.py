@@ -695,3 +695,21 @@ def test_members_are_listed(tmp_path: Path, bag: Path) -> None:
             assert archive.seekable == (ending in ("tar", "zip"))
             # A second pass starts at the first member, without content.
             assert {member.name.rstrip(b"/") for member in archive.members()} == set(found)
+
+
+def test_a_file_without_digests_does_not_match(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A listed file whose digest was not computed is a problem, not a match."""
+    archive = pack(bag, tmp_path / "bag.tar.gz")
+    assert validate_archive(archive).problems == []
+    monkeypatch.setattr(collector.MemberCollector, "digests", lambda _members, _node: {})
+    found = validate_archive(archive).problems
+    assert {one.kind for one in found} == {"file-unreadable"}
+    assert {one.path for one in found} >= {b"data/a.txt", b"data/b/noise", b"data/empty"}
+
+
+def test_two_directories_at_the_top(bag: Path, tmp_path: Path) -> None:
+    """An archive with another directory next to the bag is malformed, not valid."""
+    archive = pack(bag, tmp_path / "bag.tar")
+    with tarfile.open(archive, "a") as tar:
+        tar.add(bag / "data", "other")
+    assert kinds(archive) == {"archive-malformed"}

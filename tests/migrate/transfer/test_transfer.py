@@ -23,6 +23,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.migrate.object_digest import object_digest, read_files
 from pressmark.migrate.reread import verify_object
+from pressmark.migrate.transfer import target
 from pressmark.migrate.transfer.bag_content import listed_digests
 from pressmark.migrate.transfer.failures import failure_of
 from pressmark.migrate.transfer.object_transfer import transfer_chunk
@@ -496,3 +497,27 @@ def test_new_bags_are_published_together(tmp_path: Path, monkeypatch: pytest.Mon
     assert statuses(rows) == {"ok": 20}
     assert counts == {"__enter__": 1, "lock": 1}
     assert folder.check(digests=True).problems == []
+
+
+@pytest.mark.parametrize("damage", ["changed", "removed"])
+@pytest.mark.parametrize("to", TO)
+def test_damage_in_the_destination(
+    tmp_path: Path, to: str, damage: str, given: dict[str, Files], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that changes or disappears before the object is read again is never verified."""
+    source = make("pairtree", tmp_path / "source", given, tmp_path / "given")
+    read = target.read_target
+
+    def read_damaged(store: stores.Store, entry: Any, thorough: bool) -> Any:
+        path = max((path for _name, path in target.target_files(store, entry)), key=os.path.getsize)
+        data = Path(os.fsdecode(path)).read_bytes()
+        os.unlink(path)
+        if damage == "changed":
+            Path(os.fsdecode(path)).write_bytes(bytes([data[0] ^ 1]) + data[1:])
+        return read(store, entry, thorough=thorough)
+
+    monkeypatch.setattr(target, "read_target", read_damaged)
+    rows, _ = migrate(source, to, tmp_path / "destination", verify="reread")
+    # The inventory lists a missing file, which is then opened.
+    expected = "unverified" if (to, damage) == ("ocfl", "removed") else "digest_mismatch"
+    assert statuses(rows) == {expected: len(given)}
