@@ -32,6 +32,7 @@ NOT_RUN = [
     ("README.md", "needs a checkout and the network"),
     ("docs/how-to/bags.md", "needs a server"),
     ("docs/how-to/bags.md", "needs a server"),
+    ("docs/how-to/bags.md", "needs a server"),
     ("docs/how-to/dataframes.md", "needs Spark"),
     ("docs/how-to/jobs.md", "needs an interrupted run"),
     ("docs/how-to/jobs.md", "needs mpi4py"),
@@ -181,6 +182,4 @@ def test_commands_in_the_table_of_the_readme(tmp_path: Path) -> None:
         someone.folder.joinpath("ids.csv").write_text("id,title\nark:/13030/xt12t3,One\n")
         someone.folder.joinpath("objects.tsv").write_text("ark:/13030/b\tscans\nark:/13030/c\tscans\n")
         for command in commands:
-            # Only this archive is not the result of a command.
-            packed = "tar -czf delivery.tar.gz delivery && " if "delivery.tar.gz" in command else ""
-            someone.run(Block(f"README.md: {command}", "sh", f"{packed}{command}\n", False, "", ()))
+            someone.run(Block(f"README.md: {command}", "sh", f"{command}\n", False, "", ()))
