@@ -143,6 +143,18 @@ def holey(folder: Path) -> object:
     return create(folder / "s", folder / "t", tag_files=[folder / "note"], fetch_base="https://example.org/", date=DAY)
 
 
+def make_lists(folder: Path) -> None:
+    (folder / "s").mkdir()
+    (folder / "s" / "urls").write_bytes(b"https://example.org/a 3 data/a\nhttps://example.org/b 4 data/b\n")
+    (folder / "s" / "SHA512SUMS").write_bytes(b"%b  a\n%b  b\n" % (b"0" * 128, b"1" * 128))
+    (folder / "note").write_bytes(b"a tag file")
+
+
+def from_lists(folder: Path) -> object:
+    lists = {"fetch": folder / "s" / "urls", "manifests": [folder / "s" / "SHA512SUMS"]}
+    return create(None, folder / "t", **lists, tag_files=[folder / "note"], date=DAY)  # type: ignore[arg-type]
+
+
 def updated(folder: Path) -> object:
     return update(folder / "s", add="sha256", drop="md5", info={"Title": "y"})
 
@@ -191,6 +203,7 @@ CASES = {
     "without-junk": Case(make_source_with_junk, without_junk, "s", "already a bag"),
     "elsewhere": Case(make_source, elsewhere, "t", "already exists"),
     "holey": Case(make_source, holey, "t", "already exists", functools.partial(flaws, holey=True)),
+    "from-lists": Case(make_lists, from_lists, "t", "already exists", functools.partial(flaws, holey=True)),
     "archive": Case(make_source, archived, "t.tar.gz", "already exists", flaws_in_archive),
     "pack": Case(make_bag, packed, "t.zip", "already exists", flaws_in_archive),
     "unpack": Case(make_archive, unpacked, "t", "already exists"),

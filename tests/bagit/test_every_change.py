@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 #: The distance between the tested steps.
 STRIDE = str(stride(7))
 CASES = (
-    *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "archive", "pack", "unpack"),
+    *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "from-lists", "archive", "pack", "unpack"),
     *("update", "complete", "hollow"),
 )
 

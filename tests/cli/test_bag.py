@@ -1303,6 +1303,47 @@ def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
     assert content(files) == {"a": b"", "b": b"bee", "d": None, "d/c": b"sea"}
 
 
+def test_create_with_fetch(run: Run, tmp_path: Path) -> None:
+    """Files on a server are listed with the checksums of lists; what lacks is named, and nothing is written."""
+    (tmp_path / "urls").write_text("https://example.org/a 1 data/a\nhttps://example.org/b - data/b\n")
+    (tmp_path / "sums").write_text("".join(f"{number * 128}  {name}\n" for number, name in (("0", "a"), ("1", "b"))))
+    (tmp_path / "less").write_text(f"{'0' * 32}  a\n{'0' * 32}  c\n")
+    words = ["bag", "create", "--fetch", "urls", "-o", "new"]
+    done = run(*words, "--manifest", "sums", "--manifest", "less")
+    assert done.stderr.decode().splitlines() == [
+        "pressmark: error: fetch-unlisted: data/b: no md5 checksum in less; add it",
+        "pressmark: error: file-missing: c: listed in less, but not among the files to fetch;"
+        " remove it from one, or add it to the other",
+        "pressmark: new: no bag was created: 2 problems; nothing was changed",
+    ]
+    assert done.returncode == 2
+    for more, message in (
+        (["--manifest", "sums", "files"], "SOURCE: not supported with --fetch"),
+        (["--manifest", "sums", "--fetch-base", "https://example.org/"], "--fetch-base: not supported with --fetch"),
+        (["--manifest", "sums", "--mode", "auto"], "--mode: not supported with --fetch"),
+        (["--manifest", "sums", "--exclude-junk"], "--exclude-junk: not supported with --fetch"),
+        (["--manifest", "sums", "-o", "x.zip"], "--fetch requires -o DIRECTORY"),
+        (["--manifest", "none"], "none: No such file or directory"),
+        (["--manifest", "urls"], "line 1: expected digest, two spaces and name"),
+        (["--manifest", "sums", "-a", "md5"], "digest of 128 hex digits is not md5"),
+        ([], "--fetch requires --manifest FILE"),
+    ):
+        done = run(*words, *more)
+        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
+        assert message in done.stderr.decode()
+    assert b"--manifest requires --fetch" in run("bag", "create", "files", "--manifest", "sums").stderr
+    assert b"missing argument 'SOURCE...'" in run("bag", "create", "-o", "new").stderr
+    assert sorted(os.listdir(tmp_path)) == ["less", "sums", "urls"]
+    done = run(*words, "--manifest", "sums")
+    assert done.stderr == (
+        b"pressmark: new: bag created: 2 files, without Payload-Oxum, because lengths are unknown,"
+        b" listed in fetch.txt; sha512\n"
+    )
+    assert done.returncode == 0
+    assert list((tmp_path / "new" / "data").iterdir()) == []
+    assert (tmp_path / "new" / "manifest-sha512.txt").read_text() == f"{'0' * 128}  data/a\n{'1' * 128}  data/b\n"
+
+
 @posix
 def test_hollow_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C gives one line and 130; the line states that nothing was changed."""

@@ -210,6 +210,8 @@ def furnish(folder: Path, example: str) -> None:
     (folder / "config.json").write_text('{"extensionName": "0003-hash-and-id-n-tuple-storage-layout"}')
     (folder / "readme.txt").write_text("read me")
     (folder / "bag-info-template.txt").write_text("Source-Organization: Example University\n")
+    (folder / "files.txt").write_text("https://example.org/one - data/one\n")
+    (folder / "SHA512SUMS").write_text(f"{'0' * 128}  one\n")
     (folder / "profile.json").write_text(json.dumps(PROFILE))
     for name in ("one.txt", "two.txt"):
         (folder / name).write_text(name)

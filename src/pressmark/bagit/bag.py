@@ -120,9 +120,9 @@ def open(path: Path) -> Bag:
 
 
 def create(
-    source: Path | Iterable[Path],
+    source: Path | Iterable[Path] | None,
     destination: Path | None = None,
-    algorithms: Iterable[str] | str = ("sha512",),
+    algorithms: Iterable[str] | str | None = None,
     info: Elements | None = None,
     *,
     mode: str = "copy",
@@ -136,6 +136,8 @@ def create(
     exclude: Sequence[str] | str = (),
     delete_excluded: bool = False,
     fetch_base: str | None = None,
+    fetch: Path | None = None,
+    manifests: Sequence[Path] = (),
     on_event: Listener | None = None,
 ) -> Bag:
     """Create a bag of version 1.0 and return it.
@@ -148,7 +150,11 @@ def create(
     is its files and directories under their own names. An interrupted call leaves nothing at ``destination``. If its
     name ends with .tar, .tar.gz, .tgz, .tar.zst, .tzst or .zip, the bag is written to an archive: see :func:`pack`.
 
-    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each
+    With ``fetch`` and ``manifests``, the files are on servers: they are listed in fetch.txt, and none is read or
+    downloaded. ``source`` is :data:`None`. Payload-Oxum and Bag-Size are left out if a length is unknown.
+
+    :param algorithms: names that :func:`~pressmark.fixity.algorithm_name` accepts; one manifest each. Default:
+        ``sha512``, or those of ``manifests``
     :param info: elements of bag-info.txt, in this order. Bagging-Date, Bag-Size and Bag-Software-Agent are added if
         missing; Payload-Oxum is always computed
     :param mode: how files are copied to the destination: ``copy``, ``reflink``, ``hardlink``, or ``auto``: reflink if
@@ -166,6 +172,11 @@ def create(
     :param delete_excluded: in place, delete them; the deletion is part of the atomic change
     :param fetch_base: with a destination, read the files and do not copy them: fetch.txt lists their URLs, which start
         with this URL, as in :func:`pressmark.bagit.hollow`. The server is not contacted. Empty directories are left out
+    :param fetch: with a destination, a file in the format of fetch.txt (2.2.3) that lists the payload files
+    :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
+        name, or lists in the formats of :mod:`pressmark.fixity.manifests`, whose names are paths in the bag or below
+        ``data/``. Their algorithms are ``algorithms``, one for each list in order, or those in their names or lines, or
+        md5, sha1, sha256 or sha512 by the length of their digests
     :param on_event: called with the events of :mod:`pressmark.bagit.changes`
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises BagError: the bag cannot be created; nothing was changed
@@ -180,10 +191,25 @@ def create(
         raise ValueError("delete_excluded: not supported with a destination, because the source is not changed")
     if fetch_base is not None and (destination is None or archive_ending(os.fsencode(destination)) or mode != "copy"):
         raise ValueError("fetch_base: requires a destination that is a directory, and the default mode")
+    names = ("sha512",) if algorithms is None else algorithms
     options = CreateOptions.from_arguments(
-        algorithms, info, links, tag_files, threads, read, date, exclude, delete_excluded, fetch_base
+        names, info, links, tag_files, threads, read, date, exclude, delete_excluded, fetch_base
     )
     on_event = on_event or (lambda _event: None)
+    if fetch is not None or manifests:
+        if source or destination is None or archive_ending(os.fsencode(destination)) or not (fetch and manifests):
+            raise ValueError("fetch: requires manifests and a destination that is a directory, and no source")
+        if fetch_base is not None or mode != "copy" or exclude or ledger is not None or nested or links != "refuse":
+            raise ValueError("fetch: does not support the options of reading and copying files")
+        from pressmark.bagit.creation.from_lists import create_from_lists  # few bags are created so
+
+        path, lists = os.fsencode(destination), list(map(os.fsencode, manifests))
+        if algorithms is None:
+            options = options._replace(algorithms=())
+        create_from_lists(os.fsencode(fetch), lists, path, options, on_event)
+        return Bag.open(path)
+    if source is None:
+        raise ValueError("source: required without fetch")
     one = isinstance(source, str | bytes | os.PathLike)
     given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
     sources = list(map(os.fsencode, given))

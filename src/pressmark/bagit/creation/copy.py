@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from pressmark.bagit.bag_info import BagInfo
@@ -47,7 +47,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 
-__all__ = ["build_bag", "create_elsewhere"]
+__all__ = ["build_bag", "create_elsewhere", "move_into_bag", "new_bag", "publish_new"]
 
 _BAG, _TAGS, _REQUEST = b"bag", b"tags", b"request"
 _HOLDS = (_BAG, _TAGS, _REQUEST)
@@ -74,19 +74,40 @@ def create_elsewhere(
     with contextlib.ExitStack() as stack:
         sources = open_sources(paths, several, nested, stack)
         refuse_inside(destination, sources)
-        hidden = stack.enter_context(staging_of(destination, _HOLDS, "no bag was created"))
+
+        def build(folder: bytes) -> tuple[bytes, BagInfo]:
+            preflight = examine_sources(sources, options, destination, on_event)
+            preflight.raise_if_refused(paths[0])
+            free = shutil.disk_usage(os.path.dirname(destination)).free
+            if mode == "copy" and options.fetch_base is None and free < preflight.bytes:
+                raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
+            return _build(folder, sources, options, mode, preflight, on_event)
+
+        return publish_new(destination, request, build, on_event)
+
+
+def publish_new(
+    destination: bytes,
+    request: dict[str, Any],
+    build: Callable[[bytes], tuple[bytes, BagInfo]],
+    on_event: Listener,
+) -> BagInfo | None:
+    """Build a bag in a staging directory, and move it to ``destination``.
+
+    :param destination: an absolute path
+    :param request: recognizes the same call after an interruption
+    :param build: called with the staging directory; returns the result of :func:`new_bag` and bag-info.txt's content
+    :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
+    :raises BagError: the bag cannot be created
+    """
+    with staging_of(destination, _HOLDS, "no bag was created") as hidden:
         if exists(destination):
             if not _was_finished(hidden, destination, request):
                 refuse_existing(destination)
             on_event(Stage("recover"))
             return None
         empty_staging(hidden, _HOLDS)
-        preflight = examine_sources(sources, options, destination, on_event)
-        preflight.raise_if_refused(paths[0])
-        free = shutil.disk_usage(os.path.dirname(destination)).free
-        if mode == "copy" and options.fetch_base is None and free < preflight.bytes:
-            raise BagError(destination, f"not enough disk space: {preflight.bytes} bytes needed, {free} available")
-        bag, info = _build(hidden.inside, sources, options, mode, preflight, on_event)
+        bag, info = build(hidden.inside)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
             file.write(_packed(request, os.lstat(bag)))
         on_event(Stage("move"))
@@ -123,10 +144,8 @@ def _build(
 ) -> tuple[bytes, BagInfo]:
     """Write the whole bag, and return its path and the content of bag-info.txt."""
     on_event(Stage("copy" if options.fetch_base is None else "hash", preflight.files, preflight.bytes))
-    bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
+    bag, tags = new_bag(staging)
     data = os.path.join(bag, PAYLOAD)
-    os.makedirs(data)
-    os.mkdir(tags)
     detector = ChangeDetector()
     with contextlib.ExitStack() as stack:
         manifests = stack.enter_context(ManifestWriter(tags, options.algorithms))
@@ -144,10 +163,26 @@ def _build(
     on_event(Stage("check", files, nbytes))
     detector.compare(sources[0].path, _again(sources, data, preflight, options.fetch_base is None))
     on_event(Stage("tag"))
+    return bag, move_into_bag(tags, bag, options, nbytes, files)
+
+
+def new_bag(staging: bytes) -> tuple[bytes, bytes]:
+    """Create the directory of the new bag, with an empty payload, and that of its tag files; return both."""
+    bag, tags = os.path.join(staging, _BAG), os.path.join(staging, _TAGS)
+    os.makedirs(os.path.join(bag, PAYLOAD))
+    os.mkdir(tags)
+    return bag, tags
+
+
+def move_into_bag(tags: bytes, bag: bytes, options: CreateOptions, nbytes: int | None, files: int) -> BagInfo:
+    """Write the other tag files to ``tags``, and move all of them into the bag; return the content of bag-info.txt.
+
+    :param nbytes: size of the payload; :data:`None` if unknown
+    """
     names, info = write_tag_files(tags, options, nbytes, files)
     for name in names:
         os.rename(os.path.join(tags, name), os.path.join(bag, name))
-    return bag, info
+    return info
 
 
 def _copied(

@@ -19,6 +19,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import keep_status
 from pressmark.fixity.pool import hash_files
+from pressmark.fs.durable import exists
 from pressmark.version import __version__
 
 __all__ = [
@@ -116,11 +117,13 @@ def write_tag_manifests(
             manifests.add(path, outcome.digests)
 
 
-def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: int) -> tuple[list[bytes], BagInfo]:
+def write_tag_files(
+    folder: bytes, options: CreateOptions, nbytes: int | None, files: int
+) -> tuple[list[bytes], BagInfo]:
     """Write all tag files except the payload manifests and fetch.txt, which exist.
 
     :param folder: contains only tag files
-    :param nbytes: size of the payload
+    :param nbytes: size of the payload; :data:`None` if unknown
     :param files: number of payload files
     :return: the names in ``folder``, with ``bagit.txt``, which makes a directory a bag, at the end; and the content of
         bag-info.txt
@@ -132,7 +135,7 @@ def write_tag_files(folder: bytes, options: CreateOptions, nbytes: int, files: i
         paths.append(path)
         with open(os.path.join(folder, path), "xb") as file:
             file.write(data)
-    if options.fetch_base is not None:
+    if exists(os.path.join(folder, FETCH_TXT)):
         paths.append(FETCH_TXT)
     for path, where in options.tag_files:
         paths.append(path)
@@ -181,17 +184,19 @@ def _given_info(elements: tuple[tuple[str, str], ...]) -> tuple[bytes, frozenset
     return BagInfo(elements).to_bytes(), frozenset(label.lower().encode() for label, _value in elements)
 
 
-def _computed_info(options: CreateOptions, nbytes: int, files: int) -> list[tuple[bytes, bytes]]:
+def _computed_info(options: CreateOptions, nbytes: int | None, files: int) -> list[tuple[bytes, bytes]]:
     """Return the elements of bag-info.txt that are computed: each is one short line of ASCII."""
+    sizes = []
+    if nbytes is not None:
+        sizes = [(b"Bag-Size", bag_size(nbytes).encode()), (b"Payload-Oxum", b"%d.%d" % (nbytes, files))]
     return [
         (b"Bagging-Date", options.date.isoformat().encode()),
-        (b"Bag-Size", bag_size(nbytes).encode()),
-        (b"Payload-Oxum", b"%d.%d" % (nbytes, files)),
+        *sizes,
         (b"Bag-Software-Agent", AGENT.encode()),
     ]
 
 
-def new_info(options: CreateOptions, nbytes: int, files: int) -> BagInfo:
+def new_info(options: CreateOptions, nbytes: int | None, files: int) -> BagInfo:
     """Return the content of bag-info.txt: the given elements and those that are computed."""
     info = BagInfo(options.info)
     given = {label.lower() for label, _value in options.info}

@@ -83,6 +83,7 @@ More examples:
   pressmark bag create files --info "Contact-Name=A. Archivist" --info-file bag-info-template.txt
   pressmark bag create files -o bag --exclude "*.tmp" --exclude-junk
   pressmark bag create files -o bag --fetch-base https://example.org/files/
+  pressmark bag create --fetch files.txt --manifest SHA512SUMS -o bag
   pressmark bag create objects/*
 
 SOURCE is checked before any file is moved, copied or written. Named pipes, sockets and devices, names that manifests
@@ -96,16 +97,20 @@ is left out with everything in it. Each one is listed. Without -o, it would stay
 
 --fetch-base: for files that a server will have; "pressmark bag hollow --help" describes their URLs.
 
+--fetch: for files that a server has and that are not here. Each line of FILE, which has the format of fetch.txt, is a
+URL, a length in bytes or "-", and a path data/PATH. Each --manifest lists exactly these files: manifest-NAME.txt of a
+bag, or a list of "pressmark hash" or sha512sum, whose names are data/PATH or PATH. Its algorithm is that of -a (one for
+each list in order), of its name (manifest-md5.txt, SHA512SUMS) or of its lines, or else md5, sha1, sha256 or sha512 by
+the length of its checksums. Payload-Oxum is omitted if a length is "-".
+
 Exit status: 0 success, 1 a file could not be read or written, or one of several bags was not created, 2 usage error, or
-the only SOURCE was refused before anything was written, 130 interrupted.
+the only SOURCE, or a list, was refused before anything was written, 130 interrupted.
 """
 
 
 @click.command("create", cls=Command, help=HELP, epilog=EPILOG, short_help="Create a bag from files.")
 # One of several unreadable SOURCEs is a failure, not a usage error: the other bags are created.
-@click.argument(
-    "sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(readable=False, path_type=bytes)
-)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, type=click.Path(readable=False, path_type=bytes))
 @click.option(
     "--output",
     "-o",
@@ -141,6 +146,20 @@ the only SOURCE was refused before anything was written, 130 interrupted.
 @fetch_base_option(
     "With -o: do not copy the files, but list them in fetch.txt, with URLs below URL. The server is not contacted."
 )
+@click.option(
+    "--fetch",
+    metavar="FILE",
+    type=click.Path(path_type=bytes, readable=False, dir_okay=False),
+    help="With -o and --manifest, instead of SOURCE: list the files of FILE in fetch.txt. None is read or downloaded.",
+)
+@click.option(
+    "--manifest",
+    "manifests",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=bytes, readable=False, dir_okay=False),
+    help="With --fetch: the checksums of the files; repeatable, one for each algorithm.",
+)
 @exclude_options
 @click.option(
     "--delete-excluded",
@@ -166,6 +185,8 @@ def create_command(
     tag_files: tuple[bytes, ...],
     links: str,
     fetch_base: str | None,
+    fetch: bytes | None,
+    manifests: tuple[bytes, ...],
     exclude: tuple[str, ...],
     exclude_junk: bool,
     delete_excluded: bool,
@@ -179,6 +200,16 @@ def create_command(
     names = parse_algorithms(algorithms) or ("sha512",)
     elements = parse_elements(settings, info_file)
     globs = globs_to_exclude(exclude, exclude_junk)
+    if fetch is not None or manifests:
+        unfit = {
+            **{"SOURCE": sources, "--fetch-base": fetch_base, "--mode": mode, "--ledger": ledger, "--nested": nested},
+            **{"--exclude": exclude, "--exclude-junk": exclude_junk, "--delete-excluded": delete_excluded},
+            "--links": links != "refuse",
+        }
+        _refuse_with_fetch(fetch, manifests, destination, [name for name, given in unfit.items() if given])
+    elif not sources:
+        context = click.get_current_context()
+        raise click.MissingParameter(ctx=context, param=context.command.params[0])
     if fetch_base is not None:
         fetch_base = parse_fetch_base(fetch_base)
         if destination is None or archive_ending(destination) is not None:
@@ -216,6 +247,9 @@ def create_command(
             **{"exclude": globs, "delete_excluded": delete_excluded, "fetch_base": fetch_base},
         }
         make = functools.partial(create, **rules, mode=mode or "copy", nested=nested, ledger=journal)
+        if fetch is not None:
+            given = names if algorithms else None
+            make = functools.partial(make, algorithms=given, fetch=fetch, manifests=manifests)
         several = destination is None and len(sources) > 1
         if several:
             from pressmark.bagit.creation.small_in_place import create_small_bags  # not for a single bag elsewhere
@@ -225,10 +259,26 @@ def create_command(
             failed = _create_each(sources, make, create_small_bags(sources, options, nested), reporter)
         else:
             failed = 0
-            _create_one(sources, destination, make, reporter, journal, fetch_base is not None)
+            _create_one(sources, destination, make, reporter, journal, (fetch_base or fetch) is not None)
     if several:
         say(f"{format_count(len(sources) - failed, 'bag')} created; {failed:,} failed")
     return Failure.exit_code if failed else 0
+
+
+def _refuse_with_fetch(
+    fetch: bytes | None, manifests: Sequence[bytes], destination: bytes | None, unfit: Sequence[str]
+) -> None:
+    """Refuse what does not fit ``--fetch``, before anything is done."""
+    if fetch is None:
+        raise CallError("--manifest requires --fetch FILE, the list of the files")
+    if not manifests:
+        raise CallError("--fetch requires --manifest FILE, the checksums of the files")
+    if unfit:
+        raise CallError(f"{unfit[0]}: not supported with --fetch, because no file is read; omit one of them")
+    if destination is None or archive_ending(destination) is not None:
+        raise CallError("--fetch requires -o DIRECTORY; an archive or a bag in place would contain no file")
+    refuse_missing((fetch, *manifests))
+    _refuse_unreadable((fetch, *manifests))
 
 
 def _refuse_unreadable(sources: Sequence[bytes]) -> None:
@@ -263,8 +313,8 @@ def _create_one(
         raise Failure(str(error)) from None
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
-    # Files in a ledger were not read.
-    reporter.report(_report(bag, listener, None if journal else begin, is_holey))
+    # Files in a ledger, or on a server, were not read.
+    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey))
 
 
 def _create_each(
@@ -313,8 +363,11 @@ def _refusal(place: bytes, count: int) -> str:
 
 
 def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False) -> str:
-    size, files = read_oxum(bag.info.get("Payload-Oxum") or "") or (0, 0)
-    more = [] if begin is None else format_rate(size, time.monotonic() - begin)
+    oxum = read_oxum(bag.info.get("Payload-Oxum") or "")
+    size, files = oxum or (None, len(bag.fetch))
+    more = [] if begin is None else format_rate(size or 0, time.monotonic() - begin)
+    if size is None:
+        more.append("without Payload-Oxum, because lengths are unknown")
     if listener.mode in COPIES:
         more.append(COPIES[listener.mode])
     if is_holey:
@@ -324,6 +377,6 @@ def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = 
     return _summary(bag.path, files, size, bag.algorithms, more)
 
 
-def _summary(path: bytes, files: int, size: int, algorithms: Iterable[str], more: Iterable[str] = ()) -> str:
-    pieces = [format_count(files, "file"), format_bytes(size), *more]
+def _summary(path: bytes, files: int, size: int | None, algorithms: Iterable[str], more: Iterable[str] = ()) -> str:
+    pieces = [format_count(files, "file"), *([] if size is None else [format_bytes(size)]), *more]
     return f"{os.fsdecode(path)}: bag created: {', '.join(pieces)}; {', '.join(algorithms)}"
