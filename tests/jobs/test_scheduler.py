@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,32 @@ def test_killed_workers(tmp_path: Path) -> None:
     work = work_folder(tmp_path / "work", 12, c002="kill", c005="kill-half", c008="kill-late")
     assert jobs.run_local(Numbers(), work, 2).ok
     check_numbers(work, 12)
+
+
+def wait_undisturbed(started: str) -> None:
+    """Wait until the process is killed."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(started).touch()
+    while True:
+        time.sleep(60)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_a_worker_that_stays_when_another_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that lost a process ends, even if another process does not notice that it was ended."""
+    monkeypatch.setattr(local, "CLEANUP", 0.1)
+    pool = local.ProcessPool(2)
+    pool._executor.submit(wait_undisturbed, str(tmp_path / "started"))
+    while not (tmp_path / "started").exists():
+        time.sleep(0.01)
+    with pytest.raises(BrokenExecutor):
+        pool._executor.submit(os._exit, 1).result()
+    closing = threading.Thread(target=pool.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    alive = closing.is_alive()
+    pool.interrupt()
+    assert not alive
 
 
 def test_a_chunk_that_kills(tmp_path: Path) -> None:

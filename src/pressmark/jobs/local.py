@@ -133,6 +133,12 @@ class ProcessPool(ExecutorPool):
         with _deferred_signals():
             return self._executor.submit(_run_chunk, job, chunk, place)
 
+    def close(self) -> None:
+        """Shut the executor down. A process may not notice that the executor ended it when another one died."""
+        if getattr(self._executor, "_broken", False):
+            self.interrupt()
+        super().close()
+
     def interrupt(self) -> bool:
         """End the worker processes after giving them a moment to remove their temporary files."""
         self.terminate()
