@@ -82,8 +82,10 @@ def test_a_worker_that_stays_when_another_dies(tmp_path: Path, monkeypatch: pyte
     pool._executor.submit(wait_undisturbed, str(tmp_path / "started"))
     while not (tmp_path / "started").exists():
         time.sleep(0.01)
+    dying = pool._executor.submit(os._exit, 1)
+    pool._executor.submit(os.getpid)  # the executor looks at its processes again
     with pytest.raises(BrokenExecutor):
-        pool._executor.submit(os._exit, 1).result()
+        dying.result(30)
     closing = threading.Thread(target=pool.close, daemon=True)
     closing.start()
     closing.join(30)
