@@ -205,6 +205,12 @@ class BagDirectory:
         """
         return self._way.stat_directory(path)
 
+    def _is_directory(self, path: bytes) -> bool:
+        try:
+            return stat.S_ISDIR(self.status(path).st_mode)
+        except OSError:
+            return False
+
     def resolve(self, path: bytes) -> ResolvedPath:
         """Resolve the links in ``path``, as long as they stay in the bag.
 
@@ -222,9 +228,12 @@ class BagDirectory:
         passed = list(self._real)
         depth = len(passed)
         links = 0
+        leads_to_directory = False
         while waiting:
             name = waiting.pop()
             if name == b"..":
+                if len(passed) > depth and not self._is_directory(b"/".join(passed[depth:])):
+                    return ResolvedPath("dangling")
                 if passed:
                     passed.pop()
                 continue
@@ -247,6 +256,7 @@ class BagDirectory:
                 return ResolvedPath("loop")
             if link.startswith(b"/"):
                 passed.clear()
+            leads_to_directory |= link.endswith((b"/", b"/."))
             waiting += _names(link)[::-1]
         if len(passed) < depth:
             return ResolvedPath("outside")
@@ -255,6 +265,8 @@ class BagDirectory:
             status = self.status(found)
         except OSError as error:
             return ResolvedPath("dangling" if error.errno in _NOT_THERE else "unreadable")
+        if leads_to_directory and not stat.S_ISDIR(status.st_mode):
+            return ResolvedPath("dangling")
         return _resolved(found, status)
 
 

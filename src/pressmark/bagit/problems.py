@@ -162,11 +162,13 @@ KINDS = Kinds(
         "profile-version": Kind(ERROR, "Accept-BagIt-Version", "profile does not accept the BagIt version of the bag"),
         # --- serialized bags
         "archive-malformed": Kind(
-            ERROR, "", "archive is damaged, unknown, or does not contain exactly one top-level directory"
+            ERROR, "", "archive is damaged, unknown or ambiguous, or does not contain exactly one top-level directory"
         ),
         "archive-member": Kind(ERROR, "", "archive member conflicts with another member, or cannot be unpacked safely"),
         "archive-limit": Kind(ERROR, "", "archive exceeds a limit; unpack it if you trust it"),
-        "archive-extra": Kind(WARNING, "", "bytes before or after an archive do not belong to any member"),
+        "archive-extra": Kind(
+            WARNING, "", "bytes before, between or after the members of an archive belong to none of them"
+        ),
         # --- leftovers
         "change-unfinished": Kind(ERROR, "", "unfinished change of the bag; run the same command again"),
     }

@@ -341,6 +341,7 @@ def test_the_window_of_zstd_is_limited(tmp_path: Path, bag: Path) -> None:
 
 
 @needs_zstd
+@pytest.mark.slow_under_sanitizers
 def test_a_bomb_of_zstd(tmp_path: Path) -> None:
     """A frame that expands to much more is refused after the limit."""
     header = tarfile.TarInfo("bag/data/x")

@@ -483,7 +483,8 @@ def test_a_sparse_member(tmp_path: Path, folder: BagFolder) -> None:
     folder.put("x", tmp_path / "given")
     path = serialize(folder, "x", "x.tar")
     member = tarfile.TarInfo("x/data/sparse")
-    member.pax_headers = {"GNU.sparse.size": str(200 << 30), "GNU.sparse.numblocks": "0", "GNU.sparse.map": ""}
+    size = 200 << 30
+    member.pax_headers = {"GNU.sparse.size": f"{size}", "GNU.sparse.numblocks": "1", "GNU.sparse.map": f"{size},0"}
     whole = path.read_bytes().rstrip(b"\0")
     whole += bytes(-len(whole) % 512) + member.tobuf(tarfile.PAX_FORMAT) + bytes(1024)
     path.write_bytes(whole)

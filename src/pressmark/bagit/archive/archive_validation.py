@@ -98,7 +98,7 @@ def validate_archive(
                 report_problems([problem(error.kind, b"", error.reason)])
             return report
         if archive.extra:
-            message = f"{archive.extra} bytes before or after the archive do not belong to any member"
+            message = f"{archive.extra} bytes before, between or after the members belong to none of them"
             report_problems([problem("archive-extra", b"", message)])
         if members.top is None:
             report_problems([problem("archive-malformed", b"", _TOP)])

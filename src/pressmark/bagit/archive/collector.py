@@ -10,7 +10,7 @@ from itertools import islice
 from time import monotonic
 
 from pressmark.bagit.archive.digest_choice import DigestChoice
-from pressmark.bagit.archive.members import Member, clean_name
+from pressmark.bagit.archive.members import Member, clean_name, why_no_link
 from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.archive.table import MemberTable, Node
 from pressmark.bagit.bag_tags import is_described
@@ -76,7 +76,7 @@ class MemberCollector:
         def ranges() -> Iterator[FileRange]:
             for member in archive.members():
                 self._report_progress(archive)
-                name, fault = clean_name(member.name)
+                name, fault = clean_name(member.name, member.kind)
                 if not name and fault is None and member.kind == "directory":
                     continue
                 if fault is None and not name:
@@ -104,6 +104,8 @@ class MemberCollector:
         """Add a member; return why it cannot be unpacked, or :data:`None`."""
         if member.kind == "hardlink":
             return self._take_hard_link(name, member.target)
+        if member.kind == "link" and (fault := why_no_link(member.target)) is not None:
+            return fault
         if member.kind != "file":
             self._choice.has_links |= member.kind == "link"
             return self.table.add(name, member.kind, value=member.target)
@@ -150,7 +152,7 @@ class MemberCollector:
         return start
 
     def _take_hard_link(self, name: bytes, target: bytes) -> str | None:
-        other, fault = clean_name(target)
+        other, fault = clean_name(target, "file")
         node = self.table.find(other) if fault is None and other else None
         if node is None or node.kind != "file":
             return f"hard link to {quoted(target)}, which is not an earlier file"

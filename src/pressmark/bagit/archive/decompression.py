@@ -142,14 +142,19 @@ class Compressed:
         return block
 
     def _begin(self) -> bool:
-        """Start the next stream: several may follow each other, and zeros may follow the last."""
+        """Start the next stream: several may follow each other, and zeros may follow the last.
+
+        Between streams, only xz allows zeros: after them, gzip and zstd read no other stream.
+        """
+        is_padded = False
         while True:
             if self._begun:
+                is_padded |= self._packed.startswith(b"\0")
                 self._packed = self._packed.lstrip(b"\0")
             if len(self._packed) >= len(self._magic[0]) or not (data := self._file.read(BLOCK)):
                 break
             self._packed += data
-        if not self._packed.startswith(self._magic):
+        if not self._packed.startswith(self._magic) or (is_padded and self._name != "xz"):
             self._ended = True
             return False
         self._begun = True

@@ -10,7 +10,7 @@ from typing import BinaryIO, NoReturn
 from pressmark.bagit.paths import canonical, why_unsafe
 from pressmark.errors import ArchiveError, BagError
 
-__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name"]
+__all__ = ["BLOCK", "ArchiveFile", "Limits", "Member", "clean_name", "why_no_link"]
 
 BLOCK = 256 << 10  # bytes that are read or decompressed at a time
 # Limits of common file systems: a longer name could not be unpacked.
@@ -201,13 +201,14 @@ class ArchiveFile:
             self.exceeded(f"manifests larger than {limit} bytes")
 
 
-def clean_name(name: bytes) -> tuple[bytes, str | None]:
+def clean_name(name: bytes, kind: str = "directory") -> tuple[bytes, str | None]:
     """Return the normalized name of a member, without a trailing slash, and why it cannot be unpacked, or :data:`None`.
 
-    The empty name is the top-level directory.
+    The empty name is the top-level directory. Only names of a ``kind`` that is not a file may end with a slash.
     """
     if name.rstrip(b"/") in (b".", b"") and name:
         return (b"", None) if name.startswith(b".") else (name, "absolute path")
+    whole = name
     fault = why_unsafe(name)
     if fault is None:
         name = canonical(name)[0].rstrip(b"/")
@@ -217,6 +218,15 @@ def clean_name(name: bytes) -> tuple[bytes, str | None]:
             os.fsdecode(name)
         except UnicodeDecodeError:  # on Windows
             fault = "name is not UTF-8"
+    if fault is None and kind in ("file", "hardlink") and whole.endswith((b"/", b"/.")):
+        fault = "name of a file ends with a slash"
     if fault is None and (len(name) > NAME_LIMIT or any(len(one) > COMPONENT_LIMIT for one in name.split(b"/"))):
         fault = "name too long for common file systems"
     return name, fault
+
+
+def why_no_link(target: bytes) -> str | None:
+    """Return why a symbolic link with this target cannot be created, or :data:`None`."""
+    if not target or b"\0" in target:
+        return "target of the symbolic link is empty or contains a NUL"
+    return "target of the symbolic link is too long" if len(target) >= NAME_LIMIT else None

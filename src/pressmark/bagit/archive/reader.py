@@ -41,7 +41,7 @@ class Archive:
     :ivar format: ``zip``, ``tar``, ``gzip``, ``bzip2``, ``xz`` or ``zstd``; empty if it is unknown
     :ivar size: size of the file in bytes; 0 for a stream
     :ivar seekable: whether members can be listed without reading their content: zip and uncompressed tar files
-    :ivar extra: number of bytes before or after the archive that do not belong to any member; known after the last
+    :ivar extra: number of bytes before, between or after the members that belong to none of them; known after the last
         member
     :raises BagError: the file cannot be opened or read
     """

@@ -329,11 +329,14 @@ class ArchivedBag:
         waiting = _segments(path)[::-1]
         passed: list[bytes] = []
         links = 0
+        leads_to_directory = False
         while waiting:
             name = waiting.pop()
             if name == b"..":
                 if not passed:
                     return ResolvedPath("outside")
+                if self._there(b"/".join(passed)).kind != "directory":
+                    return ResolvedPath("dangling")
                 passed.pop()
                 continue
             node = self._find(b"/".join([*passed, name]))
@@ -347,10 +350,11 @@ class ArchivedBag:
                 return ResolvedPath("loop")
             if node.value.startswith(b"/"):
                 return ResolvedPath("outside")
+            leads_to_directory |= node.value.endswith((b"/", b"/."))
             waiting += _segments(node.value)[::-1]
         found = b"/".join(passed)
         node = self._find(found)
-        if node is None:
+        if node is None or (leads_to_directory and node.kind != "directory"):
             return ResolvedPath("dangling")
         kind = node.kind if node.kind in ("file", "directory") else "special"
         return ResolvedPath(kind, found, _status(node))

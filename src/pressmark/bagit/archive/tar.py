@@ -17,7 +17,6 @@ __all__ = ["TarReader", "is_header"]
 RECORD = 512  # bytes per block
 _ZEROS = bytes(RECORD)
 _HOLE = bytes(BLOCK)
-_NO_MAP: tuple[tuple[int, int], ...] = ()
 
 _KINDS = {
     **dict.fromkeys((b"\0", b"0", b"7", b"S"), "file"),
@@ -30,6 +29,13 @@ _KINDS = {
 # Types of extended headers, which describe the next member.
 _EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
 _GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
+_USTAR, _OLD_GNU = b"ustar\0", b"ustar  \0"
+# Keywords of sparse files in formats 1.0, 0.1 and 0.0.
+_SPARSE = b"GNU.sparse."
+_SPARSE_1_0 = {_SPARSE + key for key in (b"major", b"minor", b"name", b"realsize")}
+_SPARSE_0_1 = {_SPARSE + key for key in (b"name", b"size", b"numblocks", b"map")}
+_SPARSE_0_0 = {_SPARSE + key for key in (b"size", b"numblocks", b"offset", b"numbytes")}
+_PIECE = (_SPARSE + b"offset", _SPARSE + b"numbytes")
 
 
 class _Header(NamedTuple):
@@ -66,11 +72,12 @@ class TarReader:
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
         records: list[tuple[bytes, bytes]] = []
-        held = 0  # bytes of extended headers for the next member
+        held = b""  # types of extended headers for the next member
         while (header := self._header()) is not None:
             if header.type in _EXTENDED:
-                held += RECORD + header.size
-                self._file.check_header(held)
+                held += header.type
+                if held not in (b"L", b"K", b"LK", b"KL", b"x", b"X"):
+                    self._file.damaged("several extended headers of a member, which programs combine differently")
                 records += self._records(header)
                 continue
             if header.type == b"g":
@@ -79,9 +86,11 @@ class TarReader:
             self._file.count_member()
             if header.type != b"V":  # GNU volume name
                 yield self._member(header, records)
-            records, held = [], 0
+            elif header.size or held:
+                self._file.damaged("volume name with content or an extended header")
+            records, held = [], b""
             self._skip()
-        if records:
+        if held:
             self._file.damaged("extended header without a member at the end")
         self._finish()
 
@@ -97,7 +106,9 @@ class TarReader:
         if not is_header(block):
             self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
-        if block[257:263] == b"ustar\0" and (prefix := _text(block[345:500])):
+        if block[257:262] == b"ustar" and block[257:265] != _OLD_GNU and (prefix := _text(block[345:500])):
+            if block[262]:
+                self._file.damaged("unknown format of a header")
             name = prefix + b"/" + name
         return _Header(block, name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
 
@@ -112,7 +123,7 @@ class TarReader:
         if field[0] == 0x80:
             return self._file.checked_size(int.from_bytes(field[1:], "big"))
         digits = field.partition(b"\0")[0].strip(b" ")
-        if digits.strip(b"01234567"):
+        if digits.strip(b"01234567") or (not digits and field.strip(b"\0")):
             self._file.damaged("malformed number in a header")
         return int(digits, 8) if digits else 0
 
@@ -143,7 +154,7 @@ class TarReader:
         return records
 
     def _check_global(self, records: list[tuple[bytes, bytes]]) -> None:
-        if any(key in (b"path", b"linkpath", b"size") or key.startswith(b"GNU.sparse.") for key, _ in records):
+        if any(key in (b"path", b"linkpath", b"size") or key.startswith(_SPARSE) for key, _ in records):
             self._file.damaged("global pax header with a name, size or map")
 
     # --- members ------------------------------------------------------------------------------------------------------
@@ -153,22 +164,31 @@ class TarReader:
         name, target = about.get(b"path", header.name), about.get(b"linkpath", header.target)
         size = self._decimal(about[b"size"]) if b"size" in about else header.size
         kind = _KINDS.get(header.type, "special")
-        if header.type in (b"\0", b"0") and name.endswith(b"/"):
+        if header.type in (b"\0", b"0", b"7") and name.endswith(b"/"):
             kind = "special" if size else "directory"  # Unix V7 format
         # Links, directories and devices have no content, whatever the size.
         has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
+        if records and size and not has_content:
+            self._file.damaged("extended header of a member without content states a size")
         self._left = size if has_content else 0
         self._padding = -self._left % RECORD
+        sparse = {key for key in about if key.startswith(_SPARSE)}
+        if sparse and (kind != "file" or header.type == b"S"):
+            self._file.damaged("map of a sparse file in the header of another member")
+        if self._decimal(about.get(b"SCHILY.realsize", b"%d" % size)) != size:
+            self._file.damaged("two sizes of a member")
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)
-        pieces, size = self._map(header, records, about, size)
-        if b"GNU.sparse.name" in about:
-            name = about[b"GNU.sparse.name"]
-        if not pieces and size == self._left:
+        if not sparse and header.type != b"S":
             return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
+        # GNU tar ignores the map in other formats, and in that of star, which has times in the prefix.
+        if sparse and (header.block[257:263] != _USTAR or (not header.block[475] and any(header.block[476:500]))):
+            self._file.damaged("unknown format of a sparse file")
+        pieces, size = self._map(records, about, sparse) if sparse else self._old_map(header)
         self._check_map(pieces, size)
         # Holes count as expanded bytes.
         self._file.count_expanded(size)
+        name = about.get(_SPARSE + b"name", name)
         return Member(name, kind, size, lambda: self._sparse_blocks(pieces, size))
 
     def _decimal(self, value: bytes) -> int:
@@ -197,24 +217,27 @@ class TarReader:
     # --- sparse files -------------------------------------------------------------------------------------------------
 
     def _map(
-        self, header: _Header, records: list[tuple[bytes, bytes]], about: dict[bytes, bytes], size: int
+        self, records: list[tuple[bytes, bytes]], about: dict[bytes, bytes], keys: set[bytes]
     ) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Return offset and length of each piece of a sparse file, and the size of the file; no pieces for other
-        files.
+        """Return offset and length of each piece of a sparse file, and the size of the file.
+
+        :param keys: keywords of sparse files in ``about``
         """
-        if header.type == b"S":
-            return self._old_map(header)
-        real = about.get(b"GNU.sparse.realsize", about.get(b"GNU.sparse.size"))
-        if real is None:
-            return _NO_MAP, size
-        if about.get(b"GNU.sparse.major", b"0") == b"1":
-            return self._leading_map(), self._decimal(real)
-        if b"GNU.sparse.map" in about:
-            numbers = [self._decimal(one) for one in about[b"GNU.sparse.map"].split(b",") if one]
-        else:
-            keys = (b"GNU.sparse.offset", b"GNU.sparse.numbytes")
-            numbers = [self._decimal(value) for key, value in records if key in keys]
-        return self._pairs(numbers), self._decimal(real)
+        if keys <= _SPARSE_1_0 and (about.get(_SPARSE + b"major"), about.get(_SPARSE + b"minor")) == (b"1", b"0"):
+            return self._leading_map(), self._decimal(about.get(_SPARSE + b"realsize", b""))
+        numbers: list[int] = []
+        if keys <= _SPARSE_0_1:
+            numbers = [self._decimal(one) for one in about.get(_SPARSE + b"map", b"").split(b",")]
+        elif keys <= _SPARSE_0_0:
+            for key, value in records:
+                if key in _PIECE:
+                    if key != _PIECE[len(numbers) % 2]:
+                        self._file.damaged("malformed map of a sparse file")
+                    numbers.append(self._decimal(value))
+        pieces = self._pairs(numbers)
+        if self._decimal(about.get(_SPARSE + b"numblocks", b"")) != len(pieces):
+            self._file.damaged("malformed map of a sparse file")
+        return pieces, self._decimal(about.get(_SPARSE + b"size", b""))
 
     def _pairs(self, numbers: list[int]) -> tuple[tuple[int, int], ...]:
         if len(numbers) % 2:
@@ -223,6 +246,8 @@ class TarReader:
 
     def _old_map(self, header: _Header) -> tuple[tuple[tuple[int, int], ...], int]:
         """Read the map of GNU's old format, in the header and in the following blocks."""
+        if header.block[257:265] != _OLD_GNU:
+            self._file.damaged("unknown format of a sparse file")
         fields = [header.block[386:482]]
         more = header.block[482]
         while more:
@@ -231,7 +256,13 @@ class TarReader:
             fields.append(block[:504])
             more = block[504]
         data = b"".join(fields)
-        numbers = [self._number(data[at : at + 12]) for at in range(0, len(data), 12) if data[at]]
+        entries = [data[at : at + 24] for at in range(0, len(data), 24)]
+        # Only the end of the last block may be blank: GNU tar stops at a blank entry.
+        while entries and not any(entries[-1]):
+            entries.pop()
+        if len(data) - 24 * len(entries) > len(fields[-1]) or not all(one[0] and one[12] for one in entries):
+            self._file.damaged("malformed map of a sparse file")
+        numbers = [self._number(one[at : at + 12]) for one in entries for at in (0, 12)]
         return self._pairs(numbers), self._number(header.block[483:495])
 
     def _leading_map(self) -> tuple[tuple[int, int], ...]:
@@ -254,11 +285,13 @@ class TarReader:
     def _check_map(self, pieces: tuple[tuple[int, int], ...], size: int) -> None:
         end = stored = 0
         for offset, length in pieces:
-            if offset < end:
+            # GNU tar reads each piece from the start of a block.
+            if offset < end or (length and stored % RECORD):
                 self._file.damaged("malformed map of a sparse file")
             end = offset + length
             stored += length
-        if end > size or stored != self._left:
+        # A hole at the end needs an empty piece: GNU tar would not write it.
+        if end != size or stored != self._left:
             self._file.damaged("map of a sparse file does not match its content")
 
     def _sparse_blocks(self, pieces: tuple[tuple[int, int], ...], size: int) -> Iterator[bytes]:

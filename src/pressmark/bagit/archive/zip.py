@@ -27,12 +27,16 @@ _CENTRAL = Struct("<4s6H3L5H2L")
 _LOCAL = Struct("<4s5H3L2H")
 _DESCRIPTOR_MARK = b"PK\7\x08"
 _COMMENT_LIMIT = 0xFFFF
-_IS_64 = 0xFFFFFFFF
+_IS_16, _IS_64 = 0xFFFF, 0xFFFFFFFF
 
 _ENCRYPTED, _DESCRIPTOR, _STRONG, _UTF8, _MASKED = 1, 1 << 3, 1 << 6, 1 << 11, 1 << 13
 _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14
-_EXTRA_64, _EXTRA_NAME = 0x0001, 0x7075
-_UNIX_LIKE = (3, 19)  # systems with names in bytes
+_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
+_DECISIVE = (_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE)
+_UNIX = 3
+_UNIX_LIKE = (_UNIX, 19)  # systems with names in bytes
+_DOS_LABEL, _DOS_DIRECTORY = 0x08, 0x10  # attributes of a volume label and a directory
+_PARTS = "one of several parts; join them"
 # Version, length and properties, before the content.
 _LZMA_PROPERTIES = 9  # bytes
 # Flags of compression effort and of an LZMA end mark.
@@ -48,6 +52,7 @@ class _MemberRecord(NamedTuple):
 
     raw_name: bytes
     name: bytes
+    system: int
     flags: int
     method: int
     crc: int
@@ -73,36 +78,68 @@ class ZipReader:
 
         :raises ArchiveError: the archive is damaged, or exceeds a limit
         """
+        runs: list[list[int]] = [[0, 0]]  # start and end of members without a gap between them
         taken = 0
         for entry in self._entries():
             self._file.count_member()
+            begin = self._data_offset(entry)
+            end = self._end_of(entry, begin)
+            start = entry.offset + self._before
+            if start == runs[-1][1]:
+                runs[-1][1] = end
+            else:
+                runs.append([start, end])
             # Zip bombs consist of overlapping members.
-            taken += _LOCAL.size + len(entry.raw_name) + entry.packed
+            taken += end - start
             if taken > self._begin:
                 self._file.damaged("overlapping members")
-            yield self._member(entry)
+            yield self._member(entry, begin)
+        self._check_gaps(sorted(runs))
 
-    def _member(self, entry: _MemberRecord) -> Member:
+    def _end_of(self, entry: _MemberRecord, begin: int) -> int:
+        """Return where a member ends whose content begins at ``begin``: before the central directory."""
+        end = begin + entry.packed
+        if end > self._begin:
+            self._file.damaged("content of a member overlaps the central directory")
+        return end + self._descriptor(entry, end) if entry.flags & _DESCRIPTOR else end
+
+    def _check_gaps(self, runs: list[list[int]]) -> None:
+        """Count the bytes between members. Programs that read from a pipe unpack members that are hidden there."""
+        ends = [end for _start, end in runs]
+        starts = [*(start for start, _end in runs[1:]), self._begin]
+        for end, start in zip(ends, starts, strict=True):
+            if start < end:
+                self._file.damaged("overlapping members")
+            self.extra += start - end
+            if end and self._contains_header(end, start):
+                self._file.damaged("member that the central directory does not list")
+
+    def _contains_header(self, start: int, end: int) -> bool:
+        self._file.seek(start)
+        last = b""
+        for block in self._packed(end - start):
+            if b"PK\3\4" in last + block:
+                return True
+            last = block[-3:]
+        return False
+
+    def _member(self, entry: _MemberRecord, begin: int) -> Member:
         kind = {0: "file", 0o100000: "file", 0o120000: "link", 0o040000: "directory"}.get(entry.mode, "special")
         if entry.name.endswith(b"/"):
             kind = "directory"
-        if kind == "directory" and entry.size:
+        if kind == "directory" and (entry.size or (entry.method == _STORED and entry.packed)):
             self._file.damaged("directory with content")
         if kind == "link":
             if entry.size > _LINK_LIMIT:
                 self._file.damaged("target of a symbolic link too long")
-            return Member(entry.name, kind, 0, lambda: iter(()), b"".join(self._blocks(entry)))
+            return Member(entry.name, kind, 0, lambda: iter(()), b"".join(self._blocks(entry, begin)))
         if kind != "file":
-            self._data_offset(entry)
             return Member(entry.name, kind, 0, lambda: iter(()))
         if entry.method == _STORED and _READS_ANYWHERE:
-            offset = self._content_offset(entry)
             if entry.packed != entry.size:
                 self._file.damaged("length of a member differs from the central directory")
-            if entry.flags & _DESCRIPTOR:
-                self._check_descriptor(entry, offset + entry.packed)
-            return Member(entry.name, kind, entry.size, lambda: self._blocks(entry), b"", offset, entry.crc)
-        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry))
+            return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin), b"", begin, entry.crc)
+        return Member(entry.name, kind, entry.size, lambda: self._blocks(entry, begin))
 
     def names(self) -> Iterator[bytes]:
         """Yield the names of all members; their local headers are not read."""
@@ -129,28 +166,35 @@ class ZipReader:
         self.extra = len(tail) - at - _END.size - comment
         if self.extra < 0:
             self._file.damaged("truncated in the comment")
+        stated = None
         if end >= _LOCATOR_64.size and (found := self._find_64(end)) is not None:
-            end, disk, first_disk, here, count, size, offset = found
+            short = (disk, first_disk, here, count, size, offset)
+            stated, end, disk, first_disk, here, count, size, offset = found
+            limits = (*[_IS_16] * 4, _IS_64, _IS_64)
+            for one, full, limit in zip(short, (disk, first_disk, here, count, size, offset), limits, strict=True):
+                if one not in (full, limit):
+                    self._file.damaged("two ends of the central directory that differ")
         if disk or first_disk or here != count:
-            self._file.damaged("one of several parts; join them")
+            self._file.damaged(_PARTS)
         # Offsets do not include data that precedes the archive.
         before = end - size - offset
-        if before < 0:
+        if before < 0 or stated not in (None, end, end - before):
             self._file.damaged("wrong offset of the central directory")
         self._before = before
-        self.extra += before
         return end - size, end, count
 
-    def _find_64(self, end: int) -> tuple[int, int, int, int, int, int, int] | None:
-        mark, _disk, offset, _disks = _LOCATOR_64.unpack(self._at(end - _LOCATOR_64.size, _LOCATOR_64.size))
+    def _find_64(self, end: int) -> tuple[int, int, int, int, int, int, int, int] | None:
+        mark, disk, offset, disks = _LOCATOR_64.unpack(self._at(end - _LOCATOR_64.size, _LOCATOR_64.size))
         if mark != b"PK\6\7":
             return None
+        if disk or disks > 1:
+            self._file.damaged(_PARTS)
         # Usually directly before the locator; else where the locator points.
         for place in (end - _LOCATOR_64.size - _END_64.size, offset):
             if 0 <= place <= end - _LOCATOR_64.size - _END_64.size:
                 found = _END_64.unpack(self._at(place, _END_64.size))
                 if found[0] == b"PK\6\6" and place + 12 + found[1] == end - _LOCATOR_64.size:
-                    return place, *found[4:]
+                    return offset, place, *found[4:]
         self._file.damaged("malformed end of the central directory")
 
     def _entries(self) -> Iterator[_MemberRecord]:
@@ -182,12 +226,27 @@ class ZipReader:
         attributes, offset = fields[15:17]
         extras = self._extras(extra)
         size, packed, offset = self._wide(extras, size, packed, offset)
-        name = self._name(raw_name, flags, made_by >> 8, extras)
+        system = made_by >> 8
+        name = self._name(raw_name, flags, system, extras)
         if flags & (_ENCRYPTED | _STRONG | _MASKED):
             self._file.damaged("encrypted member")
         if needed & 0xFF > _VERSION:
             self._file.damaged(f"a member requires version {needed & 0xFF} of the format, later than {_VERSION}")
-        return _MemberRecord(raw_name, name, flags, method, crc, packed, size, attributes >> 16 & 0o170000, offset)
+        mode = attributes >> 16 & 0o170000
+        self._check_type(name, system, attributes, mode, extras)
+        return _MemberRecord(raw_name, name, system, flags, method, crc, packed, size, mode, offset)
+
+    def _check_type(self, name: bytes, system: int, attributes: int, mode: int, extras: dict[int, bytes]) -> None:
+        """Check that all programs take a member for a file, or all for a directory or a link."""
+        extra_mode = int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000
+        if name.endswith(b"/"):
+            is_clear = mode in (0, 0o040000, 0o100000)
+        elif system == _UNIX and mode:
+            is_clear = mode != 0o040000
+        else:
+            is_clear = mode in (0, 0o100000) and not attributes & (_DOS_LABEL | _DOS_DIRECTORY)
+        if not is_clear or (extra_mode and extra_mode != mode):
+            self._file.damaged("programs disagree whether a member is a file, a directory or a link")
 
     def _extras(self, extra: bytes) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
@@ -199,7 +258,9 @@ class ZipReader:
             )
             if at + 4 + size > len(extra):
                 self._file.damaged("malformed extra field of a member")
-            found.setdefault(number, extra[at + 4 : at + 4 + size])
+            if number in _DECISIVE and number in found:
+                self._file.damaged("repeated extra field of a member")
+            found[number] = extra[at + 4 : at + 4 + size]
             at += 4 + size
         return found
 
@@ -218,9 +279,12 @@ class ZipReader:
     def _name(self, raw: bytes, flags: int, system: int, extras: dict[int, bytes]) -> bytes:
         """Return the name of a member as unpacking would write it."""
         other = extras.get(_EXTRA_NAME, b"")
+        has_other = other[:1] == b"\1" and int.from_bytes(other[1:5], "little") == zlib.crc32(raw)
         if flags & _UTF8:
             name = raw
-        elif other[:1] == b"\1" and int.from_bytes(other[1:5], "little") == zlib.crc32(raw):
+            if has_other and other[5:] != raw:
+                self._file.damaged("member with two names")
+        elif has_other:
             name = other[5:]
         elif system in _UNIX_LIKE:
             return raw
@@ -243,26 +307,19 @@ class ZipReader:
         rest = self._file.read(length + extra_length)
         if mark != b"PK\3\4" or len(rest) < length + extra_length:
             self._file.damaged("wrong offset of a member in the central directory")
-        if _IS_64 in (packed, size):
-            size, packed = self._wide(self._extras(rest[length:]), size, packed)
+        extras = self._extras(rest[length:])
+        size, packed = self._wide(extras, size, packed)
         sums, expected = (crc, packed, size), (entry.crc, entry.packed, entry.size)
         agrees = sums == expected or (flags & _DESCRIPTOR and not any(sums))
         alike = rest[:length] == entry.raw_name and method == entry.method and not (flags ^ entry.flags) & ~_ADVICE
-        if not alike or not agrees:
+        if not alike or not agrees or self._name(rest[:length], flags, entry.system, extras) != entry.name:
             self._file.damaged("header of a member differs from the central directory")
         begin: int = offset + _LOCAL.size + len(rest)
         return begin
 
-    def _content_offset(self, entry: _MemberRecord) -> int:
-        """As :meth:`_data_offset`; the content must end before the central directory."""
-        begin = self._data_offset(entry)
-        if begin + entry.packed > self._begin:
-            self._file.damaged("content of a member overlaps the central directory")
-        return begin
-
-    def _blocks(self, entry: _MemberRecord) -> Iterator[bytes]:
-        """Yield the content of a member; verify its length and CRC."""
-        begin = self._content_offset(entry)
+    def _blocks(self, entry: _MemberRecord, begin: int) -> Iterator[bytes]:
+        """Yield the content of a member, which begins at ``begin``; verify its length and CRC."""
+        self._file.seek(begin)
         crc = done = 0
         for block in self._unpacked(entry):
             crc = zlib.crc32(block, crc)
@@ -275,18 +332,20 @@ class ZipReader:
             self._file.damaged("length of a member differs from the central directory")
         if crc != entry.crc:
             self._file.damaged("CRC mismatch of a member")
-        if entry.flags & _DESCRIPTOR:
-            self._check_descriptor(entry, begin + entry.packed)
 
-    def _check_descriptor(self, entry: _MemberRecord, position: int) -> None:
-        """Compare the data descriptor after the content, in any of its four forms, with the central directory."""
+    def _descriptor(self, entry: _MemberRecord, position: int) -> int:
+        """Compare the data descriptor after the content, in any of its four forms, with the central directory.
+
+        :return: its size
+        """
         data = self._at(position, min(24, self._begin - position)) if position < self._begin else b""
-        for width in (4, 8):
+        for width in (8, 4):
             sizes = b"".join(number.to_bytes(8, "little")[:width] for number in (entry.packed, entry.size))
-            if data.removeprefix(_DESCRIPTOR_MARK).startswith(expected := entry.crc.to_bytes(4, "little") + sizes):
-                return
-            if data.startswith(expected):  # without the mark, which can equal the CRC
-                return
+            expected = entry.crc.to_bytes(4, "little") + sizes
+            # The mark may be left out, and can equal the CRC.
+            for one in (_DESCRIPTOR_MARK + expected, expected):
+                if data.startswith(one):
+                    return len(one)
         self._file.damaged("data descriptor of a member differs from the central directory")
 
     def _packed(self, size: int) -> Iterator[bytes]:

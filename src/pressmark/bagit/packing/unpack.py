@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from time import monotonic
 
 from pressmark.bagit.archive.digest_choice import DigestChoice, manifest_algorithms
-from pressmark.bagit.archive.members import Limits, Member, clean_name
+from pressmark.bagit.archive.members import Limits, Member, clean_name, why_no_link
 from pressmark.bagit.archive.reader import Archive, open_archive
 from pressmark.bagit.archive.table import MemberTable
 from pressmark.bagit.bag import Bag
@@ -205,7 +205,7 @@ class _Unpacker:
         os.mkdir(self._bag)
         with DiskQueue[tuple[bytes, bytes]]() as links:
             for member in self._archive.members():
-                name, fault = clean_name(member.name)
+                name, fault = clean_name(member.name, member.kind)
                 if not name and fault is None and member.kind == "directory":
                     continue
                 if fault is None:
@@ -222,7 +222,7 @@ class _Unpacker:
         if self._archive.has_changed():
             self._verdict.add([problem("file-changing", b"", "archive changed while it was read; unpack it again")])
         if self._archive.extra:
-            message = f"{self._archive.extra} bytes before or after the archive do not belong to any member"
+            message = f"{self._archive.extra} bytes before, between or after the members belong to none of them"
             self._verdict.add([problem("archive-extra", b"", message)])
         self._report_progress()
 
@@ -244,6 +244,8 @@ class _Unpacker:
                     self._make_directory(name)
                 return fault
             if member.kind == "link":
+                if (fault := why_no_link(member.target)) is not None:
+                    return fault
                 self._choice.has_links = True
                 links.add((name, member.target))
                 return self._table.add(name, "link", value=member.target)
@@ -273,7 +275,7 @@ class _Unpacker:
 
     def _take_hard_link(self, name: bytes, target: bytes) -> str | None:
         self._record(self._waiting.rest())
-        other, fault = clean_name(target)
+        other, fault = clean_name(target, "file")
         node = self._table.find(other) if fault is None and other else None
         if node is None or node.kind != "file":
             return f"hard link to {quoted(target)}, which is not an earlier file"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -76,6 +75,8 @@ class Problems:
         self._lines.flush()
 
     def _add_json(self, record: dict[str, Any], of_bag: bool) -> None:
+        import json  # few runs write JSON
+
         if self._several and of_bag:
             record = {"bag": os.fsdecode(self._bag), **record}
         self.write_line(json.dumps(record).encode())
