@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -78,7 +80,7 @@ def test_a_hollow_bag_is_completed_exactly(server: Server, bag: Path, trust_head
     report = empty(Bag.open(bag), server, trust_head=trust_head)
     size = sum(map(len, FILES.values()))
     assert (report.problems, report.counts) == ([], {"files": 4, "bytes": size, "failed": 0})
-    assert set(server.methods) == {"HEAD" if trust_head else "GET"}
+    assert set(server.methods) == ({"HEAD"} if trust_head else {"GET", "HEAD"})
     after = tree(bag)
     fetch = b"".join(
         b"%b %d %b\n" % (server.url(url).encode(), len(body), path.replace(b"%", b"%25"))
@@ -272,15 +274,23 @@ class FileHandler(SimpleHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("trust_head", [False, True])
-def test_a_server_of_the_same_files(bag: Path, trust_head: bool) -> None:
-    """A server that serves the bag itself is noticed before the files are gone."""
+@pytest.mark.parametrize("shared", ["data", "data/~x+y", "data/a b"])
+def test_a_server_of_the_same_files(bag: Path, tmp_path: Path, trust_head: bool, shared: str) -> None:
+    """A server that serves the bag itself, or a part of it, is noticed before the files are gone."""
     before = tree(bag)
-    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(FileHandler, directory=str(bag / "data")))
+    served_files = tmp_path / "data"
+    shutil.copytree(bag / "data", served_files)
+    link = tmp_path / shared
+    shutil.rmtree(link) if link.is_dir() else link.unlink()
+    link.symlink_to(bag / shared)
+    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(FileHandler, directory=str(served_files)))
     thread = Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         url = f"http://127.0.0.1:{served.server_address[1]}/"
-        with pytest.raises(BagError, match=r"data/empty'?: when this file was moved away, the server did not send it"):
+        with pytest.raises(
+            BagError, match=f"{re.escape(shared)}.*when this file was moved away, the server did not send it"
+        ):
             hollow(bag, url, trust_head=trust_head, **LOCAL)
     finally:
         served.shutdown()
@@ -289,8 +299,24 @@ def test_a_server_of_the_same_files(bag: Path, trust_head: bool) -> None:
     assert tree(bag) == before
     if not trust_head:
         with pytest.raises(BagError, match="when this file was moved away"):
-            hollow(bag, (bag / "data").as_uri(), allow_file=True, retries=0)
+            hollow(bag, served_files.as_uri(), allow_file=True, retries=0)
         assert tree(bag) == before
+
+
+def test_a_server_without_head(server: Server, bag: Path) -> None:
+    """Files are read once more, if the server does not state their lengths."""
+    before = tree(bag)
+
+    def answer(body: bytes) -> Any:
+        read = ranged(body)
+        refuse = status(405)
+        return lambda handler: (refuse if handler.command == "HEAD" else read)(handler)
+
+    for url, body in zip(URLS, FILES.values(), strict=True):
+        server.answer(url, answer(body))
+    assert empty(bag, server).ok
+    assert server.methods.count("GET") == 2 * len(FILES)
+    assert tree(bag).keys() == {*before.keys() - FILES.keys(), b"fetch.txt"}
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ class Preflight:
         elif not (is_writable(os.path.dirname(full)) and (found.kind != "directory" or is_writable(full))):
             self.refuse(problem("excluded", found.path, "no permission to delete it; change the permissions"))
         else:
-            self.warn(problem("excluded", found.path, "left out of the bag and deleted"))
+            self.warn(problem("excluded", found.path, "left out of the bag; deleted when the bag is complete"))
             self.discarded.append(found.path)
 
     def links_to_follow(self, in_place: bool) -> str:

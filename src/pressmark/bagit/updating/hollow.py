@@ -2,8 +2,8 @@
 
 The bag is checked as in a validation, but the content of the payload is read from the server, not from the disk. The
 change is one transaction: ``data/`` is moved out as a whole, and an empty directory is moved in. Before that is final,
-one of the files is read from the server again while it is gone here: a server that shares its files with the bag cannot
-send it, and the change is reversed.
+the server is asked for all files again while they are gone here, and one of them is read: a server that shares files
+with the bag does not have these any more, and the change is reversed.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class _Hollowing:
             if self._present.paths.get(normal_key(entry.path)) is None:
                 add(entry)
         counts = self.report.counts
-        for file, found in self._answers():
+        for file, found in self._answers(self._ask):
             if problems := self._judge(file, found):
                 counts["failed"] += 1
                 self._report(problems)
@@ -295,13 +295,13 @@ class _Hollowing:
                 counts["bytes"] += file.size
                 add(FetchEntry(url_below(self._url, file.path), file.size, file.path))
 
-    def _answers(self) -> Iterator[tuple[_File, Download]]:
+    def _answers(self, ask: Callable[[_File], Download]) -> Iterator[tuple[_File, Download]]:
         """Yield each file with the answer of the server, in order."""
         waiting: deque[tuple[_File, Future[Download]]] = deque()
         with GeneratorPool(self._threads, "pressmark-fetch") as pool:
             try:
                 for file in self._present.files:
-                    waiting.append((file, pool.submit(self._ask, file)))
+                    waiting.append((file, pool.submit(ask, file)))
                     if len(waiting) >= LOOK_AHEAD:
                         yield self._first(waiting)
                 while waiting:
@@ -326,6 +326,14 @@ class _Hollowing:
         if self._trusts_head:
             return self._downloader.ask_length(url)
         return self._downloader.verify(url, file.size, file.digests, self._count)
+
+    def _ask_again(self, file: _File) -> Download:
+        """Ask for the length of a file that was moved away; read the smallest, and any whose length is not stated."""
+        if file != self._present.smallest:
+            found = self._downloader.ask_length(url_below(self._url, file.path))
+            if found.kind is None and found.size == file.size:
+                return found
+        return self._ask(file)
 
     def _judge(self, file: _File, found: Download) -> list[Problem]:
         """Return the problems of an answer; empty if the server has the file."""
@@ -393,26 +401,27 @@ class _Hollowing:
             yield last
 
     def _check_moved(self) -> None:
-        """Check that the files that were moved out are those whose names were read, and that the server still has one.
+        """Check that the files that were moved out are those whose names were read, and that the server still has them.
 
         :raises BagError: it does not, which reverses the change
         """
-        file = self._present.smallest
-        assert file is not None
+        smallest = self._present.smallest
+        assert smallest is not None
         old = os.path.join(self._transaction.staging, OLD)
         with BagDirectory(old) as moved:
 
             def now() -> Iterator[tuple[bytes, os.stat_result]]:
-                yield file.path, moved.status(b"0")
+                yield smallest.path, moved.status(b"0")
                 for found in walk(moved):
                     if found.kind != "directory" and found.path.startswith(BELOW_PAYLOAD):
                         yield found.path, moved.status(found.path)
 
             self._present.detector.compare(self._base.path, now(), CHANGED)
-        if self._judge(file, found := self._ask(file)):
-            reason = found.message or "it states another length"
-            raise BagError(
-                os.path.join(self._base.path, file.path),
-                f"when this file was moved away, the server did not send it any more ({reason}); if the server uses the"
-                " files of this bag, copy them to the server first; nothing was changed",
-            )
+        for file, found in self._answers(self._ask_again):
+            if self._judge(file, found):
+                reason = found.message or "it states another length"
+                raise BagError(
+                    os.path.join(self._base.path, file.path),
+                    f"when this file was moved away, the server did not send it any more ({reason}); if the server uses"
+                    " the files of this bag, copy them to the server first; nothing was changed",
+                )
