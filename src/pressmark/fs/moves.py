@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -28,9 +27,11 @@ _RENAMEAT2 = {"aarch64": 276, "x86_64": 316}
 
 @cache
 def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
-    """Return ``renameat2`` of the C library, or the system call; :data:`None` if both are missing."""
+    """Return ``renameat2``, which returns 0 or an error number; :data:`None` if it is missing."""
     if not sys.platform.startswith("linux"):
         return None
+    import ctypes  # most commands rename nothing
+
     try:
         library = ctypes.CDLL(None, use_errno=True)
     except OSError:
@@ -42,7 +43,11 @@ def _renameat2() -> Callable[[bytes, bytes, int], int] | None:
             return None
         function = partial(library.syscall, number)
     at_fdcwd = -100
-    return lambda old, new, flags: function(at_fdcwd, old, at_fdcwd, new, flags)
+
+    def rename(old: bytes, new: bytes, flags: int) -> int:
+        return 0 if function(at_fdcwd, old, at_fdcwd, new, flags) == 0 else ctypes.get_errno()
+
+    return rename
 
 
 def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
@@ -50,9 +55,9 @@ def _rename_by(flags: int, old: bytes, new: bytes) -> bool:
     rename = _renameat2()
     if rename is None:
         return False
-    if rename(old, new, flags) == 0:
+    number = rename(old, new, flags)
+    if number == 0:
         return True
-    number = ctypes.get_errno()
     if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
         return False
     raise OSError(number, os.strerror(number), old, None, new)

@@ -39,7 +39,7 @@ from pressmark.fs.staging import LOCK, StagingDirectory
 
 __all__ = [
     *("JOURNAL", "NESTED", "NEW", "OLD", "PART", "UNDO"),
-    *("ChangeFormat", "Moves", "Transaction", "TransactionError", "is_decided", "journal_bytes"),
+    *("ChangeFormat", "Moves", "Transaction", "TransactionError", "is_decided", "journal_writer"),
 ]
 
 JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
@@ -103,30 +103,28 @@ class Moves(NamedTuple):
         discarded: Sequence[bytes] = (),
     ) -> Moves:
         """Return the moves with the marker first out and last in."""
-        marker = form.marker
-        return cls(
-            sorted(out, key=lambda name: (name != marker, name)),
-            sorted(into, key=lambda name: (name == marker, name)),
-            nested,
-            discarded,
-        )
+        out, into = sorted(out), sorted(into)
+        for names, end in ((out, 0), (into, len(into))):
+            if form.marker in names:
+                names.remove(form.marker)
+                names.insert(end, form.marker)
+        return cls(out, into, nested, discarded)
 
 
-def journal_bytes(form: ChangeFormat, request: dict[str, Any], moves: Moves) -> bytes:
-    """Return the content of a journal.
+def journal_writer(
+    form: ChangeFormat, request: dict[str, Any], into: Sequence[bytes], nested: bool, discarded: Sequence[bytes] = ()
+) -> Callable[[Iterable[bytes]], bytes]:
+    """Return a function that returns the content of a journal, from the names to move out.
 
     :param request: a JSON-serializable record of the change
+    :param into: the other moves: see :class:`Moves`
     """
-    journal: dict[str, Any] = {
-        form.key: _number(form, moves.discarded),
-        "request": request,
-        "out": list(map(os.fsdecode, moves.out)),
-        "in": list(map(os.fsdecode, moves.into)),
-        "payload": moves.nested,  # the key is part of the format
-    }
-    if moves.discarded:
-        journal["discarded"] = list(map(os.fsdecode, moves.discarded))
-    return json.dumps(journal).encode()
+    head = {form.key: _number(form, discarded), "request": request}
+    tail: dict[str, Any] = {"in": list(map(os.fsdecode, into)), "payload": nested}  # the key is part of the format
+    if discarded:
+        tail["discarded"] = list(map(os.fsdecode, discarded))
+    before, after = json.dumps(head)[:-1] + ', "out": [', "], " + json.dumps(tail)[1:]
+    return lambda out: (before + ", ".join(json.dumps(os.fsdecode(name)) for name in out) + after).encode()
 
 
 def _number(form: ChangeFormat, discarded: object) -> int:
@@ -258,7 +256,8 @@ class Transaction:
         self._is_complete = True
 
     def _decide(self, request: dict[str, Any], moves: Moves, journal: bytes) -> None:
-        write_flushed(self._path(PART), journal_bytes(self._form, request, moves))
+        write = journal_writer(self._form, request, moves.into, moves.nested, moves.discarded)
+        write_flushed(self._path(PART), write(moves.out))
         os.rename(self._path(PART), journal)
         try:
             flush_directory(self.staging)

@@ -491,12 +491,13 @@ def test_a_forged_journal_discards_nothing_behind_a_link(tmp_path: Path) -> None
     assert (tmp_path / "elsewhere" / "secret").read_bytes() == b"s"
 
 
-def test_earlier_versions_refuse_a_journal_with_discarded_files(tmp_path: Path) -> None:
-    """They would complete the change without removing the files; so the journal has another format number."""
-    moves = transaction.Moves([], [b"m"], True)
+def test_the_content_of_a_journal() -> None:
+    """JSON of one line; earlier versions refuse discarded files, which they would not remove."""
     form = transaction.ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
-    numbers = [
-        json.loads(transaction.journal_bytes(form, REQUEST, one))["pressmark_bag"]
-        for one in (moves, moves._replace(discarded=[b"a/b"]))
-    ]
-    assert numbers == [1, 2]
+    journal = {"pressmark_bag": 1, "request": REQUEST, "out": ['a"', "\udcff"], "in": ["m"], "payload": True}
+    write = transaction.journal_writer(form, REQUEST, [b"m"], True)
+    assert write([b'a"', b"\xff"]) == json.dumps(journal).encode()
+    assert write([]) == json.dumps({**journal, "out": []}).encode()
+    write = transaction.journal_writer(form, REQUEST, [b"m"], False, [b"a/b"])
+    journal |= {"pressmark_bag": 2, "out": ["c"], "payload": False, "discarded": ["a/b"]}
+    assert write([b"c"]) == json.dumps(journal).encode()

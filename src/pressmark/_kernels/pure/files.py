@@ -195,9 +195,9 @@ def read_small_folders(
     return [None] * len(paths)
 
 
-def run_steps(changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]:
+def run_steps(bases: list[bytes], changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]:
     """Return an error for each directory: the shared code changes it."""
-    return [(ENOSYS, -1)] * len(changes)
+    return [(ENOSYS, -1)] * len(bases)
 
 
 def scan_ocfl(

@@ -8,7 +8,7 @@ directories are flushed together. The caller changes the directories that fail o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from stat import S_IMODE
 from types import TracebackType
@@ -21,7 +21,7 @@ from pressmark.errors import BagError
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.owners import shared_mode
 from pressmark.fs.staging import LOCK
-from pressmark.fs.transaction import JOURNAL, NESTED, NEW, PART, UNDO, Moves, journal_bytes
+from pressmark.fs.transaction import JOURNAL, NESTED, NEW, PART, UNDO, Moves, journal_writer
 
 __all__ = ["SmallChange", "SmallChanges"]
 
@@ -32,6 +32,14 @@ _Step = tuple[int, bytes, bytes | int | None]
 _FEW = 4
 
 
+def _hidden(*names: bytes) -> bytes:
+    """Return a path in the hidden directory, relative to the base directory."""
+    return b"/".join((STAGING, *names))
+
+
+_JOURNAL = _hidden(JOURNAL)
+
+
 class SmallChange:
     """A change of a directory.
 
@@ -40,22 +48,20 @@ class SmallChange:
     :ivar new: the content of the new files by name; set before :meth:`SmallChanges.prepare`
     """
 
-    __slots__ = ("base", "device", "lock", "mode", "moves", "new", "out", "staging")
+    __slots__ = ("base", "device", "lock", "mode", "new", "out")
 
     def __init__(self, base: bytes, out: list[bytes]) -> None:
         status = os.stat(base)
-        self.base, self.out = base, out
-        self.staging = base + b"/" + STAGING
+        self.base, self.out = base, Moves.ordered(FORMAT, out, (), True).out
         self.mode, self.device = status.st_mode, status.st_dev
         self.new: Mapping[bytes, bytes] = {}
-        self.moves = Moves([], [], True)
         self.lock = -1
 
     def abandon(self) -> None:
         """Release the lock. The next run reverses the change, or removes its files if it was not committed."""
         if self.lock >= 0:
             with suppress(OSError):
-                os.rename(self._path(JOURNAL), self._path(UNDO))
+                os.rename(self.base + b"/" + _JOURNAL, self.base + b"/" + _hidden(UNDO))
             self.close()
 
     def close(self) -> None:
@@ -63,56 +69,6 @@ class SmallChange:
         if self.lock >= 0:
             os.close(self.lock)
         self.lock = -1
-
-    def _path(self, name: bytes) -> bytes:
-        return self.staging + b"/" + name
-
-    # --- steps; after each, these files and directories must be on disk ---------------------------------------------
-
-    def enter(self) -> list[_Step]:
-        """Return the steps that create and lock the hidden directory."""
-        return [(_MAKE, self.staging, shared_mode(self.mode)), (_LOCK, self._path(LOCK), None)]
-
-    def prepare(self, request: dict[str, Any]) -> tuple[list[_Step], list[bytes]]:
-        """Return the steps that write the new files and the journal, not yet under its name."""
-        new, nested, part = self._path(NEW), self._path(NESTED), self._path(PART)
-        files = [(new + b"/" + name, content) for name, content in self.new.items()]
-        self.moves = Moves.ordered(FORMAT, self.out, self.new, True)
-        files.append((part, journal_bytes(FORMAT, request, self.moves)))
-        steps: list[_Step] = [(_MAKE, new, 0o777), (_MAKE, nested, 0o777), (_MODE, nested, S_IMODE(self.mode))]
-        steps += [(_WRITE, *file) for file in files]
-        return steps, [*(path for path, _content in files), new]
-
-    def decide(self) -> tuple[list[_Step], list[bytes]]:
-        """Return the step that commits the change."""
-        return [(_MOVE, self._path(PART), self._path(JOURNAL))], [self.staging]
-
-    def move_out(self) -> tuple[list[_Step], list[bytes]]:
-        """Return the steps that move everything out."""
-        base, nested = self.base + b"/", self._path(NESTED) + b"/"
-        moves: list[_Step] = [(_MOVE, base + name, nested + name) for name in self.moves.out]
-        # A name that has appeared in between is not part of the change.
-        return [*moves, (_ALONE, self.base, STAGING)], [self._path(NESTED), self.base]
-
-    def move_in(self) -> tuple[list[_Step], list[bytes]]:
-        """Return the steps that move everything in, except the marker."""
-        base, new = self.base + b"/", self._path(NEW) + b"/"
-        steps: list[_Step] = [(_MOVE, self._path(NESTED), base + FORMAT.content)]
-        steps += [(_MOVE, new + name, base + name) for name in self.moves.into[:-1]]
-        return steps, [self.base]
-
-    def finish(self) -> tuple[list[_Step], list[bytes]]:
-        """Return the step that moves the marker in."""
-        marker = self.moves.into[-1]
-        return [(_MOVE, self._path(NEW) + b"/" + marker, self.base + b"/" + marker)], [self.base]
-
-    def close_journal(self) -> list[_Step]:
-        """Return the step after which the change is complete."""
-        return [(_UNLINK, self._path(JOURNAL), None)]
-
-    def clean(self) -> list[_Step]:
-        """Return the steps that remove the hidden directory."""
-        return [(_RMDIR, self._path(NEW), None), (_UNLINK, self._path(LOCK), None), (_RMDIR, self.staging, None)]
 
 
 class SmallChanges:
@@ -126,6 +82,7 @@ class SmallChanges:
 
     def __init__(self, changes: Sequence[SmallChange]) -> None:
         self.changes = self._all = list(changes)
+        self._into: list[bytes] = []
         self._flushes_together = len(changes) > _FEW and can_flush_filesystem()
 
     def __enter__(self) -> Self:
@@ -143,14 +100,28 @@ class SmallChanges:
 
     def enter(self) -> None:
         """Create and lock the hidden directories."""
-        self._run([change.enter() for change in self.changes])
+        lock: _Step = (_LOCK, _hidden(LOCK), None)
+        self._run([[(_MAKE, STAGING, shared_mode(change.mode)), lock] for change in self.changes])
 
     def prepare(self, request: dict[str, Any]) -> None:
-        """Write the new files.
+        """Write the new files and the journals, not yet under their name.
 
         :param request: a record of the change: see :meth:`~pressmark.fs.transaction.Transaction.commit`
         """
-        self._run_flushed(lambda change: change.prepare(request))
+        if not self.changes:
+            return
+        names = self.changes[0].new
+        self._into = Moves.ordered(FORMAT, [], names, True).into
+        write_journal = journal_writer(FORMAT, request, self._into, True)
+        make: list[_Step] = [(_MAKE, _hidden(NEW), 0o777), (_MAKE, _hidden(NESTED), 0o777)]
+        paths = [(name, _hidden(NEW, name)) for name in names]
+        all_steps = []
+        for change in self.changes:
+            steps: list[_Step] = [*make, (_MODE, _hidden(NESTED), S_IMODE(change.mode))]
+            steps += [(_WRITE, path, change.new[name]) for name, path in paths]
+            steps.append((_WRITE, _hidden(PART), write_journal(change.out)))
+            all_steps.append(steps)
+        self._run(all_steps, [*(path for _name, path in paths), _hidden(PART), _hidden(NEW)])
 
     def discard(self, change: SmallChange) -> None:
         """Leave out a change."""
@@ -159,41 +130,46 @@ class SmallChanges:
 
     def commit(self) -> None:
         """Make the changes."""
-        for steps in (
-            SmallChange.decide,
-            SmallChange.move_out,
-            SmallChange.move_in,
-            SmallChange.finish,
-        ):
-            self._run_flushed(steps)
         if not self.changes:
             return
-        self._run([change.close_journal() for change in self.changes])
+        *others, marker = [(_MOVE, _hidden(NEW, name), name) for name in self._into]
+        self._run_all([(_MOVE, _hidden(PART), _JOURNAL)], [STAGING])
+        # A name that has appeared in between is not part of the change.
+        alone: _Step = (_ALONE, b"", STAGING)
+        moves = [[*((_MOVE, name, _hidden(NESTED, name)) for name in change.out), alone] for change in self.changes]
+        self._run(moves, [_hidden(NESTED), b""])
+        self._run_all([(_MOVE, _hidden(NESTED), FORMAT.content), *others], [b""])
+        self._run_all([marker], [b""])
+        self._run_all([(_UNLINK, _JOURNAL, None)])
         # What cannot be removed is left to the next run.
-        _kernels.active.run_steps([change.clean() for change in self.changes])
+        clean: list[_Step] = [(_RMDIR, _hidden(NEW), None), (_UNLINK, _hidden(LOCK), None), (_RMDIR, STAGING, None)]
+        _kernels.active.run_steps([change.base for change in self.changes], [clean] * len(self.changes))
         for change in self.changes:
             change.close()
 
-    def _run_flushed(self, make: Callable[[SmallChange], tuple[list[_Step], list[bytes]]]) -> None:
-        if not self.changes:
+    def _run_all(self, steps: list[_Step], written: Sequence[bytes] = ()) -> None:
+        self._run([steps] * len(self.changes), written)
+
+    def _run(self, changes: list[list[_Step]], written: Sequence[bytes] = ()) -> None:
+        """Run the steps of each change.
+
+        :param written: after the steps, these files and directories must be on disk
+        """
+        if written and not self._flushes_together:
+            flushes: list[_Step] = [(_FLUSH, path, None) for path in written]
+            changes = [[*steps, *flushes] for steps in changes]
+        results = _kernels.active.run_steps([change.base for change in self.changes], changes)
+        for change, (_error, lock) in zip(self.changes, results, strict=True):
+            if lock >= 0:
+                change.lock = lock
+        self._keep([not error for error, _lock in results])
+        if not written or not self._flushes_together:
             return
-        made = [make(change) for change in self.changes]
-        if not self._flushes_together:
-            self._run([[*steps, *((_FLUSH, path, None) for path in paths)] for steps, paths in made])
-            return
-        self._run([steps for steps, _paths in made])
         for device, base in {change.device: change.base for change in self.changes}.items():
             try:
                 flush_filesystem(base)
             except OSError:
                 self._keep([change.device != device for change in self.changes])
-
-    def _run(self, steps: list[list[_Step]]) -> None:
-        results = _kernels.active.run_steps(steps)
-        for change, (_error, lock) in zip(self.changes, results, strict=True):
-            if lock >= 0:
-                change.lock = lock
-        self._keep([not error for error, _lock in results])
 
     def _keep(self, are_kept: list[bool]) -> None:
         if all(are_kept):

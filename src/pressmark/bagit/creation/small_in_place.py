@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
@@ -40,8 +40,9 @@ LOCKS = 128
 # Directories in a batch.
 LEAST = 16
 
-# The path of each entry, and for a file its size, time of modification, inode and digests.
-_Entries = list[tuple[bytes, tuple[int, int, int, dict[str, str]] | None]]
+# The path of each entry, and for a file its size, time of modification and inode; and the digests of the files.
+_Entries = list[tuple[bytes, tuple[int, int, int] | None]]
+_Digests = list[dict[str, str]]
 
 
 class NewBag(NamedTuple):
@@ -65,13 +66,14 @@ class _Folder:
     :param base: its real path
     """
 
-    __slots__ = ("bytes", "change", "entries", "files", "problems")
+    __slots__ = ("bytes", "change", "digests", "entries", "files", "problems")
 
-    def __init__(self, base: bytes, entries: _Entries) -> None:
+    def __init__(self, base: bytes, entries: _Entries, digests: _Digests) -> None:
         self.entries = entries
         self.change = SmallChange(base, [path for path, _facts in entries if b"/" not in path])
         self.files = [(path, facts) for path, facts in entries if facts is not None]
-        self.bytes = sum(facts[0] for _path, facts in self.files)
+        self.digests = digests
+        self.bytes = sum([facts[0] for _path, facts in self.files])
         self.problems: list[Problem] = []
         if len(self.files) < len(entries):
             self.problems = [
@@ -80,22 +82,21 @@ class _Folder:
 
     def is_movable(self) -> bool:
         """Return whether all directories can be moved, which writes to them."""
-        return all(
+        return len(self.files) == len(self.entries) or all(
             is_writable(b"%b/%b" % (self.change.base, path))
             for path, facts in self.entries
             if facts is None and b"/" not in path
         )
 
     def write_tag_files(self, options: CreateOptions) -> None:
-        digests = [(path, facts[3]) for path, facts in self.files]
-        self.change.new = small_tag_files(options, digests, self.bytes)
+        paths = [path for path, _facts in self.files]
+        self.change.new = small_tag_files(options, list(zip(paths, self.digests, strict=True)), self.bytes)
 
     def changed(self, now: _Entries | None) -> bytes | None:
         """Return the path of a file that is no longer as it was read, if any."""
-        if now is None:
-            return b""
-        before, after = _states(self.entries), _states(now)
-        return None if before == after else min(path for path, _state in set(before) ^ set(after))
+        if now == self.entries:
+            return None
+        return min((path for path, _facts in set(self.entries).symmetric_difference(now or ())), default=b"")
 
 
 def is_supported(options: CreateOptions) -> bool:
@@ -120,7 +121,7 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
         for found in folder.problems:
             on_event(Notice(found))
         on_event(Stage("hash", len(folder.files), folder.bytes))
-        for name, (size, mtime_ns, inode, digests) in folder.files:
+        for (name, (size, mtime_ns, inode)), digests in zip(folder.files, folder.digests, strict=True):
             on_event(Finished(Outcome(name, digests, size, mtime_ns, inode)))
         on_event(Progress(len(folder.files), folder.bytes, 0))
         on_event(Stage("tag"))
@@ -189,26 +190,28 @@ def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Fol
     # Few files do not fill the lanes.
     lanes = Plan(options.algorithms, 1).lanes if len(bases) > 1 else ()
     algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
+    is_excluded = options.is_excluded
     folders: list[_Folder | None] = []
-    is_excluded = options.is_excluded or (lambda _name: None)
-    for base, entries in zip(bases, _entries(bases, algorithms), strict=True):
+    for base, found in zip(bases, _kernels.active.read_small_folders(bases, STAGING, algorithms), strict=True):
         folder = None
-        if any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries or ()):
-            entries = None
-        if entries and (nested or all(path != FORMAT.marker for path, _facts in entries)):
+        if found is not None and _is_plain(found[0], nested, is_excluded):
             with suppress(OSError):
-                folder = _Folder(base, entries)
+                folder = _Folder(base, *found)
         folders.append(folder if folder is not None and folder.is_movable() else None)
     return folders
 
 
-def _entries(bases: list[bytes], algorithms: tuple[Any, ...] = ()) -> list[_Entries | None]:
-    """Return the entries of directories; without algorithms, files have no digests."""
-    return _kernels.active.read_small_folders(bases, STAGING, algorithms, bool(algorithms))
+def _is_plain(entries: _Entries, nested: bool, is_excluded: Callable[[str], object] | None) -> bool:
+    """Return whether a directory has content, is not a bag, and no name in it is excluded."""
+    if not entries or not (nested or all(path != FORMAT.marker for path, _facts in entries)):
+        return False
+    return is_excluded is None or not any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries)
 
 
-def _states(entries: _Entries) -> list[tuple[bytes, tuple[int, ...] | None]]:
-    return [(path, facts and facts[:3]) for path, facts in entries]
+def _entries(bases: list[bytes]) -> list[_Entries | None]:
+    """Return the entries of directories; their files are not read."""
+    found = _kernels.active.read_small_folders(bases, STAGING, (), False)
+    return [None if one is None else one[0] for one in found]
 
 
 def _real_paths(paths: Sequence[bytes]) -> list[bytes]:
@@ -216,14 +219,18 @@ def _real_paths(paths: Sequence[bytes]) -> list[bytes]:
     parents: dict[bytes, bytes] = {}
     found = []
     for path in paths:
+        above, slash, name = path.rpartition(b"/")
         real = b""
         with suppress(OSError, ValueError):  # a NUL
-            above, name = os.path.split(os.path.abspath(path))
-            if above not in parents:
-                parents[above] = os.path.realpath(above)
-            real = os.path.join(parents[above], name)
-            if os.path.islink(real):
-                real = os.path.realpath(real)
+            if name in (b"", b".", b".."):
+                real = os.path.realpath(path)
+            else:
+                above += slash
+                if above not in parents:
+                    parents[above] = os.path.join(os.path.realpath(above or b"."), b"")
+                real = parents[above] + name
+                if os.path.islink(real):
+                    real = os.path.realpath(real)
         found.append(real)
     return found
 

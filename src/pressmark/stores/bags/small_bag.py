@@ -83,7 +83,7 @@ def _copied(
     source: bytes, new: bytes, algorithms: tuple[str, ...], mode: str, on_event: Callable[[object], object]
 ) -> _Files | None:
     """Copy a directory of few files of any size; return :data:`None` if that fails or they change meanwhile."""
-    (entries,) = _kernels.active.read_small_folders([source], b"", (), False)
+    entries = _entries(source)
     if not entries or empty_directories(entries):  # a warning
         return None
     data = new + b"/" + PAYLOAD
@@ -99,7 +99,7 @@ def _copied(
         outcomes = list(copy_files(tasks, algorithms, mode=mode, on_event=on_event))
     except BagError:  # the mode is not possible
         return None
-    (now,) = _kernels.active.read_small_folders([source], b"", (), False)
+    now = _entries(source)
     names = [name for name, facts in entries if facts is not None]
     states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in zip(names, outcomes, strict=True)}
     if now is None or states != {name: facts[:2] for name, facts in now if facts is not None}:
@@ -110,6 +110,12 @@ def _copied(
             return None
         files.append((name, outcome.digests, outcome.size))
     return files
+
+
+def _entries(source: bytes) -> list[tuple[bytes, tuple[int, int, int] | None]] | None:
+    """Return the directories and files in a directory: their paths, and the size, time and inode of each file."""
+    (found,) = _kernels.active.read_small_folders([source], b"", (), False)
+    return found and found[0]
 
 
 def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _Files) -> SmallBag | None:

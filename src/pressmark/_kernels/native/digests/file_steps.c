@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <sys/file.h>
 
+#define PM_STEP_PATH 4096 /* no system opens longer paths */
+
 /* Another run can remove the directory of the file between the calls: then its name leads elsewhere. */
 static int make_lock(const char *path, int *lock)
 {
@@ -66,27 +68,44 @@ static int is_alone(const char *path, const char *name)
     return error;
 }
 
-int pm_step_run(const pm_step *step, int *lock)
+/* Sets `buffer` to a path in a directory; returns 0 or errno. */
+static int join(char *buffer, const char *base, const char *path)
 {
+    const size_t above = strlen(base), length = strlen(path);
+    if (above + length + 2 > PM_STEP_PATH) return ENAMETOOLONG;
+    memcpy(buffer, base, above + 1);
+    if (length) {
+        buffer[above] = '/';
+        memcpy(buffer + above + 1, path, length + 1);
+    }
+    return 0;
+}
+
+int pm_step_run(const char *base, const pm_step *step, int *lock)
+{
+    char path[PM_STEP_PATH], other[PM_STEP_PATH];
+    int error = join(path, base, step->path);
+    if (!error && step->kind == PM_STEP_MOVE) error = join(other, base, step->other);
+    if (error) return error;
     switch (step->kind) {
-    case PM_STEP_MAKE: return mkdir(step->path, (mode_t)step->size) ? errno : 0;
-    case PM_STEP_MODE: return chmod(step->path, (mode_t)step->size) ? errno : 0;
-    case PM_STEP_LOCK: return make_lock(step->path, lock);
-    case PM_STEP_WRITE: return pm_small_new(step->path, (const uint8_t *)step->other, step->size);
-    case PM_STEP_FLUSH: return flush(step->path);
-    case PM_STEP_MOVE: return move_new(step->path, step->other);
-    case PM_STEP_ALONE: return is_alone(step->path, step->other);
-    case PM_STEP_UNLINK: return unlink(step->path) ? errno : 0;
-    case PM_STEP_RMDIR: return rmdir(step->path) ? errno : 0;
+    case PM_STEP_MAKE: return mkdir(path, (mode_t)step->size) ? errno : 0;
+    case PM_STEP_MODE: return chmod(path, (mode_t)step->size) ? errno : 0;
+    case PM_STEP_LOCK: return make_lock(path, lock);
+    case PM_STEP_WRITE: return pm_small_new(path, (const uint8_t *)step->other, step->size);
+    case PM_STEP_FLUSH: return flush(path);
+    case PM_STEP_MOVE: return move_new(path, other);
+    case PM_STEP_ALONE: return is_alone(path, step->other);
+    case PM_STEP_UNLINK: return unlink(path) ? errno : 0;
+    case PM_STEP_RMDIR: return rmdir(path) ? errno : 0;
     default: return EINVAL;
     }
 }
 
 #else
 
-int pm_step_run(const pm_step *step, int *lock)
+int pm_step_run(const char *base, const pm_step *step, int *lock)
 {
-    (void)step, (void)lock;
+    (void)base, (void)step, (void)lock;
     return ENOSYS;
 }
 

@@ -1,4 +1,4 @@
-/* Changes of files in order, many directories in one call. */
+/* Changes of files in a directory, in order. */
 #ifndef PRESSMARK_FILE_STEPS_H
 #define PRESSMARK_FILE_STEPS_H
 
@@ -19,12 +19,12 @@ enum {
 
 typedef struct {
     int kind;
-    const char *path;
-    const char *other; /* the new path, the only name, or the content */
+    const char *path;  /* in the directory; empty for the directory itself */
+    const char *other; /* the new path in the directory, the only name, or the content */
     int64_t size;      /* of the content, or the mode */
 } pm_step;
 
-/* Returns 0 or errno. PM_STEP_LOCK sets `lock` to the descriptor, which the caller closes. */
-int pm_step_run(const pm_step *step, int *lock);
+/* Changes a file in directory `base`. Returns 0 or errno. PM_STEP_LOCK sets `lock` to the descriptor, which the caller closes. */
+int pm_step_run(const char *base, const pm_step *step, int *lock);
 
 #endif

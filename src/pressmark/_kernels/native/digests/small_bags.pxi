@@ -77,9 +77,9 @@ def read_small_folders(list paths not None, bytes skip not None, tuple algorithm
     :param algorithms: name and constructor of each digest, and whether lanes compute it faster
     :param reads: read the files; otherwise they have no digests
     :return: for each path :data:`None` if the directory contains links, names that are not ASCII, or many, large or
-        empty files, or directories on another device. Otherwise its directories and files in the order of the names, a
-        directory before its content: the path, and :data:`None` for a directory, or for a file its size, time of
-        modification in nanoseconds, inode, and digests in hex
+        empty files, or directories on another device. Otherwise two lists: its directories and files in the order of
+        the names, a directory before its content: the path, and :data:`None` for a directory, or for a file its size,
+        time of modification in nanoseconds, and inode; and the digests of its files in hex
     """
     cdef list found = [], digests
     cdef tuple held = tuple(paths)
@@ -109,23 +109,28 @@ def read_small_folders(list paths not None, bytes skip not None, tuple algorithm
     return found
 
 
-cdef list _entries(pm_folder *folder, list digests, Py_ssize_t number):
-    """Return the entries of a directory.
+cdef tuple _entries(pm_folder *folder, list digests, Py_ssize_t number):
+    """Return the entries of a directory, and the digests of its files.
 
     :param digests: of the files that were read together
     :param number: the number of its first file among them
     """
     cdef int i
     cdef pm_folder_entry *entry
-    cdef list found = []
+    cdef list found = [], entries = [], sorted_digests = []
     for i in range(folder.count):
         entry = &folder.entry[i]
-        facts = None
-        if entry.file >= 0:
-            facts = (entry.size, entry.mtime_ns, entry.inode, digests[number + entry.file] if digests else {})
-        found.append((entry.path[:entry.length], facts))
+        found.append((entry.path[:entry.length], i))
     found.sort(key=_by_name)
-    return found
+    for path, i in found:
+        entry = &folder.entry[i]
+        if entry.file < 0:
+            entries.append((path, None))
+            continue
+        entries.append((path, (entry.size, entry.mtime_ns, entry.inode)))
+        if digests:
+            sorted_digests.append(digests[number + entry.file])
+    return entries, sorted_digests
 
 
 cdef enum:

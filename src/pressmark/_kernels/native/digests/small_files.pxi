@@ -101,59 +101,71 @@ cdef extern from "digests/file_steps.h":
         const char *path
         const char *other
         int64_t size
-    int pm_step_run(const pm_step *, int *) nogil
+    int pm_step_run(const char *, const pm_step *, int *) nogil
 
 
-def run_steps(list changes not None):
+def run_steps(list bases not None, list changes not None):
     """Change files in order, in many directories; stop in each directory at its first failure.
 
     The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a
     file and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new
     path must not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
 
-    :param changes: for each directory its steps: number, path, and the mode, the content, the new path, the only name,
-        or :data:`None`
+    :param bases: the directories
+    :param changes: for each directory its steps, which several may share: number, path in the directory, and the mode,
+        the content, the new path in the directory, the only name, or :data:`None`
     :return: for each directory 0 or an errno, and the descriptor of a locked file, or -1. A failed step has none
     """
-    cdef Py_ssize_t total = 0, count = len(changes), i, first, end
-    cdef list steps, held = []
-    cdef tuple step
-    cdef object other
+    cdef Py_ssize_t total = 0, count = len(bases), i, end = 0
+    cdef bytes base
+    cdef list steps, shared = None
+    cdef tuple step, one = (), held = tuple(bases)
+    cdef list kept = []
     cdef pm_step *all_steps = NULL
-    cdef Py_ssize_t *ends = NULL
-    cdef int *errors = NULL
-    cdef int *locks = NULL
+    cdef _change *found = NULL
+    if len(changes) != count:
+        raise ValueError("one list of steps for each directory")
     for steps in changes:
-        held.append(tuple(steps))
-        total += len(steps)
+        if steps is not shared:
+            one, shared = tuple(steps), steps
+            total += len(one)
+        kept.append(one)
     try:
         all_steps = <pm_step *>malloc((total + 1) * sizeof(pm_step))
-        ends = <Py_ssize_t *>malloc((count + 1) * sizeof(Py_ssize_t))
-        errors = <int *>malloc((count + 1) * sizeof(int))
-        locks = <int *>malloc((count + 1) * sizeof(int))
-        if all_steps == NULL or ends == NULL or errors == NULL or locks == NULL:
+        found = <_change *>malloc((count + 1) * sizeof(_change))
+        if all_steps == NULL or found == NULL:
             raise MemoryError
-        end = 0
         for i in range(count):
-            for step in <tuple>held[i]:
+            base = held[i]
+            found[i].base, found[i].lock = base, -1
+            found[i].error = 22 if not base or b"\0" in base else 0  # EINVAL on all systems
+            if i and kept[i] is kept[i - 1]:
+                found[i].first, found[i].end = found[i - 1].first, found[i - 1].end
+                continue
+            found[i].first = end
+            for step in <tuple>kept[i]:
                 _set_step(&all_steps[end], step[0], step[1], step[2])
                 end += 1
-            ends[i] = end
-            errors[i] = 0
-            locks[i] = -1
+            found[i].end = end
         with nogil:
-            first = 0
             for i in range(count):
-                while first < ends[i] and not errors[i]:
-                    errors[i] = pm_step_run(&all_steps[first], &locks[i])
-                    first += 1
-                first = ends[i]
-        return [(errors[i], locks[i]) for i in range(count)]
+                end = found[i].first
+                while end < found[i].end and not found[i].error:
+                    found[i].error = pm_step_run(found[i].base, &all_steps[end], &found[i].lock)
+                    end += 1
+        return [(found[i].error, found[i].lock) for i in range(count)]
     finally:
         free(all_steps)
-        free(ends)
-        free(errors)
-        free(locks)
+        free(found)
+
+
+# The steps of a directory, by their numbers in a list of all steps.
+ctypedef struct _change:
+    const char *base
+    Py_ssize_t first
+    Py_ssize_t end
+    int error
+    int lock
 
 
 cdef int _set_step(pm_step *step, int kind, bytes path, object other) except -1:
