@@ -190,6 +190,23 @@ def test_every_length_maps_alike(pair: Pair, word: str) -> None:
     compare_with_naive(word, items[::7])
 
 
+# Around delimiters: a letter, the neighbour of a colon, and characters whose last byte is a colon with the top bit.
+@pytest.mark.parametrize("filling", ["x", ";", "\u00ba", "\u00fa"])
+@pytest.mark.parametrize("delimiters", [[":"], ["x:"], ["::"], ["\u00fa"], ["\U0001f350"], ["/", "x::", ":"]])
+def test_delimiters_are_found_anywhere(implementation: Implementation, delimiters: list[str], filling: str) -> None:
+    """0012 removes the prefix in identifiers of up to five words of eight bytes, with one delimiter, two, or a part."""
+    name = "0012-hash-and-no-prefix-id-n-tuple-storage-layout"
+    config = {"digestAlgorithm": "md5", "tupleSize": 0, "numberOfTuples": 0, "delimiters": delimiters}
+    first, last = delimiters[0], delimiters[-1]
+    items = [
+        (filling * before + middle + filling * after).encode()
+        for before in range(20)
+        for after in range(20)
+        for middle in (first, last, first + filling * 3 + last, last + filling * 9 + first[1:], last[:-1] + filling)
+    ]
+    assert kernel_results(layout_of(name, config)._mapping(), items) == list(naive_paths(name, config, items))
+
+
 @pytest.mark.parametrize("algorithm", DIGESTS)
 def test_every_length_has_its_digest(implementation: Implementation, algorithm: str) -> None:
     """Digests of messages of 1 to 300 bytes, mixed in one batch, equal those of the naive transcription."""

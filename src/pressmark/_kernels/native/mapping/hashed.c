@@ -20,13 +20,13 @@ static inline int64_t pm_prefix_end(const pm_hashed *p, const uint8_t *item, int
     for (int64_t number = 0; number < p->delimiters_count; number++) {
         const uint8_t *text = p->delimiters[number].text;
         int64_t size = p->delimiters[number].length;
-        uint8_t last = text[size - 1];
-        for (int64_t end = before_last; end > found && end >= size; end--) {
-            if (item[end - 1] == last && (size == 1 || memcmp(item + end - size, text, (size_t)size) == 0)) {
-                found = end;
-                break;
-            }
-        }
+        /* Where the last byte of a later delimiter can be. */
+        int64_t start = found > size - 1 ? found : size - 1;
+        int64_t end = pm_last_end(item, start, before_last, text[size - 1]);
+        while (end > start && size > 1 && memcmp(item + end - size, text, (size_t)size) != 0)
+            end = pm_last_end(item, start, end - 1, text[size - 1]);
+        if (end > start)
+            found = end;
     }
     return found;
 }
@@ -74,10 +74,10 @@ static inline int pm_put_hashed_path(const pm_hashed *p, const uint8_t *item, in
         uint8_t *name = end;
         /* The rest after the limit need not be encoded; it only matters that there is more. */
         for (int64_t position = 0; position < encoded; position++) {
-            if (pm_encapsulation_safe[item[position]])
-                *end++ = item[position];
-            else
-                end = pm_put_escape(end, '%', item[position]);
+            /* Always writes four bytes and keeps one or three of them: branches on escapes are hard to predict. */
+            const uint8_t *put = pm_encapsulation_put[item[position]];
+            memcpy(end, put, 4);
+            end += put[3];
         }
         if (end - name > PM_ENCAPSULATION_LONGEST) {
             end = name + PM_ENCAPSULATION_LONGEST;

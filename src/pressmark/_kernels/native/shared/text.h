@@ -26,6 +26,30 @@ static inline int pm_is_ascii(const uint8_t *text, int64_t length)
     return (seen & UINT64_C(0x8080808080808080)) == 0;
 }
 
+/* The end of the last `byte` in text[start .. end); without one, at most `start`. */
+static inline int64_t pm_last_end(const uint8_t *text, int64_t start, int64_t end, uint8_t byte)
+{
+    const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F), all = UINT64_C(0x0101010101010101) * byte;
+    for (; end - start >= 8; end -= 8) {
+        uint64_t word;
+        memcpy(&word, text + end - 8, 8);
+        word ^= all;
+        /* The top bit of each byte that is 0: exact, because no sum carries into the next byte. */
+        uint64_t found = ~(((word & low) + low) | word | low);
+        if (found != 0) {
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+            /* The loop below would find the same, but its branches are hard to predict. */
+            return end - __builtin_clzll(found) / 8;
+#else
+            break;
+#endif
+        }
+    }
+    while (end > start && text[end - 1] != byte)
+        end--;
+    return end;
+}
+
 /* Returns the length of the UTF-8 sequence at text[0] and sets *character to its code point. Returns 0 if it is invalid (RFC
  * 3629: no overlong form, no surrogate, nothing above U+10FFFF). */
 static inline int pm_decode_utf8(const uint8_t *text, int64_t length, uint32_t *character)
