@@ -60,11 +60,17 @@ COMMANDS = {
     "bag create": Command("bag create files --threads 2", f"nothing was changed; {AGAIN}", delay=0.004),
     "bag create -o": Command("bag create files -o new --threads 2", f"nothing was changed; {AGAIN}"),
     "bag validate": Command("bag validate bag --threads 2", "use --ledger FILE to make a run resumable"),
+    "bag validate --workers": Command(
+        "bag validate bag another --workers 2 --work run", "with --resume to continue", ""
+    ),
     "bag update": Command("bag update bag --add-algorithm md5 --threads 2", f"nothing was changed; {AGAIN}"),
     "bag complete": Command("bag complete incomplete --allow-file --threads 2", f"{AGAIN} to continue"),
     "store put": Command("store put books new files", f"{AGAIN} to store the others", ""),
     "store put --from": Command("store put books --from list.tsv", f"{AGAIN} to store the others", r"\d objects?"),
     "store check": Command("store check root", f"nothing was changed; {AGAIN}", r"\d objects?", 0.004),
+    "store check --workers": Command(
+        "store check root --digests --workers 2 --work run", f"interrupted; {AGAIN}", "", 0.004
+    ),
     "store repair": Command("store repair root", "run the same command to continue", r"\d objects?", 0.004),
     "migrate --dry-run": Command(
         "migrate books new --to ocfl --layout 0003 --dry-run",
@@ -111,8 +117,10 @@ def prepare(name: str, folder: Path) -> None:
     files = folder / "files"
     if name == "verify":
         call(folder, "hash files -o list.sha512")
-    elif name == "bag validate" or name == "bag update":
+    elif name.startswith("bag validate") or name == "bag update":
         bagit.create(files, folder / "bag")
+        if name.endswith("--workers"):
+            bagit.create(files, folder / "another")
     elif name == "bag complete":
         bag = folder / "incomplete"
         bagit.create(files, bag)
@@ -120,7 +128,7 @@ def prepare(name: str, folder: Path) -> None:
         shutil.rmtree(bag / "data")
         (bag / "data").mkdir()
         (bag / "fetch.txt").write_text("".join(fetched))
-    elif name in ("store check", "store repair"):
+    elif name.startswith(("store check", "store repair")):
         with stores.create("ocfl", folder / "root", layout("0002")).ingest() as batch:
             for number in range(FILES):
                 batch.put(f"slow-{number}", files / f"slow-{number}")

@@ -50,7 +50,9 @@ def run_local(
     count = resolve_threads(workers)
     busy = sum(1 for _chunk in islice(work.remaining(), max(2, count)))
     pool: ExecutorPool
-    if threads and busy < 2:
+    if threads and min(count, busy) < 2:
+        # More chunks would run before the first receipt is read.
+        options["window"] = min(1, options.get("window", 1))
         pool = _InlinePool(options.get("on_progress"))
     elif threads:
         pool = ExecutorPool(ThreadPoolExecutor(count, "pressmark-job"), count)
@@ -134,7 +136,7 @@ class ProcessPool(ExecutorPool):
             return self._executor.submit(_run_chunk, job, chunk, place)
 
     def close(self) -> None:
-        """Shut the executor down. A process may not notice that the executor ended it when another one died."""
+        """Shut the executor down, after ending the processes of a broken one: an idle process may miss its signal."""
         if getattr(self._executor, "_broken", False):
             self.interrupt()
         super().close()

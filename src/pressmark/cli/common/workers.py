@@ -21,7 +21,7 @@ from pressmark.threads import resolve_threads
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
-# Parts of at most so many bytes begin in threads, for the seconds that processes would take to start.
+# Parts of at most so many bytes begin in this process, for the seconds that others would take to start.
 SMALL, START = 16 << 20, 0.4
 
 Plan = Callable[[str], Iterable[Chunk]]
@@ -172,11 +172,9 @@ class Workers:
         # For a single part, a thread starts faster than a process.
         is_single = len(first) < 2
         if not is_single and all(0 < chunk.nbytes <= SMALL for chunk in first):
-            # Small parts may all be done before processes have started.
+            # Small parts may all be done before processes have started. In one thread, which Ctrl-C ends at once.
             end = monotonic() + START
-            summary = jobs.run_local(
-                job, work, self._count, True, on_receipt=on_receipt, window=1, stop=lambda: monotonic() > end
-            )
+            summary = jobs.run_local(job, work, 1, True, on_receipt=on_receipt, stop=lambda: monotonic() > end)
             if summary.stopped is None or summary.complete:
                 return summary
         return jobs.run_local(job, work, self._count, is_single, on_receipt=on_receipt)
