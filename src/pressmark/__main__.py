@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import gc
 import signal
 import sys
 import time
@@ -11,12 +12,15 @@ from typing import Any
 
 __all__ = ["main"]
 
+# New objects before a garbage collection: imports create many, and hardly any garbage.
+NEW_OBJECTS = 50_000
 # Seconds until a discarded interrupt is repeated.
 REPEAT_AFTER = 0.02
 
 
 def main() -> None:
     """Run the command line and exit with its status; an interrupt before or after a command is one line as well."""
+    gc.set_threshold(NEW_OBJECTS)
     ordinary = sys.unraisablehook
     sys.unraisablehook = _repeat_interrupt
     try:
@@ -33,6 +37,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # CPython ends by the signal if an exec was interrupted, as in dataclasses; another exec clears that.
         exec("")
+        # CPython would examine every object several times before it ends.
+        gc.freeze()
 
 
 def _repeat_interrupt(unraisable: Any) -> None:

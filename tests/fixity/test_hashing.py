@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import random
 import socket
@@ -97,7 +96,7 @@ def test_small_files_need_no_hasher(name: str, tmp_path: Path, monkeypatch: pyte
         pytest.skip("needs a native build")
     algorithm = ALGORITHMS[name]
     made: list[int] = []
-    counting = dataclasses.replace(algorithm, make=lambda threads: made.append(threads) or algorithm.make(threads))
+    counting = algorithm._replace(make=lambda threads: made.append(threads) or algorithm.make(threads))
     monkeypatch.setitem(ALGORITHMS, name, counting)
     sizes = (0, 1, 4096, 16_384, 16_385, 65_536, 65_537)
     paths = make(tmp_path / "t", sizes * 20)

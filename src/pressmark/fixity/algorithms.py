@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pressmark.errors import AlgorithmError
 
@@ -36,8 +35,7 @@ class Hasher(Protocol):
         """Return the digest in lower-case hex."""
 
 
-@dataclass(frozen=True)
-class Algorithm:
+class Algorithm(NamedTuple):
     """A digest algorithm.
 
     :ivar name: official name
@@ -164,6 +162,8 @@ def implementation(name: str) -> Algorithm:
     return ALGORITHMS.get(name) or CHECKSUMS[name]
 
 
+# Every Python has these; asking hashlib would load OpenSSL, which the kernels do without.
+_IN_EVERY_PYTHON = frozenset({"sha224", "sha256", "sha384", "sha512"})
 _IGNORED = str.maketrans("", "", "-_/. ")
 
 
@@ -212,6 +212,8 @@ def algorithm_names(names: Iterable[str] | str) -> tuple[str, ...]:
     if not found:
         raise AlgorithmError("", "no algorithm given")
     for name in found:
+        if name in _IN_EVERY_PYTHON:
+            continue
         try:
             ALGORITHMS[name].make(1)
         except (ValueError, ImportError) as error:

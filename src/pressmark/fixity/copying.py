@@ -12,10 +12,9 @@ import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import BagError
@@ -23,6 +22,9 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
 from pressmark.threads import resolve_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["MODES", "CopyTask", "Copying", "ReadError", "copy_file", "copy_files", "keep_status", "read_blocks"]
 
@@ -439,6 +441,8 @@ def _feed_by_threads(
     blocks: Iterable[bytes], updates: Sequence[Update], expected: int, on_bytes: Callable[[int], object]
 ) -> int:
     """Do the same as :func:`_feed`, with a thread for each function, while the next block is read."""
+    from concurrent.futures import ThreadPoolExecutor  # few files are large
+
     total = 0
     running: list[Future[object]] = []
     with ThreadPoolExecutor(len(updates)) as pool:

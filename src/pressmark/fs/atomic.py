@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from contextlib import suppress
@@ -174,6 +173,8 @@ class OutputFile:
     """
 
     def __init__(self, target: str | os.PathLike[str]) -> None:
+        import hashlib  # few runs write such a file
+
         self.name = os.path.basename(os.fspath(target))
         self.size = 0
         self._target = target

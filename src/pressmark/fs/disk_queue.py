@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Generic, TypeVar
@@ -40,8 +39,9 @@ class DiskQueue(Generic[T]):
         if len(self._first) < IN_MEMORY:
             self._first.append(item)
             return
+        import pickle  # few queues are that long
+
         if self._file is None:
-            # Few queues are that long.
             from tempfile import TemporaryFile
 
             self._file = TemporaryFile()  # noqa: SIM115, closed at the end of the context
@@ -51,6 +51,8 @@ class DiskQueue(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         yield from self._first
         if self._file is not None:
+            import pickle
+
             self._file.seek(0)
             for _ in range(self._count):
                 yield pickle.load(self._file)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from typing import AnyStr
 
@@ -186,7 +185,7 @@ def _of_another(status: os.stat_result) -> str:
 
 def _new_file_status(folder: bytes) -> os.stat_result | None:
     """Create a private file and return its status; :data:`None` if it cannot be created."""
-    path = os.path.join(folder, b".pressmark-%b.tmp" % secrets.token_hex(8).encode())
+    path = os.path.join(folder, b".pressmark-%b.tmp" % os.urandom(8).hex().encode())
     with contextlib.suppress(OSError):
         descriptor = os.open(path, _NEW, 0o600)
         try:

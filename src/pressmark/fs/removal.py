@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -64,6 +62,8 @@ def remove_tree(top: bytes, *, dir_fd: int | None = None) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(top, dir_fd=dir_fd)
         return
+    import shutil  # with all its compressions: most directories are empty
+
     try:
         if sys.version_info >= (3, 12):
             shutil.rmtree(top, onexc=again, dir_fd=dir_fd)
@@ -105,7 +105,7 @@ def _flatten(top: bytes, dir_fd: int | None) -> None:
         folder, depth = waiting.pop()
         for name in _directories(folder, dir_fd):
             if depth == LEVELS:
-                moved = os.path.join(top, b"deep-%s" % secrets.token_hex(8).encode())
+                moved = os.path.join(top, b"deep-%s" % os.urandom(8).hex().encode())
                 os.rename(os.path.join(folder, name), moved, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
                 waiting.append((moved, 1))
             else:

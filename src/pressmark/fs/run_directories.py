@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from types import TracebackType
 
 from pressmark.fs.locks import FileLock, lock_descriptor
@@ -58,7 +57,7 @@ class RunDirectory:
             # Another run may remove either directory as empty.
             with contextlib.suppress(FileNotFoundError):
                 require_shared(self._folder)
-                path = os.path.join(self._folder, secrets.token_hex(8).encode())
+                path = os.path.join(self._folder, os.urandom(8).hex().encode())
                 os.mkdir(path, _MODE)
                 # Wait: another run may be checking the lock.
                 self._lock = FileLock(os.path.join(path, LOCK), wait=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from pressmark.cli.common.console import CallError
 from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts import Layout, find_layout, list_layouts
 from pressmark.layouts.parameters import unknown_key
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = [
     "NamedLayout",
@@ -61,6 +63,8 @@ def layout_argument(metavar: str, required: bool) -> Callable[[Function], Functi
 
 def complete_layouts(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
     """Return the names and aliases of layouts that begin with ``start``, for the shell."""
+    from click.shell_completion import CompletionItem
+
     named = [(name, one.summary) for one in list_layouts() for name in (one.alias, one.name) if name]
     return [CompletionItem(name, help=summary) for name, summary in named if name.startswith(start)]
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
@@ -27,6 +26,9 @@ from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool, resolve_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
@@ -200,20 +202,17 @@ class Walk:
             while line:
                 self._hand_out(line, pool, workers)
                 first = line.pop(0) if line else []
-                if isinstance(first, Future):
-                    line[0:0] = first.result()
-                elif not isinstance(first, Work):
+                if isinstance(first, list):
                     yield from first
+                elif not isinstance(first, Work):
+                    line[0:0] = first.result()
 
     def _hand_out(self, line: list[Part | Future[list[Part]]], pool: GeneratorPool, workers: int) -> None:
         running = waiting = index = 0
         while index < len(line):
             part = line[index]
-            if isinstance(part, Future):
-                if part.done():
-                    line[index : index + 1] = part.result()
-                    continue
-                running += 1
+            if isinstance(part, list):
+                waiting += len(part)
             elif isinstance(part, Work):
                 # The leftmost work always continues.
                 if index and (running >= 2 * workers or waiting >= WAITING):
@@ -223,8 +222,11 @@ class Walk:
                 future = pool.submit(self._look_through, Work(part.places[:share]))
                 line[index : index + 1] = [future, Work(left)] if left else [future]
                 running += 1
+            elif part.done():
+                line[index : index + 1] = part.result()
+                continue
             else:
-                waiting += len(part)
+                running += 1
             index += 1
 
     # --- many directories -----------------------------------------------------------------------------------------
