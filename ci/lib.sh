@@ -6,6 +6,9 @@ unset PYTHONDONTWRITEBYTECODE
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
+# Options of pytest. One process more than there are processors: many tests wait for time to pass, or for other processes.
+parallel=(-n $(($(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal)
+
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
 

@@ -13,7 +13,7 @@ from support.preloading import run_preloaded
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested steps.
-STRIDE = str(stride(7))
+STRIDE = str(stride(11))
 CASES = (
     *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "from-lists", "archive", "pack", "unpack"),
     *("update", "complete", "hollow"),

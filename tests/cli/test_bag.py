@@ -88,9 +88,9 @@ def bag(tmp_path: Path) -> Path:
 # --- the group --------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_subcommand_there_is_help(run: Run) -> None:
+def test_without_a_subcommand_there_is_help(quick: Run) -> None:
     """Without a subcommand, the help is printed on stderr, and the command fails."""
-    done = run("bag")
+    done = quick("bag")
     assert (done.stdout, done.returncode) == (b"", 2)
     for name in (b"create", b"validate", b"update", b"complete", b"hollow", b"info"):
         assert name in done.stderr
@@ -265,11 +265,11 @@ def test_create_in_place(run: Run, files: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["copy", "hardlink", "auto"])
-def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> None:
+def test_create_elsewhere(quick: Run, files: Path, tmp_path: Path, mode: str) -> None:
     """The source is unchanged; every algorithm has its manifest; tag files are copied."""
     (tmp_path / "readme.txt").write_text("read me")
     before = content(files)
-    done = run("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
+    done = quick("bag", "create", "files", "-o", "new", "-a", "SHA-256,md5", "--mode", mode, "--tag-file", "readme.txt")
     assert (done.stdout, done.returncode) == (b"", 0), done.stderr
     line = r"pressmark: new: bag created: 3 files, 6 B, (copied|hard-linked|cloned \(reflink\)); md5, sha256\n"
     assert re.fullmatch(line, done.stderr.decode())
@@ -279,16 +279,16 @@ def test_create_elsewhere(run: Run, files: Path, tmp_path: Path, mode: str) -> N
     assert (tmp_path / "new" / "readme.txt").read_text() == "read me"
     assert "readme.txt" in (tmp_path / "new" / "tagmanifest-md5.txt").read_text()
     assert (os.stat(files / "b").st_nlink == 2) == (mode == "hardlink")
-    done = run("bag", "validate", "new")
+    done = quick("bag", "validate", "new")
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
-def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_of_a_bag_names_the_command(quick: Run, files: Path, tmp_path: Path) -> None:
     """A bag is changed by another command; with --nested, it becomes a payload."""
-    assert run("bag", "create", "files").returncode == 0
+    assert quick("bag", "create", "files").returncode == 0
     before = content(files)
     for options in ((), ("-o", "new"), ("--exclude-junk",)):
-        done = run("bag", "create", "files", *options)
+        done = quick("bag", "create", "files", *options)
         assert (done.returncode, done.stderr.decode()) == (
             2,
             "pressmark: 'files': already a bag; run pressmark bag update to change it,"
@@ -296,19 +296,19 @@ def test_create_of_a_bag_names_the_command(run: Run, files: Path, tmp_path: Path
         )
     assert content(files) == before
     assert not (tmp_path / "new").exists()
-    assert run("bag", "create", "files", "-o", "new", "--nested").returncode == 0
+    assert quick("bag", "create", "files", "-o", "new", "--nested").returncode == 0
     assert (tmp_path / "new" / "data" / "bagit.txt").exists()
 
 
-def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_without_excluded_files(quick: Run, files: Path, tmp_path: Path) -> None:
     """Excluded files are listed and counted; in place, they are refused or deleted."""
     (files / ".DS_Store").write_bytes(b"x")
     warning = "pressmark: warning: excluded: files/.DS_Store: left out of the bag"
-    done = run("bag", "create", "files", "-o", "new", "--exclude-junk")
+    done = quick("bag", "create", "files", "-o", "new", "--exclude-junk")
     count = "pressmark: new: bag created: 3 files, 6 B, copied, 1 excluded; sha512\n"
     assert (done.stderr.decode(), done.returncode) == (f"{warning}\n{count}", 0)
     assert manifest(tmp_path / "new") == listed(FILES)
-    done = run("bag", "create", "files", "--exclude", ".DS_*")
+    done = quick("bag", "create", "files", "--exclude", ".DS_*")
     assert done.returncode == 2
     first, last = done.stderr.decode().splitlines()
     assert first == (
@@ -318,12 +318,12 @@ def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) ->
     assert last == "pressmark: files: no bag was created: 1 problem; nothing was changed"
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Thumbs.db").write_bytes(b"x")
-    done = run("bag", "create", "files", "other", "--exclude-junk", "--delete-excluded")
+    done = quick("bag", "create", "files", "other", "--exclude-junk", "--delete-excluded")
     assert done.returncode == 0, done.stderr
-    assert f"{warning} and deleted\n" in done.stderr.decode()
+    assert f"{warning}; deleted when the bag is complete\n" in done.stderr.decode()
     assert manifest(files) == listed(FILES)
     assert manifest(tmp_path / "other") == ""
-    assert run("bag", "validate", "files").returncode == 0
+    assert quick("bag", "validate", "files").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -334,30 +334,30 @@ def test_create_without_excluded_files(run: Run, files: Path, tmp_path: Path) ->
         (("--exclude", "d/e"), "--exclude 'd/e': a glob matches a file name"),
     ],
 )
-def test_create_refuses_useless_exclusions(run: Run, files: Path, options: tuple[str, ...], message: str) -> None:
+def test_create_refuses_useless_exclusions(quick: Run, files: Path, options: tuple[str, ...], message: str) -> None:
     """Options that would have no effect are refused, and nothing is changed."""
     before = content(files)
-    done = run("bag", "create", "files", *options)
+    done = quick("bag", "create", "files", *options)
     assert done.returncode == 2
     assert message in done.stderr.decode()
     assert content(files) == before
 
 
-def test_create_of_several_sources(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_of_several_sources(quick: Run, files: Path, tmp_path: Path) -> None:
     """Each source is stored in the payload under its name."""
     (tmp_path / "one.txt").write_bytes(b"one")
-    assert run("bag", "create", "files", "one.txt", "-o", "new").returncode == 0
+    assert quick("bag", "create", "files", "one.txt", "-o", "new").returncode == 0
     wanted = {**{f"files/{name}": data for name, data in FILES.items()}, "one.txt": b"one"}
     assert manifest(tmp_path / "new") == listed(wanted)
 
 
-def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_a_bag_of_each_source(quick: Run, files: Path, tmp_path: Path) -> None:
     """Without -o, each source becomes a bag; those that fail are reported, and the others are created."""
     shutil.copytree(files, tmp_path / "two")
     shutil.copytree(files, tmp_path / "linked")
     os.symlink("nowhere", tmp_path / "linked" / "link")
-    assert run("bag", "create", "files", "-o", "bag").returncode == 0
-    done = run("bag", "create", "files", "linked", "bag", "two", "-a", "md5")
+    assert quick("bag", "create", "files", "-o", "bag").returncode == 0
+    done = quick("bag", "create", "files", "linked", "bag", "two", "-a", "md5")
     assert (done.stdout, done.returncode) == (b"", 1)
     assert done.stderr.decode().splitlines() == [
         "pressmark: files: bag created: 3 files, 6 B; md5",
@@ -367,10 +367,10 @@ def test_create_a_bag_of_each_source(run: Run, files: Path, tmp_path: Path) -> N
         "pressmark: two: bag created: 3 files, 6 B; md5",
         "pressmark: 2 bags created; 2 failed",
     ]
-    assert run("bag", "validate", "files", "two", "bag").returncode == 0
+    assert quick("bag", "validate", "files", "two", "bag").returncode == 0
     assert content(tmp_path / "linked") == {**content(files / "data"), "link": None}
     (tmp_path / "linked" / "link").unlink()
-    done = run("bag", "create", "linked", "bag", "--nested")
+    done = quick("bag", "create", "linked", "bag", "--nested")
     assert (done.stderr.splitlines()[-1], done.returncode) == (b"pressmark: 2 bags created; 0 failed", 0)
 
 
@@ -400,10 +400,10 @@ def test_create_takes_elements_from_a_file(run: Run, files: Path, tmp_path: Path
     assert [line for line in info if line.startswith("Payload-Oxum")] == ["Payload-Oxum: 6.3"]
 
 
-def test_invalid_templates(run: Run, files: Path, tmp_path: Path) -> None:
+def test_invalid_templates(quick: Run, files: Path, tmp_path: Path) -> None:
     """The first bad line of a template is named, and nothing is changed."""
     (tmp_path / "info").write_bytes(b"Contact-Name: A\nnonsense\n")
-    done = run("bag", "create", "files", "--info-file", "info")
+    done = quick("bag", "create", "files", "--info-file", "info")
     assert (done.stderr.decode(), done.returncode) == (
         "pressmark: info: line 2: expected a label, a colon and a value: 'nonsense'\n",
         2,
@@ -412,7 +412,7 @@ def test_invalid_templates(run: Run, files: Path, tmp_path: Path) -> None:
 
 
 @linux
-def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_lists_what_it_refuses(quick: Run, files: Path, tmp_path: Path) -> None:
     """Every reason for a refusal is one line, and nothing is changed."""
     os.mkfifo(files / "pipe")
     (files / "link").symlink_to("/etc/passwd")
@@ -420,7 +420,7 @@ def test_create_lists_what_it_refuses(run: Run, files: Path, tmp_path: Path) -> 
         pass
     before = content(tmp_path)
     for call in (["files"], ["files", "-o", "new"]):
-        done = run("bag", "create", *call)
+        done = quick("bag", "create", *call)
         *reasons, last = done.stderr.decode().splitlines()
         assert done.returncode == 2
         assert last == f"pressmark: {call[-1]}: no bag was created: 3 problems; nothing was changed"
@@ -447,10 +447,10 @@ def test_create_with_hostile_names(run: Run, files: Path) -> None:
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
-def test_create_warns(run: Run, files: Path) -> None:
+def test_create_warns(quick: Run, files: Path) -> None:
     """A bag with portability problems causes warnings on stderr."""
     (files / "empty").mkdir()
-    done = run("bag", "create", "files", "-o", "new")
+    done = quick("bag", "create", "files", "-o", "new")
     assert done.returncode == 0
     assert done.stderr.decode().startswith("pressmark: warning: directory-empty: files/empty: ")
 
@@ -471,16 +471,16 @@ def test_create_warns(run: Run, files: Path) -> None:
     ],
 )
 def test_create_names_the_option_where_it_helps(
-    run: Run, files: Path, target: str, in_place: bool, expected: str
+    quick: Run, files: Path, target: str, in_place: bool, expected: str
 ) -> None:
     """The message for a refused link names ``--links follow`` only where it helps."""
     (files / "a.txt").write_bytes(b"a")
     (files / "link").symlink_to(target)
     call = ["files"] if in_place else ["files", "-o", "new"]
-    done = run("bag", "create", *call)
+    done = quick("bag", "create", *call)
     assert done.returncode == 2
     assert done.stderr.decode().splitlines()[0].endswith(f": files/link: {expected}")
-    assert run("bag", "create", *call, "--links", "follow").returncode == (0 if expected[13] == ";" else 2)
+    assert quick("bag", "create", *call, "--links", "follow").returncode == (0 if expected[13] == ";" else 2)
 
 
 @posix
@@ -510,14 +510,14 @@ def test_create_with_a_ledger_prints_no_rate(call: Call, files: Path, monkeypatc
 
 
 @posix
-def test_create_refuses_a_directory_that_cannot_be_entered(run: Run, files: Path) -> None:
+def test_create_refuses_a_directory_that_cannot_be_entered(quick: Run, files: Path) -> None:
     """A directory needs permission to list and to enter it, before anything is written."""
     for mode in (0o400, 0o100):
         files.chmod(mode)
         try:
             if os.access(files / ".", os.R_OK):
                 pytest.skip("this user may read everything")
-            done = run("bag", "create", "files")
+            done = quick("bag", "create", "files")
         finally:
             files.chmod(0o700)
         assert (done.stderr, done.returncode) == (b"pressmark: files: Permission denied\n", 2)
@@ -599,7 +599,7 @@ def test_info(run: Run, bag: Path) -> None:
     )
 
 
-def test_info_as_json(run: Run, tmp_path: Path) -> None:
+def test_info_as_json(quick: Run, tmp_path: Path) -> None:
     """The JSON output has the same, with repeats and order."""
     made = make_bag(
         tmp_path / "bag",
@@ -609,7 +609,7 @@ def test_info_as_json(run: Run, tmp_path: Path) -> None:
         fetch="https://example.org/b - data/b\n",
         listed={"b": b"b"},
     )
-    done = run("bag", "info", str(made), "--json")
+    done = quick("bag", "info", str(made), "--json")
     assert json.loads(done.stdout) == {
         "path": str(made),
         "version": "1.0",
@@ -625,7 +625,7 @@ def test_info_as_json(run: Run, tmp_path: Path) -> None:
         ],
     }
     # No control characters reach a terminal.
-    assert r"B: \x1b[31m" in run("bag", "info", str(made)).stdout.decode().splitlines()
+    assert r"B: \x1b[31m" in quick("bag", "info", str(made)).stdout.decode().splitlines()
 
 
 # --- validate ---------------------------------------------------------------------------------------------------------
@@ -654,10 +654,10 @@ def damage(bag: Path) -> None:
     (bag / "data" / "new").write_bytes(b"new")
 
 
-def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
+def test_every_problem_is_a_line(quick: Run, bag: Path) -> None:
     """All problems are listed, each on a line with its severity, kind and path."""
     damage(bag)
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     lines = done.stdout.decode().splitlines()
     assert sorted(line.split(": ")[:3] for line in lines) == [
         ["error", "checksum-mismatch", "data/b"],
@@ -673,8 +673,8 @@ def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
         f"pressmark: what to do: {copied}: pressmark bag update bag --accept added,changed,removed",
     ]
     accepted = done.stderr.decode().rpartition(": pressmark ")[2].split()
-    assert run(*accepted).returncode == 0
-    assert run("bag", "validate", "bag").returncode == 0
+    assert quick(*accepted).returncode == 0
+    assert quick("bag", "validate", "bag").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -688,7 +688,7 @@ def test_every_problem_is_a_line(run: Run, bag: Path) -> None:
         ("bagit.txt", "BagIt-Version: 1.0\n", "full", "declaration-malformed: write the two lines as in section 2.1.1"),
     ],
 )
-def test_validate_says_what_to_do(run: Run, bag: Path, path: str, text: str, level: str, last: str) -> None:
+def test_validate_says_what_to_do(quick: Run, bag: Path, path: str, text: str, level: str, last: str) -> None:
     """The last line names the command for the problems of the bag; --json has no such line."""
     if path != "bag-info.txt":
         (bag / "tagmanifest-sha512.txt").unlink()
@@ -696,17 +696,17 @@ def test_validate_says_what_to_do(run: Run, bag: Path, path: str, text: str, lev
     if path == "fetch.txt":
         (bag / "data" / "a").unlink()
     moved = bag.rename(bag.parent / "a bag")
-    lines = run("bag", "validate", moved.name, "--level", level).stderr.decode().splitlines()
+    lines = quick("bag", "validate", moved.name, "--level", level).stderr.decode().splitlines()
     assert lines[-1].startswith("pressmark: what to do: ")
     assert last.format("'a bag'") in lines[-1]
     assert len(lines) == 2
-    assert b"what to do" not in run("bag", "validate", moved.name, "--level", level, "--json").stderr
+    assert b"what to do" not in quick("bag", "validate", moved.name, "--level", level, "--json").stderr
 
 
-def test_problems_as_json(run: Run, bag: Path) -> None:
+def test_problems_as_json(quick: Run, bag: Path) -> None:
     """The JSON output has each problem with all its fields, and last the summary."""
     damage(bag)
-    done = run("bag", "validate", "bag", "--json")
+    done = quick("bag", "validate", "bag", "--json")
     found, summary = problems(done.stdout)
     assert done.returncode == 1
     keys = ["kind", "severity", "section", "path", "algorithm", "expected", "found", "message"]
@@ -725,18 +725,18 @@ def test_problems_as_json(run: Run, bag: Path) -> None:
     assert "omitted" not in summary
 
 
-def test_warnings_are_marked_and_leave_a_bag_valid(run: Run, bag: Path) -> None:
+def test_warnings_are_marked_and_leave_a_bag_valid(quick: Run, bag: Path) -> None:
     """A file that no tag manifest lists is a warning."""
     (bag / "notes.txt").write_text("notes")
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     assert done.stdout.startswith(b"warning: tag-file-unlisted: notes.txt: ")
     assert (done.stderr, done.returncode) == (b"pressmark: bag: valid: 1 warning, 3 files, 6 B\n", 0)
 
 
-def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_several_bags(quick: Run, bag: Path, tmp_path: Path) -> None:
     """Each bag has its verdict, each problem names its bag, and the exit status covers all."""
     bad = make_bag(tmp_path / "bad", {"a": b"a"}, listed={"gone": b""})
-    done = run("bag", "validate", "bag", "bad")
+    done = quick("bag", "validate", "bag", "bad")
     assert done.stdout.startswith(b"error: file-missing: bad/data/gone: ")
     assert done.returncode == 1
     assert done.stderr.decode().splitlines() == [
@@ -746,7 +746,7 @@ def test_several_bags(run: Run, bag: Path, tmp_path: Path) -> None:
         "pressmark: what to do: restore the files from another copy of the bag; if the changes are intended: pressmark"
         " bag update BAG --accept removed",
     ]
-    done = run("bag", "validate", "bag", "bad", "--json")
+    done = quick("bag", "validate", "bag", "bad", "--json")
     first, problem, second, last = map(json.loads, done.stdout.splitlines())
     assert (first["bag"], first["summary"]["ok"]) == ("bag", True)
     assert (problem["bag"], problem["kind"], problem["path"]) == ("bad", "file-missing", "data/gone")
@@ -793,94 +793,94 @@ def test_hostile_names_stay_on_their_line(run: Run, bag: Path) -> None:
     }
 
 
-def test_levels(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_levels(quick: Run, bag: Path, tmp_path: Path) -> None:
     """A quick check finds less, and does not call a bag valid."""
     (bag / "data" / "b").write_bytes(b"BEE")
     for level, word in (("complete", "complete"), ("oxum", "matches its Payload-Oxum")):
-        done = run("bag", "validate", "bag", "--level", level)
+        done = quick("bag", "validate", "bag", "--level", level)
         assert (done.stdout, done.returncode) == (b"", 0)
         line = f"pressmark: bag: {word} (checksums were not verified): 3 files, 6 B\n"
         assert done.stderr.decode() == line
     (bag / "data" / "a").write_bytes(b"longer")
-    assert run("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
-    done = run("bag", "validate", "bag", "--level", "oxum")
+    assert quick("bag", "validate", "bag", "--level", "complete").stdout.startswith(b"error: oxum-mismatch: ")
+    done = quick("bag", "validate", "bag", "--level", "oxum")
     assert done.stderr == (
         b"pressmark: bag: does not match its Payload-Oxum: 1 error, 3 files, 12 B\n"
         b"pressmark: what to do: find the files that cause it: pressmark bag validate bag\n"
     )
     assert done.returncode == 1
     incomplete = make_bag(tmp_path / "incomplete", {"a": b"a"}, listed={"gone": b""})
-    assert run("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
+    assert quick("bag", "validate", str(incomplete), "--level", "complete").returncode == 1
 
 
-def test_lenient(run: Run, tmp_path: Path) -> None:
+def test_lenient(quick: Run, tmp_path: Path) -> None:
     """With --lenient, a bag with blank lines is valid."""
     made = make_bag(tmp_path / "bag", FILES)
     (made / "tagmanifest-sha512.txt").unlink()
     with open(made / "manifest-sha512.txt", "ab") as file:
         file.write(b"\n")
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     assert done.stdout.startswith(b"error: line-blank: manifest-sha512.txt: ")
     assert done.returncode == 1
-    done = run("bag", "validate", "bag", "--lenient")
+    done = quick("bag", "validate", "bag", "--lenient")
     assert done.stdout.startswith(b"warning: line-blank: manifest-sha512.txt: ")
     assert done.returncode == 0
 
 
-def test_a_directory_without_bagit_txt(run: Run, files: Path) -> None:
+def test_a_directory_without_bagit_txt(quick: Run, files: Path) -> None:
     """A directory without bagit.txt is reported as such."""
-    done = run("bag", "validate", "files")
+    done = quick("bag", "validate", "files")
     assert b"error: declaration-missing: bagit.txt: " in done.stdout
     assert done.returncode == 1
 
 
 @posix
-def test_links(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_links(quick: Run, bag: Path, tmp_path: Path) -> None:
     """Links that lead out are followed only if trusted."""
     (tmp_path / "outside").write_bytes(b"bee")
     (bag / "data" / "b").unlink()
     (bag / "data" / "b").symlink_to(tmp_path / "outside")
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     assert b"error: link-outside: data/b: " in done.stdout
     assert done.returncode == 1
-    assert run("bag", "validate", "bag", "--links", "trusted").returncode == 0
+    assert quick("bag", "validate", "bag", "--links", "trusted").returncode == 0
 
 
-def test_profile(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_profile(quick: Run, bag: Path, tmp_path: Path) -> None:
     """A bag that violates its profile is invalid; an invalid profile is a usage error."""
     (tmp_path / "profile.json").write_text(json.dumps(PROFILE))
-    done = run("bag", "validate", "bag", "--profile", "profile.json")
+    done = quick("bag", "validate", "bag", "--profile", "profile.json")
     assert re.match(rb"error: profile-[a-z-]+: bag-info.txt: ", done.stdout), done.stderr
     assert done.returncode == 1
     (tmp_path / "profile.json").write_text("nonsense")
-    done = run("bag", "validate", "bag", "--profile", "profile.json")
+    done = quick("bag", "validate", "bag", "--profile", "profile.json")
     assert (done.stdout, done.returncode) == (b"", 2)
     assert done.stderr.startswith(b"pressmark: profile.json: ")
 
 
 @posix
 @posix
-def test_a_bag_that_cannot_be_read(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_a_bag_that_cannot_be_read(quick: Run, bag: Path, tmp_path: Path) -> None:
     """An unreadable bag fails, and the others are validated."""
     (tmp_path / "closed").mkdir(mode=0)
     if os.access(tmp_path / "closed", os.R_OK):
         pytest.skip("this user may read everything")
-    done = run("bag", "validate", "closed", bag.name)
+    done = quick("bag", "validate", "closed", bag.name)
     assert b"'closed': Permission denied" in done.stderr
     assert f"{bag.name}: valid".encode() in done.stderr
     assert done.returncode == 1
 
 
-def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_validate_with_a_ledger(quick: Run, bag: Path, tmp_path: Path) -> None:
     """With a ledger, files with unchanged size, time and inode are not read again."""
-    assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0
+    assert quick("bag", "validate", "bag", "--ledger", "l").returncode == 0
     status = (bag / "data" / "b").stat()
     (bag / "data" / "b").write_bytes(b"BEE")
     os.utime(bag / "data" / "b", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert run("bag", "validate", "bag", "--ledger", "l").returncode == 0
-    assert run("bag", "validate", "bag").returncode == 1
+    assert quick("bag", "validate", "bag", "--ledger", "l").returncode == 0
+    assert quick("bag", "validate", "bag").returncode == 1
     (tmp_path / "noledger").write_text("nonsense")
-    done = run("bag", "validate", "bag", "--ledger", "noledger")
+    done = quick("bag", "validate", "bag", "--ledger", "noledger")
     assert (done.stdout, done.stderr, done.returncode) == (
         b"",
         b"pressmark: noledger: not a ledger; choose another file (--ledger)\n",
@@ -888,12 +888,12 @@ def test_validate_with_a_ledger(run: Run, bag: Path, tmp_path: Path) -> None:
     )
 
 
-def test_threads_and_order(run: Run, bag: Path) -> None:
+def test_threads_and_order(quick: Run, bag: Path) -> None:
     """The report does not depend on threads or on the way of reading."""
     damage(bag)
-    wanted = run("bag", "validate", "bag").stdout
+    wanted = quick("bag", "validate", "bag").stdout
     for options in (["--threads", "1"], ["--threads", "7"], ["--read", "sequential"]):
-        assert run("bag", "validate", "bag", *options).stdout == wanted
+        assert quick("bag", "validate", "bag", *options).stdout == wanted
 
 
 @posix
@@ -962,7 +962,7 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
     assert counts[-1] > 7, "three payload files and four tag files, twice"
 
 
-def test_validate_says_what_a_directory_is(run: Run, bag: Path, tmp_path: Path) -> None:
+def test_validate_says_what_a_directory_is(quick: Run, bag: Path, tmp_path: Path) -> None:
     """The last line about a directory that is no bag says what it is, and which command to use."""
     (tmp_path / "scans").mkdir()
     (tmp_path / "scans" / "a").touch()
@@ -976,14 +976,14 @@ def test_validate_says_what_a_directory_is(run: Run, bag: Path, tmp_path: Path) 
         "books": "not a bag, but a store of kind pairtree; to check it: pressmark store check books",
         ".": "not a bag, but a folder of bags; to check all of them: pressmark store check .",
     }.items():
-        done = run("bag", "validate", path)
+        done = quick("bag", "validate", path)
         verdict, last = done.stderr.decode().splitlines()
         assert verdict.startswith(f"pressmark: {path}: invalid: ")
         assert (last, done.returncode) == (f"pressmark: {path}: {advice}", 1)
     # A bag that lost its declaration is damaged; no other bag should be created from it.
     for name in ("bagit.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"):
         (bag / name).unlink()
-        done = run("bag", "validate", "bag")
+        done = quick("bag", "validate", "bag")
         verdict, last = done.stderr.splitlines()
         assert (b"bag: invalid: " in verdict, done.returncode) == (True, 1)
         assert last.startswith(b"pressmark: what to do: ")
@@ -1011,25 +1011,25 @@ def test_update_algorithms(run: Run, bag: Path) -> None:
     assert done.stderr == b"pressmark: bag: no change needed; 3 files verified, 6 B; md5, sha256\n"
 
 
-def test_update_metadata(run: Run, bag: Path) -> None:
+def test_update_metadata(quick: Run, bag: Path) -> None:
     """An element replaces all with its label and keeps the others; the payload need not be read."""
     (bag / "data" / "b").write_bytes(b"BEE")
     (bag / "tagmanifest-sha512.txt").unlink()
     (bag / "bag-info.txt").write_bytes(b"Zeta: 1\r\nContact-Name: A\r\nContact-Name: B\r\nContact-Email: e\r\n")
     call = ["--info", "contact-name=C", "--info", "Bagging-Date=2026-11-21", "--remove-info", "Contact-Email"]
-    done = run("bag", "update", "bag", "--metadata-only", *call)
+    done = quick("bag", "update", "bag", "--metadata-only", *call)
     assert (done.stdout, done.stderr, done.returncode) == (b"", b"pressmark: bag: bag updated; sha512\n", 0)
     wanted = b"Zeta: 1\r\nContact-Name: C\r\nBagging-Date: 2026-11-21\r\n"
     assert (bag / "bag-info.txt").read_bytes() == wanted
-    done = run("bag", "update", "bag", "--metadata-only", "--rewrite")
+    done = quick("bag", "update", "bag", "--metadata-only", "--rewrite")
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
 
 
-def test_update_refuses_damage(run: Run, bag: Path) -> None:
+def test_update_refuses_damage(quick: Run, bag: Path) -> None:
     """A file that differs from the manifests stops the update; all are listed, nothing is changed."""
     damage(bag)
     before = content(bag)
-    done = run("bag", "update", "bag", "--add-algorithm", "md5")
+    done = quick("bag", "update", "bag", "--add-algorithm", "md5")
     assert sorted(line.split(": ")[:3] for line in done.stdout.decode().splitlines()) == [
         ["error", "file-missing", "data/a"],
         ["error", "file-unlisted", "data/new"],
@@ -1038,7 +1038,7 @@ def test_update_refuses_damage(run: Run, bag: Path) -> None:
     assert done.stderr.startswith(b"pressmark: 'bag': bag does not match its manifests, nothing was changed: ")
     assert done.stderr.count(b"\n") == 1
     assert content(bag) == before
-    done = run("bag", "update", "bag", "--accept", "added,removed", "--json")
+    done = quick("bag", "update", "bag", "--accept", "added,removed", "--json")
     found, summary = problems(done.stdout)
     assert done.returncode == 1
     assert [(one["severity"], one["kind"], one["path"]) for one in found if one["severity"] == "error"] == [
@@ -1048,10 +1048,10 @@ def test_update_refuses_damage(run: Run, bag: Path) -> None:
     assert content(bag) == before
 
 
-def test_update_accepts_changes(run: Run, bag: Path) -> None:
+def test_update_accepts_changes(quick: Run, bag: Path) -> None:
     """With --accept, the current payload is accepted, with a warning per difference."""
     damage(bag)
-    done = run("bag", "update", "bag", "--accept", "added,removed", "--accept", "changed", "--json")
+    done = quick("bag", "update", "bag", "--accept", "added,removed", "--accept", "changed", "--json")
     found, summary = problems(done.stdout)
     assert done.returncode == 0, done.stderr
     assert {(one["severity"], one["path"]) for one in found} == {
@@ -1061,42 +1061,42 @@ def test_update_accepts_changes(run: Run, bag: Path) -> None:
     }
     assert (summary["ok"], summary["updated"], summary["warnings"]) == (True, True, 3)
     assert "Payload-Oxum: 9.3\n" in (bag / "bag-info.txt").read_text()
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
-def test_update_reports_what_it_accepted(run: Run, bag: Path) -> None:
+def test_update_reports_what_it_accepted(quick: Run, bag: Path) -> None:
     """The summary counts accepted files, and an unlisted tag file is not added without a word."""
     (bag / "note.txt").write_bytes(b"note")
-    done = run("bag", "update", "bag")
+    done = quick("bag", "update", "bag")
     line = b"warning: tag-file-unlisted: note.txt: tag file is not listed in any tag manifest; "
     assert (done.stdout, done.returncode) == (line + b"to add it, use --accept tag-files\n", 0)
     assert done.stderr == b"pressmark: bag: no change needed; 3 files verified, 6 B; sha512\n"
     (bag / "data" / "new").write_bytes(b"n")
-    done = run("bag", "update", "bag", "--accept", "added,tag-files")
+    done = quick("bag", "update", "bag", "--accept", "added,tag-files")
     assert line + b"added to the tag manifests\n" in done.stdout
     assert done.stderr == (
         b"pressmark: bag: bag updated: 1 file accepted (added), 1 tag file added to the tag manifests; "
         b"4 files verified, 7 B; sha512\n"
     )
-    assert run("bag", "validate", "bag").stdout == b""
+    assert quick("bag", "validate", "bag").stdout == b""
     damage(bag)
-    done = run("bag", "update", "bag", "--accept", "added,removed,changed", "--add-algorithm", "md5")
+    done = quick("bag", "update", "bag", "--accept", "added,removed,changed", "--add-algorithm", "md5")
     assert b": bag updated: 3 files accepted (1 removed, 2 changed); " in done.stderr
 
 
-def test_update_converts_an_old_bag(run: Run, tmp_path: Path) -> None:
+def test_update_converts_an_old_bag(quick: Run, tmp_path: Path) -> None:
     """An old bag made with md5sum becomes a bag of version 1.0."""
     made = make_bag(tmp_path / "bag", FILES, algorithm="md5")
     (made / "tagmanifest-md5.txt").unlink()
     (made / "bagit.txt").write_text("BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n")
     (made / "manifest-md5.txt").write_text(listed(FILES, "md5").replace("  data", " *data"))
-    assert run("bag", "validate", "bag").stdout.count(b"warning: md5sum-mark: ") >= 1
-    done = run("bag", "update", "bag", "--add-algorithm", "sha512")
+    assert quick("bag", "validate", "bag").stdout.count(b"warning: md5sum-mark: ") >= 1
+    done = quick("bag", "update", "bag", "--add-algorithm", "sha512")
     assert done.returncode == 0, done.stderr
     assert (made / "bagit.txt").read_bytes() == DECLARATION
     assert manifest(made, "md5") == listed(FILES, "md5")
-    done = run("bag", "validate", "bag")
+    done = quick("bag", "validate", "bag")
     assert (done.stdout, done.returncode) == (b"", 0)
 
 
@@ -1174,10 +1174,10 @@ def test_complete(run: Run, holey: Path) -> None:
     assert done.stderr == b"pressmark: bag: no file is missing: 2 files listed in fetch.txt already present\n"
 
 
-def test_complete_refuses_insecure_urls(run: Run, holey: Path) -> None:
+def test_complete_refuses_insecure_urls(quick: Run, holey: Path) -> None:
     """Local files and plain HTTP are refused by default; each refusal names the option."""
     pytest.importorskip("urllib3")
-    done = run("bag", "complete", "bag")
+    done = quick("bag", "complete", "bag")
     lines = done.stdout.decode().splitlines()
     assert [line.split(": ")[:3] for line in lines] == [
         ["error", "fetch-refused", "data/x"],
@@ -1188,11 +1188,11 @@ def test_complete_refuses_insecure_urls(run: Run, holey: Path) -> None:
     assert not (holey / "data" / "x").exists()
 
 
-def test_complete_refuses_wrong_files(run: Run, holey: Path, tmp_path: Path) -> None:
+def test_complete_refuses_wrong_files(quick: Run, holey: Path, tmp_path: Path) -> None:
     """A file with another checksum is not added; the others are."""
     pytest.importorskip("urllib3")
     (tmp_path / "store" / "y").write_bytes(b"not")
-    done = run("bag", "complete", "bag", "--allow-file", "--json")
+    done = quick("bag", "complete", "bag", "--allow-file", "--json")
     found, summary = problems(done.stdout)
     assert [(one["severity"], one["path"]) for one in found] == [("error", "data/y")]
     assert (summary["ok"], summary["files"], summary["failed"]) == (False, 1, 1)
@@ -1243,11 +1243,11 @@ def test_hollow(run: Run, bag: Path, tmp_path: Path) -> None:
     assert run("bag", "validate", "bag").returncode == 0
 
 
-def test_hollow_reports_problems_of_the_bag(run: Run, bag: Path) -> None:
+def test_hollow_reports_problems_of_the_bag(quick: Run, bag: Path) -> None:
     """A bag that is invalid is not changed; the URL is not used."""
     pytest.importorskip("urllib3")
     (bag / "data" / "new").write_bytes(b"new")
-    done = run("bag", "hollow", "bag", "--fetch-base", "file:///nowhere", "--allow-file")
+    done = quick("bag", "hollow", "bag", "--fetch-base", "file:///nowhere", "--allow-file")
     assert done.stdout.startswith(b"error: file-unlisted: data/new")
     assert b"bag: nothing was changed: " in done.stderr
     assert done.returncode == 1
@@ -1260,9 +1260,9 @@ def test_hollow_reports_problems_of_the_bag(run: Run, bag: Path) -> None:
         ("x", "not an absolute URL; expected one like https://example.org/bags/1/data/"),
     ],
 )
-def test_hollow_refuses_urls(run: Run, bag: Path, url: str, message: str) -> None:
+def test_hollow_refuses_urls(quick: Run, bag: Path, url: str, message: str) -> None:
     """An unsuitable URL is a usage error that does not repeat a password."""
-    done = run("bag", "hollow", "bag", "--fetch-base", url)
+    done = quick("bag", "hollow", "bag", "--fetch-base", url)
     assert done.returncode == 2
     assert message in done.stderr.decode()
     assert b"secret" not in done.stderr
@@ -1283,9 +1283,9 @@ def test_hollow_with_trust_head(call: Call, bag: Path, monkeypatch: pytest.Monke
     assert '"content_verified": false' in result.stdout
 
 
-def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
+def test_create_with_fetch_base(quick: Run, files: Path, tmp_path: Path) -> None:
     """The files are listed, not copied; options that do not fit are usage errors."""
-    done = run("bag", "create", "files", "-o", "new", "--fetch-base", "https://example.org/x")
+    done = quick("bag", "create", "files", "-o", "new", "--fetch-base", "https://example.org/x")
     assert (done.stdout, done.returncode) == (b"", 0)
     assert re.fullmatch(
         rb"pressmark: new: bag created: 3 files, 6 B(, .*)?, listed in fetch.txt; sha512\n", done.stderr
@@ -1297,19 +1297,19 @@ def test_create_with_fetch_base(run: Run, files: Path, tmp_path: Path) -> None:
         (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
         (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
     ):
-        done = run("bag", "create", "files", "--fetch-base", "https://example.org/x", *words)
+        done = quick("bag", "create", "files", "--fetch-base", "https://example.org/x", *words)
         assert done.returncode == 2
         assert message in done.stderr.decode()
     assert content(files) == {"a": b"", "b": b"bee", "d": None, "d/c": b"sea"}
 
 
-def test_create_with_fetch(run: Run, tmp_path: Path) -> None:
+def test_create_with_fetch(quick: Run, tmp_path: Path) -> None:
     """Files on a server are listed with the checksums of lists; what lacks is named, and nothing is written."""
     (tmp_path / "urls").write_text("https://example.org/a 1 data/a\nhttps://example.org/b - data/b\n")
     (tmp_path / "sums").write_text("".join(f"{number * 128}  {name}\n" for number, name in (("0", "a"), ("1", "b"))))
     (tmp_path / "less").write_text(f"{'0' * 32}  a\n{'0' * 32}  c\n")
     words = ["bag", "create", "--fetch", "urls", "-o", "new"]
-    done = run(*words, "--manifest", "sums", "--manifest", "less")
+    done = quick(*words, "--manifest", "sums", "--manifest", "less")
     assert done.stderr.decode().splitlines() == [
         "pressmark: error: fetch-unlisted: data/b: no md5 checksum in less; add it",
         "pressmark: error: file-missing: c: listed in less, but not among the files to fetch;"
@@ -1328,13 +1328,13 @@ def test_create_with_fetch(run: Run, tmp_path: Path) -> None:
         (["--manifest", "sums", "-a", "md5"], "digest of 128 hex digits is not md5"),
         ([], "--fetch requires --manifest FILE"),
     ):
-        done = run(*words, *more)
+        done = quick(*words, *more)
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
         assert message in done.stderr.decode()
-    assert b"--manifest requires --fetch" in run("bag", "create", "files", "--manifest", "sums").stderr
-    assert b"missing argument 'SOURCE...'" in run("bag", "create", "-o", "new").stderr
+    assert b"--manifest requires --fetch" in quick("bag", "create", "files", "--manifest", "sums").stderr
+    assert b"missing argument 'SOURCE...'" in quick("bag", "create", "-o", "new").stderr
     assert sorted(os.listdir(tmp_path)) == ["less", "sums", "urls"]
-    done = run(*words, "--manifest", "sums")
+    done = quick(*words, "--manifest", "sums")
     assert done.stderr == (
         b"pressmark: new: bag created: 2 files, without Payload-Oxum, because lengths are unknown,"
         b" listed in fetch.txt; sha512\n"

@@ -114,24 +114,24 @@ def test_diff_of_one_version(call: Call, root: stores.OcflRoot, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, None])
-def test_files_of_a_version(run: Run, root: stores.OcflRoot, tmp_path: Path, number: int | None) -> None:
+def test_files_of_a_version(quick: Run, root: stores.OcflRoot, tmp_path: Path, number: int | None) -> None:
     """``ls``, ``cat`` and ``get`` return the same files of a version, byte for byte."""
     files = HISTORY[(number or 3) - 1]
     given = [] if number is None else ["--version", f"v{number}"]
     digests = {name: hashlib.sha512(data).hexdigest() for name, data in files.items()}
-    done = run("store", "ls", "root", "x:1", *given)
+    done = quick("store", "ls", "root", "x:1", *given)
     assert done.stdout.decode() == "".join(f"{name}\t{digests[name]}\n" for name in sorted(files))
     assert (done.returncode, done.stderr.decode()) == (
         0,
         f"pressmark: 'x:1': version v{number or 3}: {len(files)} files\n",
     )
-    *records, summary = lines(run("store", "ls", "root", "x:1", *given, "--json").stdout.decode())
+    *records, summary = lines(quick("store", "ls", "root", "x:1", *given, "--json").stdout.decode())
     assert records == [{"name": name, "algorithm": "sha512", "digest": digests[name]} for name in sorted(files)]
     assert summary == {"summary": {"ok": True, "version": f"v{number or 3}", "files": len(files)}}
     for name, data in files.items():
-        done = run("store", "cat", "root", "x:1", name, *given)
+        done = quick("store", "cat", "root", "x:1", name, *given)
         assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
-    assert run("store", "get", "root", "x:1", "copy", *given).returncode == 0
+    assert quick("store", "get", "root", "x:1", "copy", *given).returncode == 0
     found = {path.relative_to(tmp_path / "copy").as_posix(): path for path in (tmp_path / "copy").rglob("*")}
     assert {name: path.read_bytes() for name, path in found.items() if path.is_file()} == files
 
@@ -233,21 +233,21 @@ def test_names_with_separators(run: Run, tmp_path: Path) -> None:
         assert run("store", "cat", "store", "x1", name).stdout == name
 
 
-def test_differences_with_separators(run: Run, tmp_path: Path) -> None:
-    run("store", "init", "ocfl", "root", "--layout", "0003")
+def test_differences_with_separators(quick: Run, tmp_path: Path) -> None:
+    quick("store", "init", "ocfl", "root", "--layout", "0003")
     for number, names in enumerate([["line\nfeed", "tab\there", "kept"], ["line\nfeed2", "tab\tthere", "new\ttab"]]):
         folder = tmp_path / str(number)
         folder.mkdir()
         for place, name in enumerate(names):
             (folder / name).write_text(str(place if place < 2 else number + 10))
-        assert run("store", "put", "root", "x:1", str(number), "--replace").returncode == 0
-    done = run("store", "diff", "root", "x:1")
+        assert quick("store", "put", "root", "x:1", str(number), "--replace").returncode == 0
+    done = quick("store", "diff", "root", "x:1")
     assert (done.returncode, done.stdout) == (1, b"removed\tkept\nadded\tnew\ttab\n")
     assert done.stderr.count(b"contains a separator; use --json") == 2
-    done = run("store", "diff", "root", "x:1", "-0")
+    done = quick("store", "diff", "root", "x:1", "-0")
     assert done.returncode == 1  # a TAB separates the old name from the new one
     assert b"renamed\tline\nfeed\tline\nfeed2\0" in done.stdout
-    *records, _summary = lines(run("store", "diff", "root", "x:1", "--json").stdout.decode())
+    *records, _summary = lines(quick("store", "diff", "root", "x:1", "--json").stdout.decode())
     assert {"change": "renamed", "name": "tab\tthere", "from": "tab\there"} in records
 
 

@@ -14,7 +14,7 @@ from support.preloading import run_preloaded
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested changes.
-STRIDES = {"vitro": str(stride(7)), "ocfl": str(stride(13)), "bags": str(stride(21))}
+STRIDES = {"vitro": str(stride(11)), "ocfl": str(stride(19)), "bags": str(stride(31))}
 
 
 @pytest.mark.parametrize(("kind", "how"), faults(STRIDES, errno.ENOSPC, errno.EROFS))
@@ -26,7 +26,7 @@ def test_every_change(disk_faults: str, tmp_path: Path, kind: str, how: str) -> 
 @pytest.mark.parametrize(("kind", "how"), faults(stores.KINDS, errno.EROFS, errno.ENOSPC))
 def test_every_change_of_many_objects(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
     """Each object of a batch is complete or absent, and reported as it is; nothing is lost or left over."""
-    assert steps(disk_faults, "every_ingest.py", kind, str(tmp_path / "at"), how, str(stride(11))) > 3
+    assert steps(disk_faults, "every_ingest.py", kind, str(tmp_path / "at"), how, str(stride(17))) > 3
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}"])

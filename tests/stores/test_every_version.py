@@ -20,7 +20,7 @@ from .test_ocfl_peers import validate
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
-STRIDE = str(stride(11))
+STRIDE = str(stride(17))
 # Other stores try the other errors, which all end an operation in the same way.
 HOWS = ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}", *([f"-{errno.EIO}", f"-{errno.EROFS}"] if LONG else [])]
 

@@ -836,12 +836,12 @@ def _failing_at_the_end(source: Path) -> Callable[[Event], None]:
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_and_order(tmp_path: Path, read: str, threads: int) -> None:
     """The bag does not depend on the number of threads or the order of reading."""
-    source = make(tmp_path / "s", tuple(b"%03d" % number for number in range(300)))
+    source = make(tmp_path / "s", tuple(b"%03d" % number for number in range(100)))
     create(source, tmp_path / "t", ["md5"], date=DAY, threads=threads, read=read)
     create(source, None, ["md5"], date=DAY, threads=threads, read=read)
     assert tree(tmp_path / "t") == tree(source)
     lines = (source / "manifest-md5.txt").read_text().splitlines()
-    assert [line.split("  ")[1] for line in lines] == [f"data/{number:03}" for number in range(300)]
+    assert [line.split("  ")[1] for line in lines] == [f"data/{number:03}" for number in range(100)]
 
 
 def test_another_request_than_was_interrupted(tmp_path: Path) -> None:
