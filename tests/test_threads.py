@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import pressmark
 from pressmark.fixity.copying import CopyTask, copy_files
-from pressmark.threads import GeneratorPool
+from pressmark.threads import GeneratorPool, call_for_all
 
 
 def copies(folder: Path) -> Iterator[Any]:
@@ -71,3 +72,54 @@ def test_calls_have_ended() -> None:
     assert ended == [True]
     assert first.done()
     assert second.cancelled()
+
+
+def test_results_in_order() -> None:
+    """Items are taken shortly before their call, and results are in the order of the items."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(50):
+            taken.append(number)
+            yield number
+
+    with GeneratorPool(3, "test") as pool:
+        results = pool.map(lambda number: -number, items())
+        assert next(results) == 0
+        assert len(taken) == 7  # two for each thread, and the one whose result was asked for
+        assert list(results) == [-number for number in range(1, 50)]
+
+
+def test_a_call_that_nobody_waits_for() -> None:
+    """A call can find out that its result will not be read."""
+    begun, left, found = threading.Event(), threading.Event(), []
+
+    def call(pool: GeneratorPool) -> None:
+        pool.require_use()
+        begun.set()
+        left.wait()
+        try:
+            pool.require_use()
+        except CancelledError:
+            found.append("cancelled")
+
+    with GeneratorPool(1, "test") as pool:
+        pool.submit(call, pool)
+        begun.wait()
+        threading.Timer(0.05, left.set).start()
+    assert found == ["cancelled"]
+
+
+def test_calls_until_there_is_a_result_for_each_item() -> None:
+    """A kernel is called again with the items that it left; between two calls, the run can be ended."""
+    calls: list[list[int]] = []
+
+    def double(items: list[int]) -> list[int]:
+        calls.append(items)
+        return [2 * item for item in items[:3]]
+
+    asked: list[int] = []
+    assert call_for_all(double, list(range(7)), lambda: asked.append(len(calls))) == [0, 2, 4, 6, 8, 10, 12]
+    assert calls == [[0, 1, 2, 3, 4, 5, 6], [3, 4, 5, 6], [6]]
+    assert asked == [1, 2]
+    assert call_for_all(double, []) == []

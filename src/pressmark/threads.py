@@ -1,17 +1,19 @@
-"""The number of threads to use, and a pool of threads for generators."""
+"""The number of threads to use, a pool of threads for generators, and calls that handle many items."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["GeneratorPool", "limit", "resolve_threads"]
+__all__ = ["GeneratorPool", "call_for_all", "limit", "resolve_threads"]
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 # Of this process, as one of several that share the cores.
 limit: int | None = None
 
@@ -46,7 +48,9 @@ class GeneratorPool:
         from concurrent.futures import ThreadPoolExecutor
 
         self._executor = ThreadPoolExecutor(threads, name)
+        self._threads = threads
         self._calls: set[Future[Any]] = set()
+        self._is_left = False
 
     def submit(self, function: Callable[..., T], /, *arguments: Any) -> Future[T]:
         """Schedule a call, and return its future."""
@@ -55,6 +59,26 @@ class GeneratorPool:
         future.add_done_callback(self._calls.discard)
         return future
 
+    def map(self, function: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+        """Call a function with each item, and yield the results in order; items are taken shortly before their call."""
+        waiting: deque[Future[T]] = deque()
+        for item in items:
+            waiting.append(self.submit(function, item))
+            if len(waiting) > 2 * self._threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def require_use(self) -> None:
+        """End a call, in its thread, if nobody will read its result.
+
+        :raises CancelledError: the ``with`` statement is being left
+        """
+        if self._is_left:
+            from concurrent.futures import CancelledError
+
+            raise CancelledError
+
     def __enter__(self) -> Self:
         return self
 
@@ -62,5 +86,23 @@ class GeneratorPool:
         """Cancel the calls that have not started, and wait for the others."""
         from concurrent.futures import wait
 
+        self._is_left = True
         self._executor.shutdown(wait=kind is not GeneratorExit, cancel_futures=True)
         wait([call for call in tuple(self._calls) if not call.cancel()])
+
+
+def call_for_all(
+    function: Callable[[list[Item]], list[T]], items: list[Item], require_use: Callable[[], object] | None = None
+) -> list[T]:
+    """Call a kernel that returns fewer results than items if it takes too long, until there is one for each.
+
+    An interrupt waits for a running call, and on a slow disk or network each item may take long.
+
+    :param require_use: called between two calls, as :meth:`GeneratorPool.require_use`
+    """
+    found = function(items)
+    while len(found) < len(items):
+        if require_use is not None:
+            require_use()
+        found += function(items[len(found) :])
+    return found

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.threads import call_for_all
 from support.implementations import Implementation
 from support.trees import snapshot, write
 
@@ -38,7 +39,8 @@ def copied(pair: Pair, folder: Path, names: list[str], *, whole: bool = True, **
     before = snapshot(folder)
     assert pure.kernels.copy_small_sources(jobs, how["devices"], FLAGS, how["limit"], whole) == [None] * len(names)
     assert snapshot(folder) == before
-    return list(native.kernels.copy_small_sources(jobs, how["devices"], FLAGS, how["limit"], whole))
+    options = how["devices"], FLAGS, how["limit"], whole
+    return call_for_all(lambda some: native.kernels.copy_small_sources(some, *options), jobs)
 
 
 def test_directories_and_files_are_copied(pair: Pair, tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def objects(pair: Pair, folder: Path, jobs: list[Any], devices: tuple[int, ...] 
     before = snapshot(folder)
     assert pure.kernels.write_small_objects(given, TEXTS, devices, FLAGS, LIMIT) == [None] * len(jobs)
     assert snapshot(folder) == before
-    return list(native.kernels.write_small_objects(given, TEXTS, devices, FLAGS, LIMIT))
+    return call_for_all(lambda some: native.kernels.write_small_objects(some, TEXTS, devices, FLAGS, LIMIT), given)
 
 
 def expected(number: int, files: dict[str, bytes]) -> dict[bytes, bytes]:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.implementations import Implementation
+from support.turns import in_one_turn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
@@ -34,7 +35,7 @@ def make(top: Path, files: dict[str, int]) -> Path:
 def measured(implementation: Implementation, tops: Sequence[bytes]) -> tuple[list[Size | None], list[bytes]]:
     """Return the size of each tree, and the names of its files."""
     kernels = implementation.kernels
-    sizes, names = kernels.tree_sizes(kernels.ByteColumn.from_texts(list(tops))[0])
+    sizes, names = in_one_turn(lambda: kernels.tree_sizes(kernels.ByteColumn.from_texts(list(tops))[0]))
     assert len(names) == len(sizes) == len(tops)
     return sizes, [names[index] for index in range(len(names))]
 

@@ -27,7 +27,7 @@ from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
-from pressmark.threads import GeneratorPool, resolve_threads
+from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
@@ -168,14 +168,19 @@ class StagingWriter(ABC, Generic[Item]):
             begin += len(part)
 
     def _on_threads(self, function: Callable[[list[Job]], list[Done]], jobs: list[Job]) -> list[Done]:
-        """Call a kernel for shares of a list on several threads, and return the results in order."""
+        """Call a kernel for shares of a list on several threads, and return the results in order.
+
+        :param function: for :func:`~pressmark.threads.call_for_all`
+        """
         threads = min(resolve_threads(None), len(jobs) // SHARE)
         if threads < 2:
-            return function(jobs) if jobs else []
-        if self._pool is None:
-            self._pool = self._stack.enter_context(GeneratorPool(resolve_threads(None), "pressmark-staging"))
+            return call_for_all(function, jobs) if jobs else []
+        pool = self._pool
+        if pool is None:
+            pool = self._pool = self._stack.enter_context(GeneratorPool(resolve_threads(None), "pressmark-staging"))
         share = -(-len(jobs) // threads)
-        calls = [self._pool.submit(function, jobs[begin : begin + share]) for begin in range(0, len(jobs), share)]
+        shares = [jobs[begin : begin + share] for begin in range(0, len(jobs), share)]
+        calls = [pool.submit(call_for_all, function, one, pool.require_use) for one in shares]
         return [done for call in calls for done in call.result()]
 
     # --- publishing ---------------------------------------------------------------------------------------------------

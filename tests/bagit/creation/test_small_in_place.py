@@ -6,6 +6,8 @@ import datetime
 import errno
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from pressmark.errors import BagError
 from pressmark.fixity import ALGORITHMS, Progress
 from pressmark.fs.locks import FileLock
 from support.implementations import PURE, Implementation, use
+from support.preloading import preloadable
+from support.turns import in_one_turn
 
 from ..bags import tree
 from ..naive import flaws
@@ -80,7 +84,10 @@ def test_the_files_of_a_directory(implementation: Implementation, tmp_path: Path
     (folder / "skipped").write_bytes(b"")
     names = ("md5", "sha1", "sha256", "sha512", "blake2b-256")
     hashers = tuple((name, ALGORITHMS[name].make, name != "md5") for name in names)
-    read = implementation.kernels.read_small_folders
+
+    def read(*arguments: Any) -> list[Any]:
+        return in_one_turn(lambda: implementation.kernels.read_small_folders(*arguments))
+
     bases = [os.fsencode(folder)] * 5
     [found, *others] = read(bases, b"skipped", hashers)
     assert others == [found] * 4  # enough files to fill lanes
@@ -175,6 +182,31 @@ def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
         create(folder, on_event=alter)
     assert not (folder / "bagit.txt").exists()
     assert before.keys() - {b"a/z"} <= tree(folder).keys()
+
+
+@native
+def test_slow_directories(tmp_path: Path) -> None:
+    """A directory that takes longer than half a second, at 40 ms for each file, is left to calls that Ctrl-C ends."""
+    library = preloadable(Path(__file__).parents[2] / "cli" / "slow.c", tmp_path)
+    code = (
+        "import os, sys; from pressmark import _kernels\n"
+        "found = _kernels.active.read_small_folders(list(map(os.fsencode, sys.argv[1:])), b'', ())\n"
+        "print([one is not None for one in found])"
+    )
+    folders = []
+    for name, count in ("few", 2), ("many", 40):
+        folders.append(tmp_path / name)
+        folders[-1].mkdir()
+        for number in range(count):
+            (folders[-1] / f"slow-{number}").write_bytes(b"x")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *folders],
+        env={**os.environ, "LD_PRELOAD": library, "DELAY": "20000", "OLD_KERNEL": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[True, False]\n"
 
 
 @native

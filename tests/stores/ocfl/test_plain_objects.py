@@ -19,6 +19,7 @@ from pressmark.stores.ocfl import walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from support.implementations import NATIVE, native_is_missing, use
+from support.turns import in_one_turn
 
 from .samples import CREATED, create, rewrite, save, source, visit_all
 
@@ -394,7 +395,8 @@ def call(
 ) -> tuple[int, list[Any]]:
     """Return the rest of the budget, and each result with its path: objects one by one, as tuples."""
     where = os.path.join(os.fsencode(top), place)
-    left, found = _kernels.load("native").scan_ocfl(where, place, names, reads, version, True, budget)
+    scan = _kernels.load("native").scan_ocfl
+    left, found = in_one_turn(lambda: scan(where, place, names, reads, version, True, budget))
     parts: list[Any] = []
     for path, content in found:
         if type(content) is tuple:

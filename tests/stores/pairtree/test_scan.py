@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pressmark.fs.names import encode_fs
 from support.implementations import Implementation
+from support.turns import in_one_turn
 
 from ..conftest import Tree
 from .test_walk import TREES, build
@@ -21,7 +22,7 @@ def scanned(
 ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
     kernels = implementation.kernels
     packed, _ = kernels.ByteColumn.from_texts(paths)
-    places, names, rest = kernels.scan_pairtree(root, packed, follow, budget)
+    places, names, rest = in_one_turn(lambda: kernels.scan_pairtree(root, packed, follow, budget))
     assert len(places) == len(names)
     return [(places[index], names[index]) for index in range(len(places))], [rest[n] for n in range(len(rest))]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from time import monotonic
 
 from pressmark._kernels.pure.column import ByteColumn
 
@@ -19,6 +20,8 @@ _RESERVED = b"pairtree"
 # A name of this many bytes has at least three characters, since a character has at most four bytes.
 _SURELY_LONG = 9
 _BLOCK = 4096
+# Seconds after which a call returns, and leaves the rest to the next call.
+TURN = 0.1
 _Size = tuple[int, int, int, int, int]
 
 
@@ -30,14 +33,15 @@ def scan_pairtree(
     :param root: the directory that the paths are relative to
     :param paths: the directories, in order; the name after the last slash must be ASCII
     :param follow: accept symbolic links to directories as objects
-    :param budget: the maximum number of directories to read
+    :param budget: the maximum number of directories to read; fewer are read if that takes too long
     :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
         directory, empty for deferred ones; and the paths that were not read
     """
     places: list[bytes] = []
     names: list[bytes] = []
     stack = paths.items[::-1]
-    while stack and budget > 0:
+    begin, latest = budget, monotonic() + TURN
+    while stack and budget > 0 and (budget == begin or monotonic() < latest):
         path = stack.pop()
         budget -= 1
         found = _look(os.path.join(root, path), len(path) - path.rfind(b"/") == 2, follow)
@@ -86,8 +90,10 @@ def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn]:
     :param tops: the paths of the trees
     :return: for each tree the number of its files, their bytes, the latest change of a file's content or status in
         nanoseconds since 1970, the bytes of their blocks of 4 KiB, and the number of directories with files, or
-        :data:`None` if it is deferred; and for each tree the names of its files, each with a NUL at its end
+        :data:`None` if it is deferred; and for each tree the names of its files, each with a NUL at its end. Both are
+        shorter if the call took too long; call it again with the rest
     """
+    latest = monotonic() + TURN
     sizes: list[_Size | None] = []
     names: list[bytes] = []
     for top in tops.items:
@@ -97,6 +103,8 @@ def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn]:
             found = None
         sizes.append(None if found is None else found[0])
         names.append(b"" if found is None else b"".join(name + b"\0" for name in found[1]))
+        if monotonic() > latest:
+            break
     return sizes, ByteColumn(names)
 
 

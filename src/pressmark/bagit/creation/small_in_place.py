@@ -6,11 +6,11 @@ Directories that need special handling or fail are left to :mod:`.in_place`, whi
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
@@ -28,10 +28,7 @@ from pressmark.fixity.outcomes import Finished, Outcome, Progress
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem
-from pressmark.threads import GeneratorPool, resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
 
 __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
 
@@ -149,25 +146,23 @@ def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bo
         return
     size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
     batches = [bases[begin : begin + size] for begin in range(0, len(bases), size)]
-    waiting: deque[Future[list[NewBag | None]]] = deque()
     with GeneratorPool(workers, "pressmark-bags") as pool:
-        for batch in batches:
-            waiting.append(pool.submit(_create, batch, options, nested))
-            if len(waiting) > workers:
-                yield from waiting.popleft().result()
-        for future in waiting:
-            yield from future.result()
+        create = partial(_create, options=options, nested=nested, require_use=pool.require_use)
+        for found in pool.map(create, batches):
+            yield from found
 
 
-def _create(bases: list[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
-    folders = _read(bases, options, nested)
+def _create(
+    bases: list[bytes], options: CreateOptions, nested: bool, require_use: Callable[[], object]
+) -> list[NewBag | None]:
+    folders = _read(bases, options, nested, require_use)
     by_change = {folder.change: folder for folder in folders if folder is not None}
     with SmallChanges(list(by_change)) as changes:
         changes.enter()
         for change in changes.changes:
             by_change[change].write_tag_files(options)
         changes.prepare(options.request(nested=nested))
-        now = _entries([change.base for change in changes.changes])
+        now = _entries([change.base for change in changes.changes], require_use)
         for change, entries in zip(changes.changes, now, strict=True):
             if by_change[change].changed(entries) is not None:
                 changes.discard(change)
@@ -182,17 +177,23 @@ def _create(bases: list[bytes], options: CreateOptions, nested: bool) -> list[Ne
     ]
 
 
-def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Folder | None]:
+def _read(
+    bases: list[bytes], options: CreateOptions, nested: bool, require_use: Callable[[], object] | None = None
+) -> list[_Folder | None]:
     """Read directories; :data:`None` for one that is unusual.
 
     :param bases: their real paths
     """
+
+    def read(some: list[bytes]) -> list[tuple[_Entries, _Digests] | None]:
+        return _kernels.active.read_small_folders(some, STAGING, algorithms)
+
     # Few files do not fill the lanes.
     lanes = Plan(options.algorithms, 1).lanes if len(bases) > 1 else ()
     algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
     is_excluded = options.is_excluded
     folders: list[_Folder | None] = []
-    for base, found in zip(bases, _kernels.active.read_small_folders(bases, STAGING, algorithms), strict=True):
+    for base, found in zip(bases, call_for_all(read, bases, require_use), strict=True):
         folder = None
         if found is not None and _is_plain(found[0], nested, is_excluded):
             with suppress(OSError):
@@ -208,10 +209,13 @@ def _is_plain(entries: _Entries, nested: bool, is_excluded: Callable[[str], obje
     return is_excluded is None or not any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries)
 
 
-def _entries(bases: list[bytes]) -> list[_Entries | None]:
+def _entries(bases: list[bytes], require_use: Callable[[], object] | None = None) -> list[_Entries | None]:
     """Return the entries of directories; their files are not read."""
-    found = _kernels.active.read_small_folders(bases, STAGING, (), False)
-    return [None if one is None else one[0] for one in found]
+
+    def read(some: list[bytes]) -> list[tuple[_Entries, _Digests] | None]:
+        return _kernels.active.read_small_folders(some, STAGING, (), False)
+
+    return [None if one is None else one[0] for one in call_for_all(read, bases, require_use)]
 
 
 def _real_paths(paths: Sequence[bytes]) -> list[bytes]:

@@ -6,18 +6,15 @@ package. Other bags, and those of the pure implementation, are validated one by 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_info import long_line_problem
 from pressmark.bagit.problems import BagReport
 from pressmark.reports import Problem
-from pressmark.threads import GeneratorPool, resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
 
 __all__ = ["SmallBag", "check_small_bag", "check_small_bags"]
 
@@ -55,18 +52,13 @@ def check_small_bags(paths: Sequence[bytes], threads: int | None = None) -> Iter
         for batch in batches:
             yield from _check(batch)
         return
-    waiting: deque[Future[list[SmallBag | None]]] = deque()
     with GeneratorPool(workers, "pressmark-bags") as pool:
-        for batch in batches:
-            waiting.append(pool.submit(_check, batch))
-            if len(waiting) > 2 * workers:
-                yield from waiting.popleft().result()
-        for future in waiting:
-            yield from future.result()
+        for found in pool.map(partial(_check, require_use=pool.require_use), batches):
+            yield from found
 
 
-def _check(paths: Sequence[bytes]) -> list[SmallBag | None]:
-    found = _kernels.active.check_small_bags(list(paths))
+def _check(paths: Sequence[bytes], require_use: Callable[[], object] | None = None) -> list[SmallBag | None]:
+    found = call_for_all(_kernels.active.check_small_bags, list(paths), require_use)
     return [None if facts is None else _bag(*facts) for facts in found]
 
 

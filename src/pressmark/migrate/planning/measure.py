@@ -52,13 +52,17 @@ class Measure(NamedTuple):
 def measure(store: Store, records: Sequence[StoreObject], options: Options) -> Iterator[tuple[Measure, list[str]]]:
     """Yield the size of each object, and the names of the files that the destination receives."""
     kernels = _kernels.active
-    trees, _ = kernels.ByteColumn.from_texts([_tree(store, record, options) or b"" for record in records])
-    sizes, names = kernels.tree_sizes(trees)
-    for index, (record, size) in enumerate(zip(records, sizes, strict=True)):
-        if size is None:
-            yield _measure_files(store, record, options)
-        else:
-            yield Measure(*size), decode_fs(names[index]).split("\0")[:-1]
+    left = [_tree(store, record, options) or b"" for record in records]
+    remaining = iter(records)
+    while left:
+        trees, _ = kernels.ByteColumn.from_texts(left)
+        sizes, names = kernels.tree_sizes(trees)
+        for index, (size, record) in enumerate(zip(sizes, remaining, strict=False)):
+            if size is None:
+                yield _measure_files(store, record, options)
+            else:
+                yield Measure(*size), decode_fs(names[index]).split("\0")[:-1]
+        left = left[len(sizes) :]
 
 
 def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:

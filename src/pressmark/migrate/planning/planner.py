@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import compress
@@ -41,7 +40,7 @@ from pressmark.migrate.rows import Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
 from pressmark.reports import WARNING
 from pressmark.stores import StoreObject
-from pressmark.threads import resolve_threads
+from pressmark.threads import GeneratorPool, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
@@ -264,7 +263,7 @@ class _Planning:
         self._source = SourceObjects(options, self._store, folder, threads, self.conflicts, resources)
         self._targets = Targets(options)
         self._names = NameRules(options)
-        self._pool = resources.enter_context(ThreadPoolExecutor(threads, "pressmark-plan"))
+        self._pool = resources.enter_context(GeneratorPool(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
         # Objects that contain their identifiers and are stored as they are.
@@ -369,6 +368,7 @@ class _Planning:
         paths: list[list[str]] = []
         measured = measure(self._store, [record for record, _identifier, _place in group], self._options)
         for (record, identifier, place), (size, names) in zip(group, measured, strict=True):
+            self._pool.require_use()
             own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
             if conflict is None and place[0] is not None:
                 try:

@@ -120,6 +120,7 @@ class Walk(Generic[T]):
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore) if ignore else None
+        self._require_use: Callable[[], object] = lambda: None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[FoundObject[T] | PlainObjects | Problem]:
@@ -134,6 +135,7 @@ class Walk(Generic[T]):
                     yield first
             return
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
+            self._require_use = pool.require_use
             waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
             look = True
             while waiting:
@@ -249,6 +251,7 @@ class Walk(Generic[T]):
         budget: int,
         depth: int,
     ) -> int:
+        self._require_use()
         try:
             entries = self._entries(place, inside)
         except OSError as error:

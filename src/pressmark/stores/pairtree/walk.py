@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -158,6 +158,7 @@ class Walk:
         self._ignored = glob_matcher(ignore) if ignore else None
         self._readable = readable
         self._kernels = _kernels.active
+        self._require_use: Callable[[], object] = lambda: None
 
     # --- in order -------------------------------------------------------------------------------------------------
 
@@ -199,6 +200,7 @@ class Walk:
         """
         line: list[Part | Future[list[Part]]] = [below]
         with GeneratorPool(workers, "pressmark-walk") as pool:
+            self._require_use = pool.require_use
             while line:
                 self._hand_out(line, pool, workers)
                 first = line.pop(0) if line else []
@@ -279,6 +281,7 @@ class Walk:
             parts.append(items)
 
     def _defer(self, place: str, parts: list[Part]) -> None:
+        self._require_use()
         items, below = self._looked_at(place)
         self._append(parts, items)
         if below.places:

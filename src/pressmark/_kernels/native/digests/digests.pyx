@@ -38,6 +38,11 @@ cdef extern from "Python.h":
     char *PyByteArray_AS_STRING(object)
 
 
+cdef extern from "shared/clock.h":
+    enum:
+        PM_TURN
+    int64_t pm_now() nogil
+
 cdef extern from "shared/text.h":
     uint8_t *pm_put_hex(uint8_t *, const uint8_t *, int64_t, int64_t) noexcept nogil
 

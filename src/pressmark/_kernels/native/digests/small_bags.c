@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../shared/clock.h"
 #include "../shared/tables.h"
 #include "../shared/text.h"
 #include "small_folder.h"
@@ -326,11 +327,13 @@ static void check_batch(bag_batch *batch, pm_level level)
 
 int pm_check_small_bags(pm_level level, const char *const *paths, int count, pm_bag_counts *counts)
 {
+    const int64_t latest = pm_now() + PM_TURN;
+    int i = 0;
     bag_batch *batch = (bag_batch *)malloc(sizeof *batch);
-    if (!batch) return 0;
+    if (!batch) return -1;
     batch->bags = batch->messages = 0;
     batch->offsets[0] = 0;
-    for (int i = 0; i < count; i++) {
+    for (; i < count && (!i || pm_now() < latest); i++) {
         int64_t end;
         /* There is room for a usual bag. */
         if (batch->bags == BAGS || batch->messages > MESSAGES - PM_FOLDER_ENTRIES
@@ -354,5 +357,5 @@ int pm_check_small_bags(pm_level level, const char *const *paths, int count, pm_
     }
     check_batch(batch, level);
     free(batch);
-    return 1;
+    return i;
 }

@@ -19,7 +19,7 @@ typedef struct {
  * pm_folder_read, and manifests with one plain line for each file: all payload manifests list all payload files, and the tag
  * manifests, if any, have the same algorithms and list all tag files but each other. The elements of bag-info.txt are well-formed.
  *
- * Returns 0 if memory runs out. */
+ * Returns how many were tried before the end of PM_TURN, or -1 if memory runs out. */
 int pm_check_small_bags(pm_level level, const char *const *paths, int count, pm_bag_counts *counts);
 
 #endif

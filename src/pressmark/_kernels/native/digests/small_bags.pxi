@@ -29,7 +29,7 @@ cdef extern from "digests/small_bags.h":
         int64_t long_lines
         int64_t first_long
 
-    bint pm_check_small_bags(pm_level, const char **, int, pm_bag_counts *) nogil
+    int pm_check_small_bags(pm_level, const char **, int, pm_bag_counts *) nogil
 
 
 def check_small_bags(list paths not None):
@@ -38,10 +38,9 @@ def check_small_bags(list paths not None):
     :return: for each valid bag the number and size of its payload files, the number of its other files, the number of
         long lines in bag-info.txt, and the first of them, from 1; :data:`None` for a bag with another problem, and for
         one that may have problems: with links, unusual tag files, names that are not ASCII, or many, large or empty
-        files
+        files. The list is shorter if the call took too long; call it again with the rest
     """
     cdef int count = len(paths), i
-    cdef bint done
     cdef pm_bag_counts *one
     cdef list found = []
     cdef tuple held = tuple(paths)
@@ -56,8 +55,8 @@ def check_small_bags(list paths not None):
             # A path with a NUL names no bag.
             names[i] = b"" if b"\0" in path else path
         with nogil:
-            done = pm_check_small_bags(current_level(), names, count, counts)
-        if not done:
+            count = pm_check_small_bags(current_level(), names, count, counts)
+        if count < 0:
             raise MemoryError
         for i in range(count):
             one = &counts[i]
@@ -79,8 +78,10 @@ def read_small_folders(list paths not None, bytes skip not None, tuple algorithm
     :return: for each path :data:`None` if the directory contains links, names that are not ASCII, or many, large or
         empty files, or directories on another device. Otherwise two lists: its directories and files in the order of
         the names, a directory before its content: the path, and :data:`None` for a directory, or for a file its size,
-        time of modification in nanoseconds, and inode; and the digests of its files in hex
+        time of modification in nanoseconds, and inode; and the digests of its files in hex. The list is shorter if the
+        call took too long; call it again with the rest
     """
+    cdef int64_t latest = pm_now() + PM_TURN
     cdef list found = [], digests
     cdef tuple held = tuple(paths)
     cdef bytes path
@@ -88,14 +89,14 @@ def read_small_folders(list paths not None, bytes skip not None, tuple algorithm
     cdef Py_ssize_t i, number, first = 0, stop, count = len(held)
     cdef pm_folder *folder
     cdef _Folders read = _Folders(reads)
-    while first < count:
+    while first < count and (not first or pm_now() < latest):
         stop = min(count, first + FOLDERS_AT_ONCE)
         for i in range(first, stop):
             path = held[i]
             # A path with a NUL names no directory.
             read.paths[i - first] = b"" if b"\0" in path else path
         with nogil:
-            stop = first + read.fill(name, stop - first)
+            stop = first + read.fill(name, stop - first, latest)
         digests = read.digests(algorithms)
         number = 0
         for i in range(first, stop):
@@ -162,15 +163,15 @@ cdef class _Folders:
         free(self.data)
         free(self.offsets)
 
-    cdef Py_ssize_t fill(self, const char *skip, Py_ssize_t count) noexcept nogil:
-        """Read directories while there is room; return their number."""
+    cdef Py_ssize_t fill(self, const char *skip, Py_ssize_t count, int64_t latest) noexcept nogil:
+        """Read directories while there is room and time; return their number."""
         cdef Py_ssize_t number = 0
         cdef int64_t end = 0, limit, stop
         cdef int i
         cdef uint8_t *data
         cdef pm_folder *folder
         self.files = 0
-        while number < count and end <= FOLDERS_BYTES - PM_FOLDER_BYTES:
+        while number < count and end <= FOLDERS_BYTES - PM_FOLDER_BYTES and (not number or pm_now() < latest):
             folder = &self.folders[number]
             data = self.data if self.reads else NULL
             limit = end + PM_FOLDER_BYTES

@@ -1,8 +1,11 @@
 #include "small_folder.h"
 
+#include "../shared/clock.h"
 #include "../shared/directories.h"
 
 #if PM_CAN_SCAN
+#define TO_READ -2 /* the number of a file that has not been read */
+#define PATIENCE 500000000 /* nanoseconds */
 #define OPEN_FILE (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 typedef struct {
@@ -11,6 +14,7 @@ typedef struct {
     uint8_t *data;
     int64_t end, room;
     dev_t device;
+    int64_t latest; /* time in nanoseconds when the next file is not read any more */
     /* The open directories: a mount can lead back to one of them. */
     ino_t inodes[PM_FOLDER_DEPTH];
     char entries[PM_ENTRIES_SIZE];
@@ -60,7 +64,7 @@ static int read_file(reading *run, int directory, const char *name, pm_folder_en
         small.size = before.st_size;
         small.mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(before));
         small.inode = (int64_t)before.st_ino;
-    } else if (run->end + PM_SMALL_MOST + 1 > run->room
+    } else if (run->end + PM_SMALL_MOST + 1 > run->room || pm_now() > run->latest
                || pm_small_read_at(directory, name, OPEN_FILE, &before, run->data + run->end, &small) != PM_SMALL_DONE) {
         return 0;
     }
@@ -87,7 +91,7 @@ static int read_below(reading *run, int descriptor, const pm_folder_entry *entry
     return read_folder(run, descriptor, entry->path + length, O_NOFOLLOW, path, entry->length + 1, depth + 1);
 }
 
-/* Reads a directory: all its entries, then the directories in it. `above` is its path with a slash at the end. */
+/* Reads a directory: all its entries, then its files, then the directories in it. `above` is its path with a slash at the end. */
 static int read_folder(reading *run, int at, const char *name, int flags, const char *above, size_t length, int depth)
 {
     struct stat status;
@@ -104,10 +108,15 @@ static int read_folder(reading *run, int at, const char *name, int flags, const 
         pm_folder_entry *added;
         if (!depth && run->skip && !strcmp(name, run->skip)) continue;
         added = add_entry(run->folder, above, length, name);
-        fine = added && (type == DT_DIR || (type == DT_REG && read_file(run, directory.descriptor, name, added)));
+        fine = added && (type == DT_DIR || type == DT_REG);
+        if (fine && type == DT_REG) added->file = TO_READ;
     }
     fine = fine && !directory.failed;
     last = run->folder->count;
+    for (int i = first; fine && i < last; i++) {
+        pm_folder_entry *entry = &run->folder->entry[i];
+        if (entry->file == TO_READ) fine = read_file(run, directory.descriptor, entry->path + length, entry);
+    }
     for (int i = first; fine && i < last; i++)
         if (run->folder->entry[i].file < 0) fine = read_below(run, directory.descriptor, &run->folder->entry[i], length, depth);
     pm_close_directory(&directory);
@@ -124,6 +133,7 @@ int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *
     run.data = data;
     run.end = begin;
     run.room = room;
+    run.latest = data ? pm_now() + PATIENCE : 0;
     /* The directory itself may be named by a link. */
     return read_folder(&run, at, path, 0, "", 0, 0) ? run.end : -1;
 }

@@ -38,7 +38,8 @@ typedef struct {
  * another, and returns the end of the last one. With `data` NULL, only sizes and times of the files are set. `skip` is a name in
  * the directory to ignore, or NULL. Returns -1 if the directory has anything but directories and small files that are not empty;
  * a name with bytes other than printable ASCII without % and \; two paths with the same key; too many entries; a directory on
- * another device; or if a file cannot be read or changes meanwhile. */
+ * another device; or if a file cannot be read or changes meanwhile. So it does after half a second: the caller then reads the files
+ * in a way that can be interrupted. */
 int64_t pm_folder_read(pm_folder *folder, int at, const char *path, const char *skip, uint8_t *data, int64_t begin, int64_t room);
 
 uint32_t pm_folder_key(const char *path, size_t length);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../shared/clock.h"
 #include "../shared/text.h"
 
 #define CONTENT "/v1/content"
@@ -77,12 +78,15 @@ static int write_object(const pm_object_texts *texts, const pm_small_object *obj
     return pm_small_new(path, (const uint8_t *)texts->declaration, (int64_t)strlen(texts->declaration)) == 0;
 }
 
-/* Reads the trees of objects until the batch is full, and returns how many objects were tried. */
+/* Reads the trees of objects until the batch is full or PM_TURN ends, and returns how many objects were tried. */
 static int read_objects(const pm_object_options *options, pm_small_object *objects, int count, pm_object_batch *batch)
 {
+    const int64_t latest = pm_now() + PM_TURN;
     int tried = 0;
     batch->trees = batch->files = batch->offsets[0] = 0;
-    for (; tried < count && batch->trees < PM_OBJECTS && batch->offsets[batch->files] <= PM_OBJECTS_BYTES; tried++) {
+    for (; tried < count && batch->trees < PM_OBJECTS && batch->offsets[batch->files] <= PM_OBJECTS_BYTES
+           && (!tried || pm_now() < latest);
+         tried++) {
         pm_small_object *object = &objects[tried];
         pm_small_tree *tree = &batch->tree[batch->trees];
         size_t longest;

@@ -47,8 +47,10 @@ def copy_small_sources(list objects not None, tuple devices not None, int flags,
     :param whole: copy a directory, or a file into a new directory; otherwise copy a file
     :return: for each object its size and the longest path in it after a slash, which is empty for a file; :data:`None`
         if it was not copied: its directory exists, it contains other than small regular files and directories of them,
-        or a path is too long. The caller removes what exists of the new path
+        or a path is too long. The caller removes what exists of the new path. The list is shorter if the call took too
+        long; call it again with the rest
     """
+    cdef int64_t latest = pm_now() + PM_TURN
     cdef const char *here
     cdef const char *there
     cdef const char *place
@@ -91,6 +93,8 @@ def copy_small_sources(list objects not None, tuple devices not None, int flags,
             if done and whole:
                 name = b"/" + max([<bytes>tree.files[i] for i in range(tree.count)], key=len)
             found.append((size, name) if done else None)
+            if pm_now() > latest:
+                break
         return found
     finally:
         free(one)
@@ -109,8 +113,10 @@ def write_small_objects(list objects not None, tuple texts not None, tuple devic
     :return: for each object the latest change of content or status of a file in nanoseconds, its size, and its SHA-512
         by the name of each file, sorted; :data:`None` if it was not written: its path is taken or too long, it contains
         other than small regular files and directories of them, a file name is not printable ASCII, or two files have
-        the same content. The caller removes what exists of the new directory
+        the same content. The caller removes what exists of the new directory. The list is shorter if the call took too
+        long; call it again with the rest
     """
+    cdef int64_t latest = pm_now() + PM_TURN
     cdef int count = len(objects), begin = 0, done, i
     cdef pm_devices on
     cdef pm_object_texts parts
@@ -135,7 +141,7 @@ def write_small_objects(list objects not None, tuple texts not None, tuple devic
                 given[i].above = text_of(above)
             given[i].name, given[i].top, given[i].place = text_of(name), text_of(top), text_of(place)
             given[i].identifier = text_of(identifier)
-        while begin < count:
+        while begin < count and (not begin or pm_now() < latest):
             with nogil:
                 done = pm_write_small_objects(&options, given + begin, min(count - begin, PM_OBJECTS), batch)
             if done < 0:

@@ -129,8 +129,9 @@ def scan_ocfl(bytes top not None, bytes place not None, list names not None, str
         ``objects``, all files except content, which is only opened; ``content``, all files
     :param version: of OCFL; objects of later versions are deferred
     :param clashes: defer directories with names that may differ only in case
-    :param budget: the maximum number of directories to read; those in an object do not count
-    :return: the rest of the budget; and in order, each with its path relative to the root:
+    :param budget: the maximum number of directories to read; those in an object do not count; fewer are read if
+        that takes too long
+    :return: the rest of the budget, 0 if it took too long; and in order, each with its path relative to the root:
         :data:`None` for a directory that is deferred: it has an unusual feature, or cannot be read;
         a list of the names in a directory that were not read;
         and for consecutive objects, with the path of the first one, five sequences with an item for each: paths,

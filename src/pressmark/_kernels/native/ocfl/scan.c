@@ -1,5 +1,6 @@
 #include "ocfl/scan.h"
 
+#include "shared/clock.h"
 #include "shared/directories.h"
 #include "shared/text.h"
 
@@ -539,7 +540,7 @@ static int pm_ocfl_read_directory(pm_ocfl_scan *scan, int parent, const char *na
     int is_object = 0, is_plain = 1;
     pm_directory directory;
     int status = pm_ocfl_open_directory(scan, &directory, parent, name);
-    scan->budget--;
+    scan->budget = pm_now() < scan->latest ? scan->budget - 1 : 0;
     for (int64_t i = first; i < scan->entries_count && status == 0; i++) {
         const int kind = scan->entries[i].kind;
         is_object |= kind == PM_OCFL_IS_FILE && strncmp(pm_ocfl_name(scan, i), "0=ocfl_object_", 14) == 0;
@@ -592,6 +593,7 @@ int pm_ocfl_read(pm_ocfl_scan *scan, const char *top, const char *place, const c
 {
     const char *name = names;
     int status = 0;
+    scan->latest = pm_now() + PM_TURN;
     scan->buffer = (char *)malloc(PM_ENTRIES_SIZE);
     if (scan->buffer == NULL || pm_append(&scan->path, place, (int64_t)strlen(place)) < 0)
         return PM_NO_MEMORY;

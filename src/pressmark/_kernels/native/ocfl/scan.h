@@ -57,7 +57,8 @@ typedef void (*pm_ocfl_hash)(const uint8_t *data, const int64_t *offsets, int64_
 
 typedef struct {
     int reads, minor, clashes;
-    int64_t budget; /* directories of the hierarchy, objects included, that may still be read */
+    int64_t budget; /* directories of the hierarchy, objects included, that may still be read; 0 after PM_TURN */
+    int64_t latest; /* the end of PM_TURN */
     pm_ocfl_hash hash;
 
     pm_ocfl_item *items;

@@ -13,7 +13,7 @@ def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, i
     :param root: the directory that the paths are relative to
     :param paths: the directories, in order; the name after the last slash must be ASCII
     :param follow: accept symbolic links to directories as objects
-    :param budget: the maximum number of directories to read
+    :param budget: the maximum number of directories to read; fewer are read if that takes too long
     :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
         directory, empty for deferred ones; and the paths that were not read
     """
@@ -43,7 +43,7 @@ cdef extern from "paths/tree_sizes.h":
         int64_t blocks
         int64_t directories
 
-    int pm_tree_sizes(const pm_column *, pm_tree_size *, pm_column *) nogil
+    int64_t pm_tree_sizes(const pm_column *, pm_tree_size *, pm_column *) nogil
 
 
 def tree_sizes(ByteColumn tops not None):
@@ -54,18 +54,18 @@ def tree_sizes(ByteColumn tops not None):
     :param tops: the paths of the trees
     :return: for each tree the number of its files, their bytes, the latest change of a file's content or status in
         nanoseconds since 1970, the bytes of their blocks of 4 KiB, and the number of directories with files, or None if
-        it is deferred; and for each tree the names of its files, each with a NUL at its end
+        it is deferred; and for each tree the names of its files, each with a NUL at its end. Both are shorter if the
+        call took too long; call it again with the rest
     """
     cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
     cdef int64_t count = tops.column.count
     cdef pm_tree_size *sizes = <pm_tree_size *>malloc(max(1, count) * sizeof(pm_tree_size))
-    cdef int status
     if sizes == NULL:
         raise MemoryError
     try:
         with nogil:
-            status = pm_tree_sizes(&tops.column, sizes, &names.column)
-        if status < 0:
+            count = pm_tree_sizes(&tops.column, sizes, &names.column)
+        if count < 0:
             raise MemoryError
         found = []
         for index in range(count):

@@ -1,5 +1,6 @@
 #include "pairtree_scan.h"
 
+#include "../shared/clock.h"
 #include "../shared/directories.h"
 
 #include <stdint.h>
@@ -176,6 +177,7 @@ static int pm_scan_next(pm_scan *scan, int root, int follow, pm_column *places, 
 int pm_scan_pairtree(const char *top, const pm_column *paths, int follow, int64_t budget, pm_column *places,
                      pm_column *names, pm_column *rest)
 {
+    const int64_t latest = pm_now() + PM_TURN;
     pm_scan scan;
     memset(&scan, 0, sizeof scan);
     int status = pm_new_column(places, budget, 32 * budget);
@@ -192,8 +194,11 @@ int pm_scan_pairtree(const char *top, const pm_column *paths, int follow, int64_
     const int root = -1;
     (void)top;
 #endif
-    while (status == 0 && scan.waiting.count && budget-- > 0)
+    while (status == 0 && scan.waiting.count && budget-- > 0) {
         status = pm_scan_next(&scan, root, follow, places, names);
+        if (pm_now() > latest)
+            break;
+    }
 #if PM_CAN_SCAN
     if (root >= 0)
         close(root);

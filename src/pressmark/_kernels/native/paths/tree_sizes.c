@@ -1,5 +1,6 @@
 #include "tree_sizes.h"
 
+#include "../shared/clock.h"
 #include "../shared/directories.h"
 
 #define PM_BLOCK 4096
@@ -140,8 +141,10 @@ static int pm_measure_item(pm_measuring *state, const pm_column *tops, int64_t i
     return status < 0 ? status : 0;
 }
 
-int pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names)
+int64_t pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names)
 {
+    const int64_t latest = pm_now() + PM_TURN;
+    int64_t index = 0;
     pm_measuring state;
     memset(&state, 0, sizeof state);
     if (pm_new_column(names, tops->count, 64 * tops->count) < 0)
@@ -149,12 +152,13 @@ int pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names)
     state.names = &names->bytes;
     state.buffer = (char *)malloc(PM_ENTRIES_SIZE);
     int status = state.buffer == NULL ? PM_NO_MEMORY : 0;
-    for (int64_t index = 0; index < tops->count && status == 0; index++) {
+    while (index < tops->count && status == 0 && (!index || pm_now() < latest)) {
         status = pm_measure_item(&state, tops, index, &sizes[index]);
         pm_end_item(names);
+        index++;
     }
     pm_free_waiting(&state.waiting);
     pm_free_bytes(&state.path);
     free(state.buffer);
-    return status;
+    return status < 0 ? status : index;
 }

@@ -15,7 +15,8 @@ typedef struct {
     int64_t directories;
 } pm_tree_size;
 
-/* Measures each tree of `tops`. Creates the column of names, each with a NUL at its end. Returns 0 or PM_NO_MEMORY. */
-int pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names);
+/* Measures the trees of `tops` until the end of PM_TURN. Creates the column of names, each with a NUL at its end. Returns the number
+ * of measured trees, or PM_NO_MEMORY. */
+int64_t pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names);
 
 #endif
