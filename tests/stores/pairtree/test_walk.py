@@ -15,6 +15,7 @@ from pressmark import stores
 from pressmark.errors import StoreError
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem
+from pressmark.stores import StoreObject
 from pressmark.stores.pairtree import walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
@@ -410,6 +411,20 @@ def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_
     half.close()  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="threads=-1"):
         next(store.objects(threads=-1))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_second_look_after_the_walk(tree: Tree, threads: int) -> None:
+    """A directory that was empty is read again after the walk, with everything that is below it now."""
+    base = tree("ab/foo/x", "ef/")
+    walk = PairtreeStore(base)._walk()
+    first, empty = walk.items(threads)
+    assert isinstance(first, StoreObject)
+    assert isinstance(empty, Problem)
+    write(base / "pairtree_root" / "ef", {"gh/one/x": b"", "gh/two/x": b""})
+    [found] = walk.again(empty)
+    assert isinstance(found, StoreObject)
+    assert found.id == "efgh"
 
 
 def test_directories_that_are_not_pairtrees(tmp_path: Path) -> None:

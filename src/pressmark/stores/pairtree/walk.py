@@ -128,6 +128,10 @@ def is_morty(path: str) -> bool:
     return len(path.rpartition("/")[2]) == 1
 
 
+def _nobody_leaves() -> None:
+    pass
+
+
 class Walk:
     """One walk of a tree.
 
@@ -158,7 +162,8 @@ class Walk:
         self._ignored = glob_matcher(ignore) if ignore else None
         self._readable = readable
         self._kernels = _kernels.active
-        self._require_use: Callable[[], object] = lambda: None
+        # Ends the calls of threads when the walk is left; again() is used after that, too.
+        self._require_use: Callable[[], object] = _nobody_leaves
 
     # --- in order -------------------------------------------------------------------------------------------------
 
@@ -199,15 +204,18 @@ class Walk:
         leftmost work, which is replaced by its results and the remaining work.
         """
         line: list[Part | Future[list[Part]]] = [below]
-        with GeneratorPool(workers, "pressmark-walk") as pool:
-            self._require_use = pool.require_use
-            while line:
-                self._hand_out(line, pool, workers)
-                first = line.pop(0) if line else []
-                if isinstance(first, list):
-                    yield from first
-                elif not isinstance(first, Work):
-                    line[0:0] = first.result()
+        try:
+            with GeneratorPool(workers, "pressmark-walk") as pool:
+                self._require_use = pool.require_use
+                while line:
+                    self._hand_out(line, pool, workers)
+                    first = line.pop(0) if line else []
+                    if isinstance(first, list):
+                        yield from first
+                    elif not isinstance(first, Work):
+                        line[0:0] = first.result()
+        finally:
+            self._require_use = _nobody_leaves
 
     def _hand_out(self, line: list[Part | Future[list[Part]]], pool: GeneratorPool, workers: int) -> None:
         running = waiting = index = 0
