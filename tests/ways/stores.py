@@ -30,7 +30,8 @@ def make_store(kind: str, path: Path, objects: Mapping[str, Mapping[str, bytes]]
     store = stores.create(kind, path, **OPTIONS[kind])
     for number, (identifier, files) in enumerate(objects.items()):
         source = path.parent / f"{path.name}-source-{number}"
-        write(source, dict(list(files.items())[:1] if kind == "vitro" else files))
+        names = list(files)[:1] if kind == "vitro" else files
+        write(source, {name: files[name] for name in names})
         store.put(identifier, source)
     return path
 
