@@ -95,7 +95,9 @@ directories are kept on disk, but manifests cannot list them.
 is left out with everything in it. Each one is listed. Without -o, it would stay in the bag: SOURCE is refused, unless
 --delete-excluded deletes it as part of the atomic change.
 
---fetch-base: for files that a server will have; "pressmark bag hollow --help" describes their URLs.
+--fetch-base: for files that a server will have. The URL of a file is URL, with a slash at its end, and the path of the
+file below data/. All bytes of the path except slashes and A-Z a-z 0-9 - . _ ~ are percent-encoded (RFC 3986):
+"data/50% of a.tif" becomes URL/50%25%20of%20a.tif.
 
 --fetch: for files that a server has and that are not here. Each line of FILE, which has the format of fetch.txt, is a
 URL, a length in bytes or "-", and a path data/PATH. Each --manifest lists exactly these files: manifest-NAME.txt of a
@@ -213,9 +215,7 @@ def create_command(
     if fetch_base is not None:
         fetch_base = parse_fetch_base(fetch_base)
         if destination is None or archive_ending(destination) is not None:
-            raise CallError(
-                "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"
-            )
+            raise CallError("--fetch-base requires -o DIRECTORY")
         if mode is not None:
             raise CallError("--mode: not supported with --fetch-base, because nothing is copied")
     if delete_excluded and (destination is not None or not globs):
