@@ -34,6 +34,7 @@ from pressmark.cli.common.fixity_options import (
     LEDGER,
     READ,
     THREADS,
+    ledger_words,
     open_ledger,
     parse_algorithms,
 )
@@ -314,7 +315,7 @@ def _create_one(
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
     # Files in a ledger, or on a server, were not read.
-    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey))
+    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
 
 
 def _create_each(
@@ -362,7 +363,9 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False) -> str:
+def _report(
+    bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False, journal: Ledger | None = None
+) -> str:
     oxum = read_oxum(bag.info.get("Payload-Oxum") or "")
     size, files = oxum or (None, len(bag.fetch))
     more = [] if begin is None else format_rate(size or 0, time.monotonic() - begin)
@@ -374,6 +377,7 @@ def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = 
         more.append("listed in fetch.txt")
     if listener.excluded:
         more.append(f"{listener.excluded:,} excluded")
+    more += ledger_words(journal)
     return _summary(bag.path, files, size, bag.algorithms, more)
 
 
