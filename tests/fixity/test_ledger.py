@@ -22,6 +22,7 @@ from pressmark.fixity import Ledger, Outcome, hash_files, walk
 from pressmark.fixity import ledger as ledger_module
 from support.effort import repeats
 from support.implementations import Implementation
+from support.signals import restore_signals
 
 from .conftest import COMMAND, Run, environment
 from .trees import make
@@ -361,8 +362,7 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
         cwd=tmp_path,
         env=environ,
         stderr=subprocess.PIPE,
-        # A shell's background job ignores it, and so would this command.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=restore_signals,
     )
     while not (tmp_path / "reads").exists():
         time.sleep(0.01)

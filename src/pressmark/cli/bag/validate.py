@@ -314,5 +314,6 @@ def _verdict(bag: bytes, level: str, report: Report, seconds: float | None, ledg
     pieces += [format_count(report.counts["files"], "file"), format_bytes(size)]
     if level == "full" and seconds is not None:
         pieces += format_rate(size, seconds)
-    pieces += ledger_words(ledger)
+    if from_ledger := ledger_words(ledger):
+        pieces += [*from_ledger, "with tag files"]
     return f"{os.fsdecode(bag)}: {well if report.ok else not_well}: {', '.join(pieces)}"

@@ -103,11 +103,10 @@ def ledger_counts(ledger: fixity.Ledger | None) -> dict[str, Any]:
 
 
 def ledger_words(ledger: fixity.Ledger | None) -> list[str]:
-    """Return the same in words, in a list, to be joined with other figures."""
-    if ledger is None:
+    """Return the same in words, in a list, to be joined with other figures; empty if all files were read."""
+    if ledger is None or not ledger.found:
         return []
-    since = f" (since {ledger.since})" if ledger.since else ""
-    return [f"{ledger.added:,} read", f"{ledger.found:,} from the ledger{since}"]
+    return [f"{ledger.added:,} read", f"{ledger.found:,} from the ledger (since {ledger.since})"]
 
 
 def output_files(output: str | None) -> Iterator[tuple[int, int]]:
