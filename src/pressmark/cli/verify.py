@@ -99,7 +99,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     type=click.Choice(["follow", "refuse"]),
     default="follow",
     show_default=True,
-    help="Follow symbolic links, or report each as unreadable.",
+    help="Follow symbolic links, or report each file that is one, or whose name leads through one, as unreadable.",
 )
 @exclude_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
