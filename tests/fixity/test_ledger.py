@@ -9,6 +9,7 @@ import os
 import random
 import re
 import signal
+import stat
 import subprocess
 import time
 import zlib
@@ -247,8 +248,8 @@ def test_many_records(tmp_path: Path) -> None:
     with opened(tmp_path / "l", "md5") as ledger:
         ledger.append(outcomes)
 
-    def status(size: int, mtime_ns: int, inode: int) -> os.stat_result:
-        fields = [0o100644, inode, 1, 1, 0, 0, size, 0, 0, 0, 0.0, 0.0, 0.0, 0, mtime_ns, 0]
+    def status(size: int, mtime_ns: int, inode: int, mode: int = 0o100644) -> os.stat_result:
+        fields = [mode, inode, 1, 1, 0, 0, size, 0, 0, 0, 0.0, 0.0, 0.0, 0, mtime_ns, 0]
         return os.stat_result(fields)
 
     with opened(tmp_path / "l", "md5") as ledger:
@@ -259,6 +260,7 @@ def test_many_records(tmp_path: Path) -> None:
             assert ledger.find(f"p{n}", status(n, 10 * n + 1, 100 * n)) is None
             assert ledger.find(f"p{n}", status(n, 10 * n, 100 * n + 1)) is None
         assert ledger.find("q", status(1, 10, 100)) is None
+        assert ledger.find("p1", status(1, 10, 100, stat.S_IFBLK)) is None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
