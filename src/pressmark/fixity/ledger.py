@@ -36,6 +36,8 @@ CHECKED = 9  # bytes before the JSON: the CRC and a space
 # After a power failure, at most the work of this time is repeated.
 SYNC_EVERY = 30.0  # seconds
 _COUNT_SIZE = 1 << 20  # 1 MiB
+_HAS_CTIME = os.name != "nt"  # there it is the time of creation
+_in_json = json.JSONEncoder().encode  # takes half the time of json.dumps
 
 
 class Ledger:
@@ -235,8 +237,7 @@ def _header(algorithms: Sequence[str], roots: Sequence[str | bytes]) -> bytes:
 
 def _key(path: str | bytes, size: int, mtime_ns: int, ctime_ns: int, inode: int) -> bytes:
     """Return the start of the record of a file, which identifies it."""
-    changed = 0 if os.name == "nt" else ctime_ns  # there it is the time of creation
-    return f"[{json.dumps(os.fsdecode(path))},{size},{mtime_ns},{changed},{inode},".encode()
+    return f"[{_in_json(os.fsdecode(path))},{size},{mtime_ns},{ctime_ns if _HAS_CTIME else 0},{inode},".encode("ascii")
 
 
 def _today() -> str:
