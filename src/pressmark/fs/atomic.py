@@ -206,6 +206,7 @@ def open_stream(path: str | bytes) -> BinaryIO:
         # Opened again, a file would be written from its start.
         return os.fdopen(os.dup(found[1]), "wb")
     flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+    flags |= getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags), "wb")
 
 
