@@ -13,6 +13,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 Answer = Callable[["Handler"], None]
 
@@ -26,13 +27,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append((self.path, self.headers))
-        self.server.methods.append(self.command)
-        answers = self.server.answers.get(self.path, [missing])
+        answers = self.server.answers.get(self.path, [self.server.default])
         # The last answer is repeated.
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         answer(self)
-
-    do_HEAD = do_GET
 
     def log_message(self, *_arguments: Any) -> None:
         pass
@@ -45,13 +43,12 @@ class Handler(BaseHTTPRequestHandler):
         if length and "Content-Length" not in headers:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(body)
         self.wfile.flush()
 
 
 class Server(ThreadingHTTPServer):
-    """The server; ``requests`` lists path and headers of each request, ``methods`` its method."""
+    """The server; ``requests`` lists path and headers of each request, ``default`` answers all other paths."""
 
     daemon_threads = True
     block_on_close = False
@@ -59,8 +56,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self, address: str, context: ssl.SSLContext | None) -> None:
         super().__init__((address, 0), Handler)
         self.requests: list[tuple[str, Message]] = []
-        self.methods: list[str] = []
         self.answers: dict[str, list[Answer]] = {}
+        self.default: Answer = missing
         self.scheme = "http" if context is None else "https"
         self.stopped = threading.Event()
         if context is not None:
@@ -119,6 +116,16 @@ def status(code: int, **headers: str) -> Answer:
 
 def redirect(url: str, code: int = 302) -> Answer:
     return status(code, Location=url)
+
+
+def below(folder: Path) -> Answer:
+    """Answer with the files of a folder."""
+
+    def answer(handler: Handler) -> None:
+        path = folder / unquote(handler.path[1:])
+        (whole(path.read_bytes()) if path.is_file() else missing)(handler)
+
+    return answer
 
 
 def whole(body: bytes, **headers: str) -> Answer:

@@ -16,14 +16,14 @@ pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 STRIDE = str(stride(11))
 CASES = (
     *("in-place", "small", "many", "without-junk", "elsewhere", "holey", "from-lists", "archive", "pack", "unpack"),
-    *("update", "complete", "hollow"),
+    *("update", "complete"),
 )
 
 
 @pytest.mark.parametrize(("case", "how"), faults(CASES, errno.ENOSPC, errno.EROFS, errno.EACCES))
 def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> None:
     """A change is complete, absent, or finished by the same call; nothing is lost, and the error is correct."""
-    if case in ("complete", "hollow"):
+    if case == "complete":
         pytest.importorskip("urllib3")
     script = Path(__file__).with_name("every_change.py")
     assert int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE)) > 25

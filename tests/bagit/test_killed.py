@@ -53,12 +53,6 @@ os.write(1, b"begin\\n")
 TERMS = "date=day, on_event=say)"
 IN_PLACE = BEGIN + 'create(path, algorithms=["sha512", "md5"], info={"X": "y"}, ' + TERMS
 ELSEWHERE = BEGIN + 'create(path + "/s", path + "/t", ["sha512", "md5"], info={"X": "y"}, ' + TERMS
-HOLLOW = BEGIN + (
-    "import pathlib\n"
-    "from pressmark.bagit.updating.hollow import hollow\n"
-    'url = (pathlib.Path(path).parent / "remote").as_uri()\n'
-    'if not hollow(path + "/s", url, allow_file=True, on_event=say).ok: raise BagError(path, "not hollow")\n'
-)
 UPDATE = BEGIN + 'update(path, add="sha256", drop="md5", accept=["added", "removed", "changed"], ' + TERMS
 
 
@@ -181,32 +175,9 @@ def make_changed_bag(folder: Path) -> None:
     (folder / "data" / "folder 4" / "3").write_bytes(b"changed")
 
 
-def make_served_bag(folder: Path) -> None:
-    folder.mkdir()
-    make_source(folder / "s")
-    shutil.copytree(folder / "s", folder.parent / "remote")
-    create(folder / "s", algorithms=["sha512", "md5"])
-
-
-def lost_in_hollow(folder: Path, pristine: Path) -> str | None:
-    """The bag is the old one, or the hollow one, or all files are in the hidden directory."""
-    if {b"data/" + path: data for path, data in tree(folder.parent / "remote").items()}.items() - tree(
-        pristine / "s"
-    ).items():
-        return "the copy on the server was changed"
-    bag = folder / "s"
-    if not (bag / ".pressmark-bag").exists() or (bag / "bagit.txt").exists():
-        return "half of a hollow bag" if flaws(bag, holey=True) else None
-    found = Counter(tree(bag).values())
-    if not (bag / ".pressmark-bag" / "journal").exists() and (lost := Counter(tree(pristine / "s").values()) - found):
-        return f"lost {len(lost)} files"
-    return None
-
-
 CASES = {
     "create in place": Case(IN_PLACE, make_source, ".", lost_in_place),
     "create elsewhere": Case(ELSEWHERE, make_elsewhere, "t", lost_elsewhere),
-    "hollow": Case(HOLLOW, make_served_bag, "s", lost_in_hollow),
     "update": Case(UPDATE, make_changed_bag, ".", lost_in_update),
 }
 
@@ -226,16 +197,13 @@ def test_killed_runs(
 ) -> None:
     """Kill a run, check the files, and run it again, with or without a kill, until it ends; many times."""
     case = CASES[name]
-    if name == "hollow":
-        pytest.importorskip("urllib3")
     pristine = tmp_path / "pristine"
     case.make(pristine)
     shutil.copytree(pristine, tmp_path / "whole")
     undisturbed = run(case.code, tmp_path / "whole", implementation)
     assert (undisturbed.status, undisturbed.stage) == (0, "move")
     whole = tree(tmp_path / "whole" / case.bag)
-    holey = name == "hollow"
-    assert flaws(tmp_path / "whole" / case.bag, holey=holey) == []
+    assert flaws(tmp_path / "whole" / case.bag) == []
     seed = time.time_ns()
     draw = random.Random(seed)
     states: Counter[str] = Counter()
@@ -252,7 +220,7 @@ def test_killed_runs(
             bag = folder / case.bag
             assert case.lost(folder, pristine) is None, (seed, rounds)
             if name != "update" and is_taken_for_a_bag(bag):
-                assert flaws(bag, holey=holey) == [], (seed, rounds)
+                assert flaws(bag) == [], (seed, rounds)
             if found.status == -signal.SIGKILL:
                 kills += 1
                 stages[found.stage] += 1

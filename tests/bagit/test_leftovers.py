@@ -19,6 +19,7 @@ from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 
 from .bags import tree
+from .loopback import serving, whole
 from .naive import flaws
 
 DAY = datetime.date(2026, 11, 21)
@@ -201,18 +202,19 @@ def test_a_copy_that_was_finished(tmp_path: Path) -> None:
 def test_a_download_is_continued(tmp_path: Path, part: str) -> None:
     """The partial file of an interrupted download is used or replaced, and removed."""
     pytest.importorskip("urllib3")
-    (tmp_path / "remote").write_text("fetched")
-    bag = write(
-        tmp_path / "s",
-        {
-            "bagit.txt": BAGIT,
-            "manifest-md5.txt": "0bfa89ee0a8f6a514d35084dd9a9893e  data/f\n",
-            "fetch.txt": f"file://{tmp_path / 'remote'} 7 data/f\n",
-            f"{STAGING}/lock": "",
-            f"{STAGING}/fetch/ebc18b678d6e0f200a755b4ccb421694": part,
-        },
-    )
-    (bag / STAGING / "new").mkdir()
-    report = complete(bag, allow_file=True, threads=1, retries=0)
+    with serving() as server:
+        url = server.answer("/remote", whole(b"fetched"))
+        bag = write(
+            tmp_path / "s",
+            {
+                "bagit.txt": BAGIT,
+                "manifest-md5.txt": "0bfa89ee0a8f6a514d35084dd9a9893e  data/f\n",
+                "fetch.txt": f"{url} 7 data/f\n",
+                f"{STAGING}/lock": "",
+                f"{STAGING}/fetch/ebc18b678d6e0f200a755b4ccb421694": part,
+            },
+        )
+        (bag / STAGING / "new").mkdir()
+        report = complete(bag, allow_http=True, allow_private=True, threads=1, retries=0)
     assert (report.problems, (bag / "data" / "f").read_text()) == ([], "fetched")
     assert not (bag / STAGING).exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from pressmark.fs import transaction
 from support.effort import stride
 
 from .bags import Sketch, tree
+from .loopback import serving, whole
 from .naive import flaws
 
 pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="other calls look up names elsewhere")]
@@ -74,20 +75,29 @@ def make_bag(folder: Path) -> None:
     Sketch(info=b"Title: x\n", algorithms=["sha512", "md5"]).write(folder / "s")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _serving() -> Iterator[None]:
+    with serving() as server:
+        URL.append(server.answer("/remote", whole(b"fetched")))
+        yield
+
+
 def make_holey_bag(folder: Path) -> None:
-    (folder / "remote").write_bytes(b"fetched")
     fetched = b"data/e/f"
-    sketch = Sketch(info=None, fetch=f"file://{folder / 'remote'} 7 data/e/f\n".encode(), absent={fetched})
+    sketch = Sketch(info=None, fetch=f"{URL[-1]} 7 data/e/f\n".encode(), absent={fetched})
     sketch.payload[fetched] = b"fetched"
     sketch.write(folder / "s")
 
+
+#: The address of the file to fetch.
+URL: list[str] = []
 
 CASES: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
     "create": (make_source, lambda at: create(at / "s", info={"X": "y"}), "s"),
     "create small": (make_small_source, lambda at: create(at / "s", info={"X": "y"}), "s"),
     "create elsewhere": (make_linked_source, lambda at: create(at / "s", at / "t", links="follow"), "t"),
     "update": (make_bag, lambda at: update(at / "s", add="sha256", drop="md5", info={"Title": "y"}), "s"),
-    "complete": (make_holey_bag, lambda at: complete(at / "s", allow_file=True, allow_private=True, threads=1), "s"),
+    "complete": (make_holey_bag, lambda at: complete(at / "s", allow_http=True, allow_private=True, threads=1), "s"),
 }
 
 

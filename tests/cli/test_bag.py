@@ -10,13 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark.bagit.problems import BagReport
+from bagit.loopback import below, serving
 from pressmark.cli.bag.change_progress import Listener
 
 from .conftest import COMMAND, PROFILE, Call, Run, environment
@@ -92,7 +92,7 @@ def test_without_a_subcommand_there_is_help(quick: Run) -> None:
     """Without a subcommand, the help is printed on stderr, and the command fails."""
     done = quick("bag")
     assert (done.stdout, done.returncode) == (b"", 2)
-    for name in (b"create", b"validate", b"update", b"complete", b"hollow", b"info"):
+    for name in (b"create", b"validate", b"update", b"complete", b"info"):
         assert name in done.stderr
 
 
@@ -568,11 +568,13 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
         line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)
         assert before.items() <= content(tmp_path).items()
-    status = (files / "b").stat()
     (files / "b").write_bytes(b"BEE")
-    os.utime(files / "b", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert call("bag", "create", "files", "--ledger", "l").exit_code == 0
-    assert manifest(files) == listed(FILES), "it was not read again"
+    result = call("bag", "create", "files", "--ledger", "l")
+    assert result.exit_code == 0
+    assert re.search(
+        r": bag created: 3 files, 6 B, 1 read, 2 from the ledger \(since 20[0-9-]+\); sha512\n", result.stderr
+    )
+    assert manifest(files) == listed(FILES | {"b": b"BEE"})
 
 
 # --- info -------------------------------------------------------------------------------------------------------------
@@ -872,13 +874,14 @@ def test_a_bag_that_cannot_be_read(quick: Run, bag: Path, tmp_path: Path) -> Non
 
 
 def test_validate_with_a_ledger(quick: Run, bag: Path, tmp_path: Path) -> None:
-    """With a ledger, files with unchanged size, time and inode are not read again."""
+    """With a ledger, files with unchanged size, times and inode are not read again."""
     assert quick("bag", "validate", "bag", "--ledger", "l").returncode == 0
+    again = quick("bag", "validate", "bag", "--ledger", "l")
+    assert (again.returncode, b", 0 read, " in again.stderr) == (0, True)
     status = (bag / "data" / "b").stat()
     (bag / "data" / "b").write_bytes(b"BEE")
     os.utime(bag / "data" / "b", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert quick("bag", "validate", "bag", "--ledger", "l").returncode == 0
-    assert quick("bag", "validate", "bag").returncode == 1
+    assert quick("bag", "validate", "bag", "--ledger", "l").returncode == 1
     (tmp_path / "noledger").write_text("nonsense")
     done = quick("bag", "validate", "bag", "--ledger", "noledger")
     assert (done.stdout, done.stderr, done.returncode) == (
@@ -1143,16 +1146,20 @@ def test_a_broken_pipe_does_not_stop_an_update(bag: Path) -> None:
 # --- complete ---------------------------------------------------------------------------------------------------------
 
 
+#: What a local server requires.
+LOCAL = ("--allow-http", "--allow-private")
+
+
 @pytest.fixture
-def holey(tmp_path: Path) -> Path:
-    """A bag with two files to fetch from a local directory."""
+def holey(tmp_path: Path) -> Iterator[Path]:
+    """A bag with two files to fetch from a local server."""
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "x").write_bytes(b"ex")
     (tmp_path / "store" / "y").write_bytes(b"why")
-    fetch = "".join(
-        f"{(tmp_path / 'store' / name).as_uri()} {size} data/{name}\n" for name, size in (("x", "2"), ("y", "-"))
-    )
-    return make_bag(tmp_path / "bag", {"a": b"a"}, fetch=fetch, listed={"x": b"ex", "y": b"why"})
+    with serving() as server:
+        server.default = below(tmp_path / "store")
+        fetch = "".join(f"{server.url(f'/{name}')} {size} data/{name}\n" for name, size in (("x", "2"), ("y", "-")))
+        yield make_bag(tmp_path / "bag", {"a": b"a"}, fetch=fetch, listed={"x": b"ex", "y": b"why"})
 
 
 def test_complete(run: Run, holey: Path) -> None:
@@ -1160,7 +1167,7 @@ def test_complete(run: Run, holey: Path) -> None:
     pytest.importorskip("urllib3")
     done = run("bag", "validate", "bag")
     assert done.stdout.count(b"error: file-not-fetched: data/") == 2
-    done = run("bag", "complete", "bag", "--allow-file")
+    done = run("bag", "complete", "bag", *LOCAL)
     assert (done.stdout, done.stderr, done.returncode) == (
         b"",
         b"pressmark: bag: no file is missing: 2 files downloaded, 5 B\n",
@@ -1168,14 +1175,14 @@ def test_complete(run: Run, holey: Path) -> None:
     )
     assert (holey / "data" / "y").read_bytes() == b"why"
     assert run("bag", "validate", "bag").returncode == 0
-    done = run("bag", "complete", "bag", "--allow-file", "--json")
+    done = run("bag", "complete", "bag", *LOCAL, "--json")
     found, summary = problems(done.stdout)
     assert (found, summary["ok"], summary["files"], summary["present"]) == ([], True, 0, 2)
     assert done.stderr == b"pressmark: bag: no file is missing: 2 files listed in fetch.txt already present\n"
 
 
 def test_complete_refuses_insecure_urls(quick: Run, holey: Path) -> None:
-    """Local files and plain HTTP are refused by default; each refusal names the option."""
+    """Plain HTTP and private hosts are refused by default, and local files always; each refusal says what to do."""
     pytest.importorskip("urllib3")
     done = quick("bag", "complete", "bag")
     lines = done.stdout.decode().splitlines()
@@ -1186,13 +1193,20 @@ def test_complete_refuses_insecure_urls(quick: Run, holey: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == b"pressmark: bag: not complete: 2 files not downloaded\n"
     assert not (holey / "data" / "x").exists()
+    (holey / "fetch.txt").write_text(f"{(holey.parent / 'store' / 'x').as_uri()} 2 data/x\n")
+    done = quick("bag", "complete", "bag", *LOCAL)
+    assert b"fetch-refused: data/x: 'file://" in done.stdout
+    assert done.stdout.endswith(b" is a local file; copy it to its path in the bag\n")
+    assert done.returncode == 1
+    assert quick("bag", "complete", "bag", "--allow-file").returncode == 2
+    assert quick("bag", "hollow", "bag", "--fetch-base", "https://example.org/").returncode == 2
 
 
 def test_complete_refuses_wrong_files(quick: Run, holey: Path, tmp_path: Path) -> None:
     """A file with another checksum is not added; the others are."""
     pytest.importorskip("urllib3")
     (tmp_path / "store" / "y").write_bytes(b"not")
-    done = quick("bag", "complete", "bag", "--allow-file", "--json")
+    done = quick("bag", "complete", "bag", *LOCAL, "--json")
     found, summary = problems(done.stdout)
     assert [(one["severity"], one["path"]) for one in found] == [("error", "data/y")]
     assert (summary["ok"], summary["files"], summary["failed"]) == (False, 1, 1)
@@ -1216,73 +1230,6 @@ def test_complete_interrupted(call: Call, holey: Path, monkeypatch: pytest.Monke
     )
 
 
-# --- hollow -----------------------------------------------------------------------------------------------------------
-
-
-def test_hollow(run: Run, bag: Path, tmp_path: Path) -> None:
-    """The payload is removed when all files match; the messages count it, and complete restores it."""
-    pytest.importorskip("urllib3")
-    url = (tmp_path / "remote").as_uri()
-    shutil.copytree(bag / "data", tmp_path / "remote")
-    (tmp_path / "remote" / "b").rename(tmp_path / "x")
-    before = content(bag)
-    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file")
-    assert done.stdout.startswith(b"error: fetch-failed: data/b: ")
-    assert done.stderr == b"pressmark: bag: nothing was changed: 1 file not found on the server as in the manifests\n"
-    assert (done.returncode, content(bag)) == (1, before)
-    (tmp_path / "x").rename(tmp_path / "remote" / "b")
-    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file")
-    assert (done.stdout, done.returncode) == (b"", 0)
-    assert done.stderr == b"pressmark: bag: hollow: 3 files removed, 6 B; content on the server verified\n"
-    assert run("bag", "validate", "bag").stdout.count(b"error: file-not-fetched: data/") == 3
-    done = run("bag", "hollow", "bag", "--fetch-base", url, "--allow-file", "--json")
-    found, summary = problems(done.stdout)
-    assert (found, summary["ok"], summary["files"], summary["content_verified"]) == ([], True, 0, True)
-    assert done.stderr == b"pressmark: bag: no payload file to remove\n"
-    assert run("bag", "complete", "bag", "--allow-file").returncode == 0
-    assert run("bag", "validate", "bag").returncode == 0
-
-
-def test_hollow_reports_problems_of_the_bag(quick: Run, bag: Path) -> None:
-    """A bag that is invalid is not changed; the URL is not used."""
-    pytest.importorskip("urllib3")
-    (bag / "data" / "new").write_bytes(b"new")
-    done = quick("bag", "hollow", "bag", "--fetch-base", "file:///nowhere", "--allow-file")
-    assert done.stdout.startswith(b"error: file-unlisted: data/new")
-    assert b"bag: nothing was changed: " in done.stderr
-    assert done.returncode == 1
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("http://me:secret@example.org/", "URL has a user name or password, which fetch.txt would disclose; omit it"),
-        ("x", "not an absolute URL; expected one like https://example.org/bags/1/data/"),
-    ],
-)
-def test_hollow_refuses_urls(quick: Run, bag: Path, url: str, message: str) -> None:
-    """An unsuitable URL is a usage error that does not repeat a password."""
-    done = quick("bag", "hollow", "bag", "--fetch-base", url)
-    assert done.returncode == 2
-    assert message in done.stderr.decode()
-    assert b"secret" not in done.stderr
-
-
-def test_hollow_with_trust_head(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verdict states that the content was not verified, as does the summary."""
-
-    def hollow(*_args: object, **options: object) -> BagReport:
-        assert options["trust_head"]
-        return BagReport(counts={"files": 3, "bytes": 6, "failed": 0})
-
-    monkeypatch.setattr("pressmark.cli.bag.hollow.hollow", hollow)
-    result = call("bag", "hollow", str(bag), "--fetch-base", "https://example.org/", "--trust-head", "--json")
-    assert result.stderr.endswith(
-        ": hollow: 3 files removed, 6 B; only their lengths were compared: the content on the server was NOT verified\n"
-    )
-    assert '"content_verified": false' in result.stdout
-
-
 def test_create_with_fetch_base(quick: Run, files: Path, tmp_path: Path) -> None:
     """The files are listed, not copied; options that do not fit are usage errors."""
     done = quick("bag", "create", "files", "-o", "new", "--fetch-base", "https://example.org/x")
@@ -1293,7 +1240,7 @@ def test_create_with_fetch_base(quick: Run, files: Path, tmp_path: Path) -> None
     assert (tmp_path / "new" / "fetch.txt").read_text().splitlines()[2] == "https://example.org/x/d/c 3 data/d/c"
     assert list((tmp_path / "new" / "data").iterdir()) == []
     for words, message in (
-        ([], "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"),
+        ([], "--fetch-base requires -o DIRECTORY"),
         (["-o", "x.tar"], "--fetch-base requires -o DIRECTORY"),
         (["-o", "x", "--mode", "auto"], "--mode: not supported with --fetch-base, because nothing is copied"),
     ):
@@ -1342,18 +1289,3 @@ def test_create_with_fetch(quick: Run, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert list((tmp_path / "new" / "data").iterdir()) == []
     assert (tmp_path / "new" / "manifest-sha512.txt").read_text() == f"{'0' * 128}  data/a\n{'1' * 128}  data/b\n"
-
-
-@posix
-def test_hollow_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C gives one line and 130; the line states that nothing was changed."""
-
-    def interrupted(*_args: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pressmark.cli.bag.hollow.hollow", interrupted)
-    result = call("bag", "hollow", str(bag), "--fetch-base", "https://example.org/")
-    assert (result.stderr, result.exit_code) == (
-        "pressmark: interrupted; nothing was changed; run the same command again\n",
-        130,
-    )

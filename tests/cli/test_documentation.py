@@ -221,10 +221,7 @@ def furnish(folder: Path, example: str) -> None:
         furnish_stores(folder, example)
     if "-o bag" not in example or " pack " in example:
         info = {"Contact-Name": "A", "BagIt-Profile-Identifier": "http://example.org/profile.json"}
-        # The examples name servers that do not exist: nothing to remove, nothing to ask.
-        source = "nothing" if " hollow " in example else "files"
-        (folder / source).mkdir(exist_ok=True)
-        create(folder / source, folder / "bag", ["md5", "sha512"], info)
+        create(folder / "files", folder / "bag", ["md5", "sha512"], info)
         if "bag.tar.gz" in example:
             pack(folder / "bag", folder / "bag.tar.gz")
     if " unpack " in example:

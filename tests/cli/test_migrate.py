@@ -29,6 +29,7 @@ from pressmark.migrate import MigrationProgress
 from pressmark.migrate.execution import run_result
 from pressmark.migrate.execution import verify as verifying
 from pressmark.migrate.execution.arrived import count_arrived
+from support.signals import restore_signals
 
 from .conftest import COMMAND, Call, environment
 
@@ -680,7 +681,7 @@ def test_signals(books: Path, number: signal.Signals) -> None:
     """After a signal at any time, the same command with --resume finishes the run."""
     arguments = [*COMMAND, "migrate", "books", "root", *OCFL]
     options: dict[str, Any] = {"cwd": books.parent, "env": environment(), "stderr": subprocess.PIPE}
-    with subprocess.Popen(arguments, **options) as process:
+    with subprocess.Popen(arguments, **options, preexec_fn=restore_signals) as process:
         limit = time.monotonic() + 30
         begun = books.parent / "root.migration" / "begun.json"
         while not begun.exists() and process.poll() is None and time.monotonic() < limit:

@@ -18,6 +18,7 @@ import pytest
 from pressmark.cli.store import get as getting
 from pressmark.errors import StoreError
 from pressmark.stores.staging_writer import StagingWriter
+from support.signals import restore_signals
 
 from .conftest import COMMAND, Call, Run, environment
 
@@ -476,6 +477,7 @@ def test_interrupted(given: Path, run: Run, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         cwd=tmp_path,
         env=environment(),
+        preexec_fn=restore_signals,
     )
     assert process.stdin is not None
     process.stdin.write(b"a:1\tgiven\n")

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
+from bagit.loopback import Server, below, serving
 from pressmark import bagit, stores
 from pressmark.layouts import layout
 from support.effort import LONG
@@ -66,7 +67,7 @@ COMMANDS = {
         "bag validate bag another --workers 2 --work run", "with --resume to continue", ""
     ),
     "bag update": Command("bag update bag --add-algorithm md5 --threads 2", f"nothing was changed; {AGAIN}"),
-    "bag complete": Command("bag complete incomplete --allow-file --threads 2", f"{AGAIN} to continue"),
+    "bag complete": Command("bag complete incomplete --allow-http --allow-private --threads 2", f"{AGAIN} to continue"),
     "store put": Command("store put books new files", f"{AGAIN} to store the others", ""),
     "store put --from": Command("store put books --from list.tsv", f"{AGAIN} to store the others", r"\d objects?"),
     "store check": Command("store check root", f"nothing was changed; {AGAIN}", r"\d objects?"),
@@ -111,7 +112,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def prepare(name: str, folder: Path) -> None:
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+def prepare(name: str, folder: Path, server: Server) -> None:
     """Add what a command needs."""
     files = folder / "files"
     if name == "verify":
@@ -130,7 +137,8 @@ def prepare(name: str, folder: Path) -> None:
     elif name == "bag complete":
         bag = folder / "incomplete"
         bagit.create(files, bag)
-        fetched = [f"{(files / path.name).as_uri()} - data/{path.name}\n" for path in sorted((bag / "data").iterdir())]
+        server.default = below(files)
+        fetched = [f"{server.url(f'/{path.name}')} - data/{path.name}\n" for path in sorted((bag / "data").iterdir())]
         shutil.rmtree(bag / "data")
         (bag / "data").mkdir()
         (bag / "fetch.txt").write_text("".join(fetched))
@@ -214,10 +222,10 @@ def terminal(folder: Path, columns: int, line: str, library: str) -> Iterator[Te
 
 @pytest.mark.parametrize("columns", [80, 120] if LONG else [80])
 @pytest.mark.parametrize("name", COMMANDS if LONG else SHORT)
-def test_a_long_command(folder: Path, library: str, name: str, columns: int) -> None:
+def test_a_long_command(folder: Path, server: Server, library: str, name: str, columns: int) -> None:
     """A bar appears and moves; Ctrl-C ends the command soon, and the last line tells how to continue."""
     command = COMMANDS[name]
-    prepare(name, folder)
+    prepare(name, folder, server)
     begin = time.monotonic()
     with terminal(folder, columns, command.line, library) as shown:
         first = shown.until(lambda lines: any(map(BAR.search, lines)))

@@ -32,7 +32,6 @@ NOT_RUN = [
     ("README.md", "needs a checkout and the network"),
     ("docs/how-to/bags.md", "needs a server"),
     ("docs/how-to/bags.md", "needs a server"),
-    ("docs/how-to/bags.md", "needs a server"),
     ("docs/how-to/dataframes.md", "needs Spark"),
     ("docs/how-to/jobs.md", "needs an interrupted run"),
     ("docs/how-to/jobs.md", "needs mpi4py"),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
+import re
 import signal
+import stat
 import subprocess
 import time
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,7 @@ from pressmark.fixity import Ledger, Outcome, hash_files, walk
 from pressmark.fixity import ledger as ledger_module
 from support.effort import repeats
 from support.implementations import Implementation
+from support.signals import restore_signals
 
 from .conftest import COMMAND, Run, environment
 from .trees import make
@@ -61,6 +67,91 @@ def test_a_second_run_reads_nothing(implementation: Implementation, tmp_path: Pa
     assert third[1] != first[1]
     assert third[:1] + third[2:] == first[:1] + first[2:]
     assert hashed(tmp_path / "l", tmp_path / "t", "sha512,md5") == (third, 6)
+
+
+def edit(path: Path, data: bytes) -> None:
+    """Replace the content of a file, and set its modification time back."""
+    status = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_size == status.st_size
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the time of status changes")
+@pytest.mark.parametrize("size", [5, 70_000, 600_000])
+def test_an_edit_that_keeps_size_and_time(implementation: Implementation, tmp_path: Path, size: int) -> None:
+    """A file whose content was replaced is read again, also if another file took its place."""
+    folder = tmp_path / "t"
+    folder.mkdir()
+    for name in "abc":
+        (folder / name).write_bytes(b"1" * size)
+    first, _ = hashed(tmp_path / "l", folder)
+    time.sleep(0.02)  # longer than a tick of the clock of a file system
+    edit(folder / "a", b"2" * size)
+    (folder / "new").write_bytes(b"3" * size)
+    status = (folder / "b").stat()
+    os.utime(folder / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (folder / "new").rename(folder / "b")
+    again, known = hashed(tmp_path / "l", folder)
+    assert known == 1
+    assert [outcome.digests for outcome in again] == [
+        {"sha512": hashlib.sha512(digit * size).hexdigest()} for digit in (b"2", b"3", b"1")
+    ]
+    assert again[2] == first[2]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the time of status changes")
+def test_a_file_that_changes_while_it_is_read(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record has the times of the file before it was read: an edit in the meantime is noticed by the next run."""
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "a").write_bytes(b"old")
+    append = Ledger.append
+
+    def editing(self: Ledger, outcomes: Iterable[Outcome]) -> None:
+        time.sleep(0.02)
+        edit(tmp_path / "t" / "a", b"new")
+        append(self, outcomes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "append", editing)
+        hashed(tmp_path / "l", tmp_path / "t")
+    [outcome], known = hashed(tmp_path / "l", tmp_path / "t")
+    assert (outcome.digests, known) == ({"sha512": hashlib.sha512(b"new").hexdigest()}, 0)
+
+
+def test_a_ledger_of_an_earlier_version(implementation: Implementation, tmp_path: Path) -> None:
+    """Records without the time of the status change are accepted, and their files are read again, once."""
+    path = Path(make(tmp_path / "t", (5,))[0])
+    opened(tmp_path / "l").close()
+    status = path.stat()
+    record = [str(path), status.st_size, status.st_mtime_ns, status.st_ino, ["0" * 128]]
+    text = json.dumps(record, separators=(",", ":")).encode()
+    with open(tmp_path / "l", "ab") as file:
+        file.write(b"%08x %b\n" % (zlib.crc32(text), text))
+    for read in (0, 1):
+        [outcome], known = hashed(tmp_path / "l", tmp_path / "t")
+        assert outcome.digests == {"sha512": hashlib.sha512(path.read_bytes()).hexdigest()}
+        assert known == read
+
+
+def test_what_comes_from_the_ledger_is_counted(implementation: Implementation, tmp_path: Path) -> None:
+    """The ledger counts the files that were read and recorded, and those that were not read, and knows since when."""
+    folder = tmp_path / "t"
+    make(folder, (1, 2, 3))
+    with opened(tmp_path / "l") as ledger:
+        list(hash_files(walk(folder), "sha512", ledger=ledger))
+        assert (ledger.added, ledger.found, ledger.since) == (3, 0, "")
+    lines = (tmp_path / "l").read_bytes().splitlines()
+    for number in (1, 2):
+        text = re.sub(rb'"20[0-9-]+",\[', b'"2025-01-0%d",[' % number, lines[number][9:])
+        lines[number] = b"%08x %b" % (zlib.crc32(text), text)
+    (tmp_path / "l").write_bytes(b"\n".join([*lines, b""]))
+    (folder / "new").write_bytes(b"new")
+    with opened(tmp_path / "l") as ledger:
+        list(hash_files(walk(folder), "sha512", ledger=ledger))
+        assert (ledger.added, ledger.found, ledger.since) == (1, 3, "2025-01-01")
 
 
 def test_failures_are_not_recorded(implementation: Implementation, tmp_path: Path) -> None:
@@ -157,8 +248,8 @@ def test_many_records(tmp_path: Path) -> None:
     with opened(tmp_path / "l", "md5") as ledger:
         ledger.append(outcomes)
 
-    def status(size: int, mtime_ns: int, inode: int) -> os.stat_result:
-        fields = [0o100644, inode, 1, 1, 0, 0, size, 0, 0, 0, 0.0, 0.0, 0.0, 0, mtime_ns, 0]
+    def status(size: int, mtime_ns: int, inode: int, mode: int = 0o100644) -> os.stat_result:
+        fields = [mode, inode, 1, 1, 0, 0, size, 0, 0, 0, 0.0, 0.0, 0.0, 0, mtime_ns, 0]
         return os.stat_result(fields)
 
     with opened(tmp_path / "l", "md5") as ledger:
@@ -169,6 +260,7 @@ def test_many_records(tmp_path: Path) -> None:
             assert ledger.find(f"p{n}", status(n, 10 * n + 1, 100 * n)) is None
             assert ledger.find(f"p{n}", status(n, 10 * n, 100 * n + 1)) is None
         assert ledger.find("q", status(1, 10, 100)) is None
+        assert ledger.find("p1", status(1, 10, 100, stat.S_IFBLK)) is None
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
@@ -272,8 +364,7 @@ def test_interruption(implementation: Implementation, faults: str, tmp_path: Pat
         cwd=tmp_path,
         env=environ,
         stderr=subprocess.PIPE,
-        # A shell's background job ignores it, and so would this command.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=restore_signals,
     )
     while not (tmp_path / "reads").exists():
         time.sleep(0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -169,3 +170,34 @@ def test_excluded_names(tmp_path: Path) -> None:
     states = {verdict.path: verdict.state for verdict in found if not verdict.ok}
     assert states == {b"listed.tmp": "changed", b"new": "new"}
     assert excluded == [os.fsencode(tmp_path / "new.tmp")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs symbolic links")
+@pytest.mark.parametrize("where", ["root", "linked root", "here", "above", "absolute"])
+def test_links_in_names(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """No name leads through a link if links are refused; the root and the working directory may be links."""
+    folder = tmp_path / "r" / "files"
+    (folder / "d" / "e").mkdir(parents=True)
+    (folder / "d" / "e" / "f").write_bytes(b"1")
+    (folder / "d" / "link").symlink_to("e")
+    (folder / "d" / "last").symlink_to("e/f")
+    (folder / "out").symlink_to(tmp_path)
+    (tmp_path / "linked").symlink_to("r")
+    monkeypatch.chdir(tmp_path / ("r" if where == "above" else "linked"))
+    root = {"root": tmp_path / "r", "linked root": tmp_path / "linked"}.get(where)
+    before = {"above": b"../r/", "absolute": os.fsencode(tmp_path / "r") + b"/"}.get(where, b"")
+    names = [
+        b"files/d/e/f",
+        b"./files/d//e/f",
+        b"files/d/link/f",
+        b"files/d/last",
+        b"files/out/r/files/d/e/f",
+        b"none/f",
+    ]
+    digests = {"sha512": hashlib.sha512(b"1").hexdigest()}
+    entries = [ManifestEntry(before + name, digests) for name in names]
+    found = [one.kind for one in verify(entries, root, links="refuse")]
+    assert found[:6] == ["ok", "ok", "link", "link", "link", "missing"]
+    assert [one.state for one in verify(entries, root)][:6] == ["ok"] * 5 + ["missing"]

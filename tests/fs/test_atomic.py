@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark.fs.atomic import OutputFile, Replacement, is_temporary, replace_file, temporary, write_new
+from pressmark.fixity import Outcome
+from pressmark.fixity.manifests import write_manifest
+from pressmark.fs.atomic import OutputFile, Replacement, is_temporary, open_output, replace_file, temporary, write_new
+from pressmark.html import check_writable, write_page
+from pressmark.migrate.reporting.formats import replaced
 
 PARTS = [None, "file.new"]
 
@@ -127,3 +132,45 @@ def test_temporary_names() -> None:
     assert is_temporary(os.path.basename(temporary("a/b")))
     assert is_temporary(".000.json.node7-4711-0123abcd.tmp")
     assert not is_temporary("a.tmp")
+
+
+def write_rows(path: str) -> None:
+    with replaced(path) as file:
+        file.write(b"text")
+
+
+def write_text(path: str) -> None:
+    with open_output(path) as file:
+        file.write(b"text")
+
+
+def write_list(path: str) -> None:
+    write_manifest(path, [Outcome(b"f", {"md5": "0" * 32}, 1, 2, 3)])
+
+
+def write_report(path: str) -> None:
+    check_writable(path)
+    write_page(path, "text")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs names of descriptors")
+@pytest.mark.parametrize("write", [write_text, write_list, write_report, write_rows])
+def test_outputs_that_are_written_to(tmp_path: Path, write: Callable[[str], None]) -> None:
+    """Every call that writes a file of the user keeps named pipes, and the file behind an open descriptor."""
+    write(str(tmp_path / "expected.html"))
+    expected = (tmp_path / "expected.html").read_bytes()
+    os.mkfifo(tmp_path / "pipe.html")
+    reader = os.open(tmp_path / "pipe.html", os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "link.html").symlink_to("pipe.html")
+    for name in ("pipe.html", "link.html"):
+        write(str(tmp_path / name))
+        assert os.read(reader, 1000) == expected
+    os.close(reader)
+    with open(tmp_path / "file", "wb") as file:
+        file.write(b"earlier\n")
+        file.flush()
+        (tmp_path / "out.html").symlink_to(f"/dev/fd/{file.fileno()}")
+        write(str(tmp_path / "out.html"))
+        file.write(b"later")
+    assert (tmp_path / "file").read_bytes() == b"earlier\n" + expected + b"later"
+    assert names(tmp_path) == ["expected.html", "file", "link.html", "out.html", "pipe.html"]

@@ -136,7 +136,9 @@ def test_results(tmp_path: Path, names: list[str]) -> None:
             status = os.stat(path)
             digests = {name: expected(content(number, size), name) for name in names}
             is_small = size <= MOST
-            wanted.append((path, digests, size, status.st_mtime_ns, status.st_ino, None, "") if is_small else None)
+            times = status.st_mtime_ns, status.st_ctime_ns
+            found = (path, digests, size, times[0], status.st_ino, None, "", times[1])
+            wanted.append(found if is_small else None)
         assert block.results(paths) == wanted
         assert [list(result[1]) for result in block.results(paths) if result] == [names] * block.done
         assert block.left() == [(index, MOST + 1) for index, result in enumerate(wanted) if result is None]

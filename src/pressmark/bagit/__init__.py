@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pressmark.bagit.packing.unpack import unpack
     from pressmark.bagit.problems import BagReport
     from pressmark.bagit.profile.profile import Profile
-    from pressmark.bagit.updating.hollow import hollow
     from pressmark.bagit.validation.validate import validate
 
 __all__ = [
@@ -36,7 +35,6 @@ __all__ = [
     "archive",
     "complete",
     "create",
-    "hollow",
     "open",
     "pack",
     "unpack",
@@ -53,7 +51,6 @@ _MODULES = {
     "ValidateBags": "job",
     "complete": "fetch.complete",
     "create": "bag",
-    "hollow": "updating.hollow",
     "open": "bag",
     "pack": "packing.pack",
     "unpack": "packing.unpack",

@@ -92,14 +92,6 @@ class Bag(BagTags):
 
         return complete(self, **options)
 
-    def hollow(self, fetch_base: str, **options: Any) -> Report:
-        """Remove the payload files that a server has, and list them in fetch.txt; arguments as in
-        :func:`pressmark.bagit.hollow`.
-        """
-        from pressmark.bagit.updating.hollow import hollow
-
-        return hollow(self, fetch_base, **options)
-
     def check_profile(self, profile: Profile) -> list[Problem]:
         """Return the violations of a BagIt Profile."""
         if not os.path.isfile(self.path):
@@ -170,8 +162,10 @@ def create(
     :param exclude: globs of the names of files and directories below ``source`` to leave out, such as ``.DS_Store``;
         each is an event, a problem of the kind ``excluded``. In place, they are refused unless ``delete_excluded``
     :param delete_excluded: in place, delete them; the deletion is part of the atomic change
-    :param fetch_base: with a destination, read the files and do not copy them: fetch.txt lists their URLs, which start
-        with this URL, as in :func:`pressmark.bagit.hollow`. The server is not contacted. Empty directories are left out
+    :param fetch_base: with a destination, read the files and do not copy them: fetch.txt lists their URLs. The server
+        is not contacted. Empty directories are left out. The URL of a file is this URL, with a slash at its end, and
+        the path of the file below ``data/``, whose bytes are percent-encoded except for slashes and the unreserved
+        characters of RFC 3986 (``A-Z a-z 0-9 - . _ ~``)
     :param fetch: with a destination, a file in the format of fetch.txt (2.2.3) that lists the payload files
     :param manifests: lists of the checksums of exactly the files in ``fetch``: payload manifests of a bag, by their
         name, or lists in the formats of :mod:`pressmark.fixity.manifests`, whose names are paths in the bag or below

@@ -14,6 +14,7 @@ from pressmark.cli.common.file_progress import FileProgress, format_bytes, forma
 from pressmark.cli.common.files import BufferedLines, exclude_options, globs_to_exclude, open_sink
 from pressmark.cli.common.fixity_options import (
     interruption_message,
+    ledger_words,
     open_ledger,
     output_files,
     parse_algorithms,
@@ -188,13 +189,14 @@ def hash_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(journal)) from None
     if reporter.failed:
-        noun = "file" if reporter.files == 1 else "files"
-        say(f"{reporter.failed:,} of {reporter.files:,} {noun} failed")
+        counts = f"{reporter.failed:,} of {format_count(reporter.files, 'file')} failed"
+        say(", ".join([counts, *ledger_words(journal)]))
         return Failure.exit_code
-    if progress is not False and output not in (None, "-"):
-        size = "" if nbytes is None else f", {format_bytes(nbytes)}"
-        left_out = f", {reporter.excluded:,} excluded" if reporter.excluded else ""
-        say(f"{output}: {format_count(reporter.files, 'file')}{size}{left_out}; {', '.join(names)}")
+    if progress is not False and (output not in (None, "-") or (journal and journal.found)):
+        pieces = [format_count(reporter.files, "file"), *ledger_words(journal)]
+        pieces += [] if nbytes is None else [format_bytes(nbytes)]
+        pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
+        say(f"{'stdout' if output in (None, '-') else output}: {', '.join(pieces)}; {', '.join(names)}")
     return 0
 
 

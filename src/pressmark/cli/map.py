@@ -187,7 +187,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
         metavar="OUTPUT",
         type=click.Path(readable=False, allow_dash=True),
         help="Write to the file OUTPUT instead of standard output. OUTPUT is replaced only when the result is"
-        " complete; if an error stops the run, it is unchanged.",
+        " complete; if an error stops the run, it is unchanged. Pipes, devices and open descriptors (/dev/stdout) are"
+        " written to.",
     )
     @PROGRESS
     @job_options

@@ -25,6 +25,8 @@ from pressmark.cli.common.files import (
 )
 from pressmark.cli.common.fixity_options import (
     interruption_message,
+    ledger_counts,
+    ledger_words,
     open_ledger,
     parse_algorithms,
     run_options,
@@ -97,7 +99,7 @@ read, 2 usage error or malformed MANIFEST, 130 interrupted.
     type=click.Choice(["follow", "refuse"]),
     default="follow",
     show_default=True,
-    help="Follow symbolic links, or report each as unreadable.",
+    help="Follow symbolic links, or report each file that is one, or whose name leads through one, as unreadable.",
 )
 @exclude_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per problem, then a summary.")
@@ -188,7 +190,7 @@ def verify_command(
             if globs:
                 summary["excluded"] = reporter.excluded
             if as_json:
-                sink.write(json.dumps({"summary": summary}).encode() + b"\n")
+                sink.write(json.dumps({"summary": {**summary, **ledger_counts(journal)}}).encode() + b"\n")
             sink.flush()
         except BrokenPipeError:
             discard_stdout()
@@ -201,12 +203,13 @@ def verify_command(
         say(_wrong_root(first_missing, manifest, root))
     if _failed(counts):
         found = ", ".join(f"{counts[state]:,} {state}" for state in STATES if counts[state])
-        say(f"{found}, {counts['ok']:,} ok")
+        say(", ".join([found, f"{counts['ok']:,} ok", *ledger_words(journal)]))
         return Failure.exit_code
     if progress is not False:
-        size = "" if journal else f", {format_bytes(reporter.done.bytes)}"
-        left_out = f", {reporter.excluded:,} excluded" if reporter.excluded else ""
-        say(f"{source.name}: {format_count(counts['ok'], 'file')}{size}{left_out}: all ok")
+        pieces = [format_count(counts["ok"], "file")]
+        pieces += ledger_words(journal) if journal else [format_bytes(reporter.done.bytes)]
+        pieces += [f"{reporter.excluded:,} excluded"] if reporter.excluded else []
+        say(f"{source.name}: {', '.join(pieces)}: all ok")
     return 0
 
 

@@ -234,8 +234,8 @@ class CopyPool:
     def _outcome(self, ticket: int, *result: Any) -> Outcome | OSError:
         """Return the outcome of a file copied in lanes, or the error of its copy."""
         source, target = self._slots[ticket].task
-        if len(result) == 4:
-            return Outcome(source, *result)
+        if len(result) == 5:
+            return Outcome(source, *result[:4])
         if len(result) == 2:
             return OSError(result[0], os.strerror(result[0]), target)
         size, mtime_ns, inode, error, mode, size_after, mtime_ns_after, total, _there = result

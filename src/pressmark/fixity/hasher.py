@@ -232,7 +232,7 @@ def hash_path(
         with contextlib.suppress(OSError):
             os.close(descriptor)
     digests = {name: hashers[name].hexdigest() for name in names}
-    return Outcome(path, digests, total, before.st_mtime_ns, before.st_ino)
+    return Outcome(path, digests, total, before.st_mtime_ns, before.st_ino, ctime_ns=before.st_ctime_ns)
 
 
 def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int) -> str | None:

@@ -174,4 +174,4 @@ class HashFiles:
     def _paths(self, listed: list[list[str]]) -> Iterator[bytes | Outcome]:
         for name, *failure in listed:
             path = os.path.join(os.fsencode(self.root), os.fsencode(name))
-            yield Outcome(path, None, None, None, None, *failure) if failure else path
+            yield Outcome(path, None, None, None, None, failure[0], failure[1]) if failure else path

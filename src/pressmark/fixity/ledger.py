@@ -1,20 +1,24 @@
 """A ledger of finished files, used to resume an interrupted run.
 
 A ledger is an append-only text file. Each line is a CRC-32 in eight hex digits, a space, and JSON: first a header that
-describes the run, then for each file ``[path, size, mtime_ns, inode, [digest, …]]`` with the digests in the order of
-the algorithms in the header. Bytes of a path that are not UTF-8 are the surrogates of :func:`os.fsdecode`, escaped.
+describes the run, then for each file ``[path, size, mtime_ns, ctime_ns, inode, date, [digest, …]]`` with the day of
+reading in UTC, and the digests in the order of the algorithms in the header. Bytes of a path that are not UTF-8 are the
+surrogates of :func:`os.fsdecode`, escaped.
 
-A file counts as finished while its size, modification time and inode match its record. Records that are incomplete or
-have a wrong CRC are ignored: their files are read again.
+A file counts as finished while its size, times and inode match its record. The time of its last status change
+(``ctime_ns``, 0 on Windows) also changes if its content is replaced and its modification time is set back. Records that
+are incomplete, have a wrong CRC, or were written by earlier versions, without that time, are ignored: their files are
+read again.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 from array import array
 from collections.abc import Iterable, Sequence
-from time import monotonic
+from time import gmtime, monotonic, strftime
 from types import TracebackType
 from zlib import crc32
 
@@ -32,6 +36,8 @@ CHECKED = 9  # bytes before the JSON: the CRC and a space
 # After a power failure, at most the work of this time is repeated.
 SYNC_EVERY = 30.0  # seconds
 _COUNT_SIZE = 1 << 20  # 1 MiB
+_HAS_CTIME = os.name != "nt"  # there it is the time of creation
+_in_json = json.JSONEncoder().encode  # takes half the time of json.dumps
 
 
 class Ledger:
@@ -44,6 +50,9 @@ class Ledger:
     :ivar algorithms: official names of the algorithms
     :ivar records: number of valid records when it was opened
     :ivar damaged: number of other lines
+    :ivar added: number of files that were read and recorded since then
+    :ivar found: number of files that were not read, because it lists them
+    :ivar since: the day when the first of them was read, in UTC (``2026-11-26``); empty if there is none
     :raises LedgerError: it cannot be opened, is in use, is not a ledger, or belongs to another run
     """
 
@@ -52,9 +61,10 @@ class Ledger:
     ) -> None:
         self.algorithms = algorithm_names(algorithms)
         self.name = os.fsdecode(path)
-        self.records = self.damaged = 0
-        # Length of a record after the last comma: hex of fixed length in [" and "]], joined by ",".
-        self._tail = 3 + sum(2 * ALGORITHMS[name].size + 3 for name in self.algorithms)
+        self.records = self.damaged = self.added = self.found = 0
+        self.since = ""
+        # Length of a record after the inode: the day, and hex of fixed length in [" and "]], joined by ",".
+        self._tail = len(_today()) + 6 + sum(2 * ALGORITHMS[name].size + 3 for name in self.algorithms)
         self._table = array("Q", [0])
         self._next_sync = monotonic() + SYNC_EVERY
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -103,17 +113,25 @@ class Ledger:
         return os.fstat(self._descriptor)
 
     def find(self, path: str | bytes, status: os.stat_result) -> dict[str, str] | None:
-        """Return the digests of a finished file that has not changed since, or :data:`None`."""
-        if not self.records:
+        """Return the digests of a finished file that has not changed since, or :data:`None`.
+
+        Devices are read again: their times do not tell whether their content has changed.
+        """
+        if not self.records or not stat.S_ISREG(status.st_mode):
             return None
-        key = _key(path, status.st_size, status.st_mtime_ns, status.st_ino)
+        key = _key(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         mask = len(self._table) - 1
         slot = hash(key) & mask
         while offset := self._table[slot]:
             line = self._read(offset, CHECKED + len(key) + self._tail)
             # Check the CRC again: the disk may have failed since.
             if line.startswith(key, CHECKED) and _is_whole(line):
-                return dict(zip(self.algorithms, json.loads(line[CHECKED:])[4], strict=True))
+                # The day and the digests have fixed positions; parsing the JSON takes longer than the rest.
+                day, digests = line[-self._tail :].decode("ascii").split(",", 1)
+                self.found += 1
+                if day[1:-1] < self.since or not self.since:
+                    self.since = day[1:-1]
+                return dict(zip(self.algorithms, digests[2:-4].split('","'), strict=True))
             slot = (slot + 1) & mask
         return None
 
@@ -124,15 +142,15 @@ class Ledger:
         :raises ValueError: an outcome has no digests
         """
         lines = []
-        for outcome in outcomes:
-            if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None or outcome.inode is None:
+        today = _today()
+        for path, found, size, mtime_ns, inode, _kind, _message, ctime_ns in outcomes:
+            if found is None or size is None or mtime_ns is None or inode is None:
                 raise ValueError("outcome without digests")
-            digests = '","'.join(outcome.digests[name] for name in self.algorithms).encode()
-            lines.append(
-                _line(_key(outcome.path, outcome.size, outcome.mtime_ns, outcome.inode) + b'["%b"]]' % digests)
-            )
+            digests = '","'.join(found[name] for name in self.algorithms)
+            lines.append(_line(_key(path, size, mtime_ns, ctime_ns, inode) + f'"{today}",["{digests}"]]'.encode()))
         try:
             self._write(b"".join(lines))
+            self.added += len(lines)
             if monotonic() >= self._next_sync:
                 self._next_sync = monotonic() + SYNC_EVERY
                 flush_file(self._descriptor)
@@ -217,9 +235,13 @@ def _header(algorithms: Sequence[str], roots: Sequence[str | bytes]) -> bytes:
     return _line(json.dumps(header).encode())
 
 
-def _key(path: str | bytes, size: int, mtime_ns: int, inode: int) -> bytes:
+def _key(path: str | bytes, size: int, mtime_ns: int, ctime_ns: int, inode: int) -> bytes:
     """Return the start of the record of a file, which identifies it."""
-    return f"[{json.dumps(os.fsdecode(path))},{size},{mtime_ns},{inode},".encode()
+    return f"[{_in_json(os.fsdecode(path))},{size},{mtime_ns},{ctime_ns if _HAS_CTIME else 0},{inode},".encode("ascii")
+
+
+def _today() -> str:
+    return strftime("%Y-%m-%d", gmtime())
 
 
 def _line(text: bytes) -> bytes:

@@ -98,11 +98,10 @@ def write_manifest(
 
     :raises OSError: it cannot be written; an existing file is unchanged
     """
-    from pressmark.fs.atomic import Replacement
-    from pressmark.fs.owners import resolved
+    from pressmark.fs.atomic import open_output
 
     failed = []
-    with Replacement(resolved(os.fsencode(path))) as file:
+    with open_output(os.fsencode(path)) as file:
         for outcome in outcomes:
             if outcome.ok:
                 file.write(manifest_line(outcome, format))

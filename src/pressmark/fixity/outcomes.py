@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
     :ivar inode: inode number, if known
     :ivar kind: a kind from the table in :mod:`pressmark.fs.file_errors`; :data:`None` for a success
     :ivar message: the reason for the failure, on one line, without the path
+    :ivar ctime_ns: time of the last change of its status before it was read, in nanoseconds since 1970; 0 if unknown
     """
 
     path: str | bytes
@@ -31,6 +32,7 @@ class Outcome(NamedTuple):
     inode: int | None
     kind: str | None = None
     message: str = ""
+    ctime_ns: int = 0
 
     @property
     def ok(self) -> bool:

@@ -380,7 +380,8 @@ class _Run:
                 if digests is None:
                     batch.sizes[index] = status.st_size
                     continue
-                status = Outcome(path, digests, status.st_size, status.st_mtime_ns, status.st_ino)
+                times = status.st_mtime_ns, status.st_ctime_ns
+                status = Outcome(path, digests, status.st_size, times[0], status.st_ino, ctime_ns=times[1])
             batch.outcomes[index] = status
             batch.unfinished -= 1
             settled.append(status)
@@ -441,8 +442,9 @@ class _Run:
                 continue
             batch = self._window[ticket // BLOCK]
             index = ticket % BLOCK
-            if len(result) == 4:
-                outcome = tuple.__new__(Outcome, (batch.paths[index], *result, None, ""))
+            if len(result) == 5:
+                *values, ctime_ns = result
+                outcome = tuple.__new__(Outcome, (batch.paths[index], *values, None, "", ctime_ns))
             else:
                 outcome = result[0] if len(result) == 1 else self._failure(batch.paths[index], *result)
             batch.outcomes[index] = outcome

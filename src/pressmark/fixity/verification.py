@@ -7,6 +7,7 @@ import stat
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +18,8 @@ from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Event, Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
+from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
+from pressmark.fs.names import first_link
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -76,6 +79,8 @@ def verify(
     :param entries: the entries of the manifest, from :func:`~pressmark.fixity.manifest_reader.read_manifest`
     :param root: directory that names are relative to and that is searched for new files; by default names are relative
         to the current directory, and new files are not searched
+    :param links: ``"follow"`` or ``"refuse"`` symbolic links, also those in the directories of a name; ``root`` itself
+        is followed
     :param leave_out: device and inode of files that are not new, such as the manifest and the ledger
     :param exclude: globs of names that are not new, as for :func:`~pressmark.fixity.tree.walk`, like ``on_excluded``;
         files in the manifest are verified even if their names match
@@ -86,11 +91,18 @@ def verify(
     """
     base = None if root is None else os.fsencode(root)
     known = _PathSet()
-    for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
-        waiting: deque[ManifestEntry] = deque()
-        paths = _paths(group, base, waiting, known)
-        for outcome in hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger):
-            yield _verdict(waiting.popleft(), outcome)
+    # All names are opened from here, so that none leads through a link.
+    top = real = None
+    with ExitStack() as stack:
+        if links == "refuse" and HAS_DESCRIPTORS:
+            top = stack.enter_context(open_directory(os.sep))
+            real = os.path.realpath(base or b".")
+        for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
+            waiting: deque[ManifestEntry] = deque()
+            paths = _paths(group, base, real, waiting, known)
+            outcomes = hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger, beneath=top)
+            for outcome in outcomes:
+                yield _verdict(waiting.popleft(), outcome)
     if base is not None:
 
         def report(path: str | bytes) -> None:
@@ -124,6 +136,8 @@ def detect_algorithm(
     for number, entry in enumerate(entries):
         ((name, digest),) = entry.digests.items()
         path = os.path.join(base, entry.path)
+        if links == "refuse" and first_link(b"/", _without_links(os.path.realpath(base or b"."), entry.path)):
+            continue
         try:
             status = os.stat(path, follow_symlinks=links == "follow")
         except (OSError, ValueError):
@@ -187,14 +201,29 @@ class _PathSet:
 
 
 def _paths(
-    group: Iterable[ManifestEntry], base: bytes | None, waiting: deque[ManifestEntry], known: _PathSet
+    group: Iterable[ManifestEntry],
+    base: bytes | None,
+    real: bytes | None,
+    waiting: deque[ManifestEntry],
+    known: _PathSet,
 ) -> Iterator[bytes]:
+    """Yield the path of each entry: relative to the top directory if ``real``, the path of ``base`` without links, is
+    given.
+    """
     for entry in group:
         waiting.append(entry)
         path = entry.path if base is None else os.path.join(base, entry.path)
         if base is not None:
             known.add(os.path.normpath(path))
-        yield path
+        yield path if real is None else _without_links(real, entry.path)
+
+
+def _without_links(real: bytes, name: bytes) -> bytes:
+    """Return the path of a name in the directory ``real``, relative to the top directory."""
+    # As long as it has no links, its parent directory is that of its path.
+    while name.startswith(b"../"):
+        real, name = os.path.dirname(real), name[3:].lstrip(b"/")
+    return os.path.join(real, name).lstrip(b"/")
 
 
 def _verdict(entry: ManifestEntry, outcome: Outcome) -> Verdict:

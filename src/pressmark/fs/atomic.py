@@ -1,16 +1,25 @@
-"""Files that are published atomically: written under a temporary name, then renamed."""
+"""Files that are published atomically: written under a temporary name, then renamed; and outputs that cannot be."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import Any, AnyStr, BinaryIO
 
 from pressmark.fs.durable import flush_directory, flush_file
+from pressmark.fs.owners import resolved
 
-__all__ = ["OutputFile", "Replacement", "is_temporary", "new_file", "replace_file", "temporary", "write_new"]
+__all__ = [
+    *("OutputFile", "Replacement", "is_stream", "is_temporary", "new_file", "open_output", "open_stream"),
+    *("replace_file", "temporary", "write_new"),
+]
+
+# The directories of open descriptors, without symbolic links.
+_DESCRIPTORS = re.compile("/dev/fd|/proc/[0-9]+(/task/[0-9]+)?/fd", re.ASCII)
+_LINKS = 40  # symbolic links that the system follows
 
 _EXCLUSIVE = os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -161,6 +170,62 @@ def write_new(target: str | bytes | os.PathLike[str], data: bytes) -> bool:
     finally:
         with suppress(OSError):
             os.unlink(new)
+
+
+# --- outputs that a user names ----------------------------------------------------------------------------------------
+
+
+def open_output(path: AnyStr, *, durable: bool = True) -> AbstractContextManager[BinaryIO]:
+    """Open an output file that a user names: a :class:`Replacement` of a regular file, also of the target of a symbolic
+    link; anything else is written to: see :func:`is_stream`.
+
+    :raises UntrustedError: it is a symbolic link of another user in a directory writable by everybody
+    :raises OSError: it cannot be opened
+    """
+    target = resolved(path)
+    return open_stream(path) if is_stream(path) else Replacement(target, durable=durable)
+
+
+def is_stream(path: str | bytes) -> bool:
+    """Return whether an output is written to and not replaced: an open descriptor by its name, such as ``/dev/stdout``,
+    ``/dev/fd/3`` or ``/proc/self/fd/3``, whatever file is behind it; a named pipe; or a device. Also a link to one.
+    """
+    try:
+        return _descriptor(path) is not None or not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False  # a new file, or opening it reports the error
+
+
+def open_stream(path: str | bytes) -> BinaryIO:
+    """Open an output for which :func:`is_stream` is true: its content so far is kept.
+
+    :raises OSError: it cannot be opened
+    """
+    found = _descriptor(path)
+    if found is not None and (found[0] == "/dev/fd" or f"{found[0]}/".startswith(f"{os.path.realpath('/proc/self')}/")):
+        # Opened again, a file would be written from its start.
+        return os.fdopen(os.dup(found[1]), "wb")
+    flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOCTTY", 0)
+    flags |= getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags), "wb")
+
+
+def _descriptor(path: str | bytes) -> tuple[str, int] | None:
+    """Return the directory and the number of the open descriptor that ``path`` names, also through symbolic links."""
+    name = os.fsdecode(path)
+    for _ in range(_LINKS):
+        folder, name = os.path.split(name)
+        folder = os.path.realpath(folder)
+        if _DESCRIPTORS.fullmatch(folder) and re.fullmatch("[0-9]{1,9}", name, re.ASCII):
+            return folder, int(name)
+        try:
+            name = os.path.join(folder, os.readlink(os.path.join(folder, name)))
+        except OSError:
+            return None
+    return None
+
+
+# --- hashed files -----------------------------------------------------------------------------------------------------
 
 
 class OutputFile:

@@ -207,7 +207,6 @@ class Transaction:
         nested: bool = False,
         discarded: Sequence[bytes] = (),
         between: Callable[[], None] | None = None,
-        tentative: bool = False,
     ) -> None:
         """Move names out of the base directory, then others in; or leave everything unchanged.
 
@@ -219,12 +218,10 @@ class Transaction:
         :param nested: move everything that is moved out in again, as one directory
         :param discarded: paths below the base directory, none inside another or in ``moves_out``, to remove at the end
         :param between: called after the moves out; an exception reverses the change
-        :param tentative: until ``between`` returns, the next run reverses an interrupted change, and does not finish it
         :raises TransactionError: a move failed; everything is unchanged, or the next run reverses or finishes the
             change
         """
         moves = Moves.ordered(self._form, moves_out, moves_in, nested, discarded)
-        decided, final = self._path(UNDO if tentative else JOURNAL), self._path(JOURNAL)
         with raising(TransactionError, self._base, "nothing was changed"):
             if nested:
                 os.mkdir(self._nested)
@@ -232,21 +229,17 @@ class Transaction:
             if moves.discarded or not nested:
                 os.mkdir(self._old)
             flush_tree(self.new)
-            self._decide(request, moves, decided)
+            self._decide(request, moves)
         try:
             with raising(TransactionError, self._base, "nothing was changed"):
                 self._discard(moves)
                 self._move_out(moves)
                 if between is not None:
                     between()
-                if tentative:
-                    os.rename(decided, final)
-                    flush_directory(self.staging)
                 self._move_in(moves, first=True)
         except BaseException:
             with raising(TransactionError, self._base, RUN_AGAIN):
-                if not tentative or exists(final):
-                    os.rename(final, self._path(UNDO))
+                os.rename(self._path(JOURNAL), self._path(UNDO))
                 self._undo(moves)
                 os.unlink(self._path(UNDO))
             raise
@@ -255,7 +248,8 @@ class Transaction:
             os.unlink(self._path(JOURNAL))
         self._is_complete = True
 
-    def _decide(self, request: dict[str, Any], moves: Moves, journal: bytes) -> None:
+    def _decide(self, request: dict[str, Any], moves: Moves) -> None:
+        journal = self._path(JOURNAL)
         write = journal_writer(self._form, request, moves.into, moves.nested, moves.discarded)
         write_flushed(self._path(PART), write(moves.out))
         os.rename(self._path(PART), journal)

@@ -14,8 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from pressmark.errors import ReportError
-from pressmark.fs.atomic import Replacement
-from pressmark.fs.owners import resolved
+from pressmark.fs.atomic import Replacement, is_stream, open_output
 
 __all__ = [
     "check_packages",
@@ -51,6 +50,8 @@ def check_writable(path: str) -> None:
     folder = os.path.dirname(target)
     if os.path.isdir(target):
         raise ReportError(path, "is a directory; choose a file name")
+    if is_stream(path):
+        return
     if not os.path.isdir(folder):
         raise ReportError(path, "parent directory not found; create it or choose another file")
     # Only an attempt shows whether writing is possible: mode bits say nothing about root or a read-only file system.
@@ -69,7 +70,7 @@ def write_page(path: str, text: str) -> None:
     :raises ReportError: the file cannot be written
     """
     try:
-        with Replacement(resolved(path), durable=False) as file:
+        with open_output(path, durable=False) as file:
             # Surrogates are escaped by ``escape_unprintable``; one that was missed must not fail the report.
             file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:

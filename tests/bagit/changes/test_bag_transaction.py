@@ -273,69 +273,6 @@ def test_an_exception_between_the_moves(tmp_path: Path) -> None:
     assert tree(base) == BEFORE
 
 
-@pytest.mark.usefixtures("_unlocked")
-def test_a_tentative_change_killed_at_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the check between the moves has returned, the next run reverses the change; afterwards it finishes it."""
-    reversed_, finished = 0, 0
-    for stop in range(200):
-        base = folder(tmp_path / str(stop))
-        checks: list[bool] = []
-
-        def check(base: bytes = base, checks: list[bool] = checks) -> None:
-            assert sorted(os.listdir(base)) == sorted([STAGING, b"b\xff\n"])
-            checks.append(True)
-
-        cut = steps(monkeypatch, stop, Killed())
-        next(cut)
-        killed = False
-        try:
-            with BagTransaction(base) as change:
-                (Path(os.fsdecode(change.new)) / "bagit.txt").write_bytes(b"new")
-                (Path(os.fsdecode(change.new)) / "data").mkdir()
-                out = [b"bagit.txt", b"a", b"data"]
-                into = [b"data", b"bagit.txt"]
-                change.commit(REQUEST, out, into, discarded=[b"data/new"], between=check, tentative=True)
-        except Killed:
-            killed = True
-        next(cut, None)
-        decided = is_decided(base)
-        before = contents(base)
-        recover(base)
-        after = {path: data for path, data in REPLACED.items() if path != b"data/new"}
-        found = tree(base)
-        # Never a directory with bagit.txt that is not complete.
-        assert before in (BEFORE, after) or b"bagit.txt" not in before
-        if not checks:
-            assert found == BEFORE
-            reversed_ += decided
-        else:
-            assert found in (BEFORE, after)
-            finished += found == after
-        if not killed:
-            assert found == after
-            break
-    assert reversed_ > 5
-    assert finished > 5
-
-
-def test_a_tentative_change_that_is_refused(tmp_path: Path) -> None:
-    """An exception reverses a tentative change, also one of the last moves."""
-    base = folder(tmp_path / "b")
-
-    def no() -> None:
-        raise BagError("x", "not so")
-
-    def intrude() -> None:
-        (tmp_path / "b" / "bagit.txt").write_bytes(b"mine")
-
-    for check, message in ((no, "not so"), (intrude, "path is occupied")):
-        with BagTransaction(base) as change:
-            (Path(os.fsdecode(change.new)) / "bagit.txt").write_bytes(b"new")
-            with pytest.raises(BagError, match=message):
-                change.commit(REQUEST, [b"a"], [b"bagit.txt"], between=check, tentative=True)
-        assert tree(base) == BEFORE | ({b"bagit.txt": b"mine"} if check is intrude else {})
-
-
 def test_a_file_that_appears_during_the_change(tmp_path: Path) -> None:
     """A file that appears during the change is not overwritten, by this run or by the next."""
     base = folder(tmp_path / "b")

@@ -15,6 +15,7 @@ from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 
 from ..bags import tree
+from ..loopback import below, serving
 from ..naive import flaws
 
 URL = "https://example.org/files"
@@ -59,8 +60,10 @@ def test_complete_downloads_the_files(source: Path, tmp_path: Path) -> None:
     pytest.importorskip("urllib3")
     (tmp_path / "one").write_bytes(b"one")
     bag = tmp_path / "bag"
-    create([source, tmp_path / "one"], bag, fetch_base=tmp_path.as_uri())
-    assert complete(bag, allow_file=True).ok
+    with serving() as server:
+        server.default = below(tmp_path)
+        create([source, tmp_path / "one"], bag, fetch_base=server.url("/"))
+        assert complete(bag, allow_http=True, allow_private=True).ok
     assert validate(bag).problems == []
     expected = {b"data/source/" + path: data for path, data in tree(source).items()} | {b"data/one": b"one"}
     assert {path: data for path, data in tree(bag).items() if path.startswith(b"data/")} == expected

@@ -19,7 +19,6 @@ import pytest
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.changes import Stage
-from pressmark.bagit.fetch import download as downloads
 from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
@@ -521,7 +520,7 @@ def test_a_full_disk_is_one_problem(server: Server, tmp_path: Path, monkeypatch:
             raise OSError(28, "No space left on device")
         return real(descriptor, data)
 
-    monkeypatch.setattr(downloads.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     report = finish(bag, threads=1)
     assert kinds(report) == [("disk-full", b"fetch.txt")]
     assert "free some" in report.problems[0].message
@@ -542,7 +541,7 @@ def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.M
             raise OSError(5, "Input/output error")
         return real(descriptor, data)
 
-    monkeypatch.setattr(downloads.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     report = finish(bag, threads=1)
     assert [problem.kind for problem in report.problems] == ["file-unwritable"]
     assert "Input/output error" in report.problems[0].message

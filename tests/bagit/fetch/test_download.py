@@ -17,7 +17,6 @@ import pytest
 from pressmark.bagit.fetch import download as downloads
 from pressmark.bagit.fetch.addresses import why_not_public
 from pressmark.bagit.fetch.download import Download, Downloader
-from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.urls import redacted_url
 from pressmark.errors import BagError
@@ -25,7 +24,6 @@ from support.processes import run_python
 
 from ..loopback import (
     OPENSSL,
-    Answer,
     Certificates,
     Handler,
     Server,
@@ -344,7 +342,7 @@ def test_redirections_are_followed(tmp_path: Path, server: Server) -> None:
 def test_redirections_are_checked_like_urls(tmp_path: Path, server: Server, to: str, words: str) -> None:
     """A redirect is subject to the policy of URLs, and never leads to a local file."""
     url = server.answer("/file", redirect(to))
-    found = fetch(tmp_path, url, allow_private=False, allow_hosts=frozenset({"127.0.0.1"}), allow_file=True)
+    found = fetch(tmp_path, url, allow_private=False, allow_hosts=frozenset({"127.0.0.1"}))
     assert found.kind == "refused"
     assert words in found.message
 
@@ -770,7 +768,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, server: Server, monkeypatch: py
         return real(descriptor, data[:1000])
 
     url = server.answer("/file", whole(BODY))
-    monkeypatch.setattr(downloads.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     for length, kept in ((len(BODY), {"part": 1000}), (None, {})):
         found = fetch(tmp_path, url, length=length)
         assert (found.kind, found.message) == ("full", "no space left on the disk")
@@ -778,25 +776,6 @@ def test_a_full_disk_is_reported(tmp_path: Path, server: Server, monkeypatch: py
 
 
 # --- local files ---------
-
-
-def test_file_urls(tmp_path: Path) -> None:
-    """A file: URL is copied if allowed, if it is a regular file, and up to the limit."""
-    source = tmp_path / "a b%"
-    source.write_bytes(BODY)
-    url = source.as_uri()
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    assert fetch(folder, url, allow_file=True).kind is None
-    assert (folder / "whole").read_bytes() == BODY
-    assert fetch(folder, url.replace("file://", "file://localhost"), allow_file=True).kind is None
-    assert fetch(folder, url, length=10, allow_file=True).kind == "too-long"
-    assert fetch(folder, url.replace("file://", "file://example.org"), allow_file=True).kind == "refused"
-    assert fetch(folder, tmp_path.as_uri(), allow_file=True).kind in ("refused", "failed")
-    os.mkfifo(tmp_path / "fifo")
-    assert fetch(folder, (tmp_path / "fifo").as_uri(), allow_file=True).kind == "refused"
-    found = fetch(folder, (tmp_path / "nothing").as_uri(), allow_file=True)
-    assert (found.kind, found.message.rpartition(": ")[2]) == ("failed", "No such file or directory")
 
 
 # --- TLS
@@ -857,83 +836,6 @@ def test_unreadable_certificates(tmp_path: Path) -> None:
     for name, words in (("nothing.pem", "No such file or directory"), ("empty.pem", "cannot read certificates")):
         with pytest.raises(BagError, match=words):
             Downloader(policy(certificates=str(tmp_path / name)))
-
-
-# --- reading without a file
-
-
-def read(url: str, body: bytes = BODY, **changes: Any) -> Download:
-    """Read without keeping the content."""
-    downloader = Downloader(policy(**changes))
-    try:
-        return downloader.verify(url, len(body), digests(body))
-    finally:
-        downloader.close()
-
-
-def stated(url: str, **changes: Any) -> Download:
-    """Ask for the length."""
-    downloader = Downloader(policy(**changes))
-    try:
-        return downloader.ask_length(url)
-    finally:
-        downloader.close()
-
-
-@pytest.mark.parametrize("body", [b"", b"a", BODY, LARGE], ids=len)
-def test_content_can_be_verified_without_a_file(server: Server, body: bytes) -> None:
-    """The digests of the complete content are compared, also if it arrives in several responses."""
-    assert read(server.answer("/file", whole(body)), body) == Download(None, "", len(body), digests(body))
-    url = server.answer("/broken", dropped(body, len(body) // 2), ranged(body))
-    assert read(url, body) == Download(None, "", len(body), digests(body))
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind"),
-    [
-        (whole(BODY[:-1] + b"x"), "mismatch"),
-        (whole(BODY[:-1]), "mismatch"),
-        (whole(BODY + b"x"), "too-long"),
-        (dropped(BODY, 100), "failed"),
-        (status(404), "failed"),
-    ],
-)
-def test_other_content_is_not_verified(server: Server, answer: Answer, kind: str) -> None:
-    """Wrong, short, long, broken and missing content is never taken for the file."""
-    assert read(server.answer("/file", answer)).kind == kind
-
-
-def test_spliced_content_is_read_once_more(server: Server) -> None:
-    """If the server mixes two states of a file, it is read from the start."""
-    other = bytes(reversed(BODY))
-    url = server.answer("/file", dropped(other, 1000), ranged(BODY), whole(BODY))
-    assert read(url).kind is None
-    assert server.ranges() == [None, "bytes=1000-", None]
-
-
-def test_the_length_of_a_file_is_asked_with_head(server: Server) -> None:
-    """Redirects are followed, errors of a busy server are retried, and no body is requested."""
-    server.answer("/file", status(503), whole(BODY))
-    assert stated(server.answer("/at", redirect(server.url()))) == Download(None, "", len(BODY), {})
-    assert set(server.methods) == {"HEAD"}
-    assert stated(server.url("/none")).kind == "failed"
-    encoded = server.answer("/encoded", whole(BODY, Content_Encoding="gzip"))
-    assert stated(encoded).message.endswith("server states the length of encoded content")
-    for number, length in enumerate(("", "-1", "1x", "5, 5")):
-        url = server.answer(f"/{number}", status(200, Content_Length=length))
-        assert stated(url).message.endswith("server does not state the length"), length
-    assert stated("file:///etc/hosts", allow_file=True).kind == "refused"
-
-
-def test_a_url_is_checked_without_a_request(server: Server) -> None:
-    """The scheme, the host and its addresses are checked as before a download."""
-    downloader = Downloader(policy(allow_private=False))
-    for url in (server.url(), "ftp://example.org/", "file:///etc/hosts", "https://10.0.0.1/"):
-        with pytest.raises(DownloadError) as caught:
-            downloader.check_url(url)
-        assert caught.value.kind == "refused"
-    Downloader(policy()).check_url(server.url())
-    assert server.requests == []
 
 
 # --- urllib3

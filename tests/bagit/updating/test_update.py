@@ -173,14 +173,12 @@ def test_which_algorithms_are_read(tmp_path: Path) -> None:
 def test_a_ledger(tmp_path: Path) -> None:
     """Files in the ledger are not read again."""
     bag = sketched(tmp_path / "b")
-    names = algorithms_to_read(Bag.open(bag), add="md5")
-    for _ in range(2):
-        shutil.copytree(bag, tmp_path / "c", copy_function=os.link)
+    names = algorithms_to_read(Bag.open(bag))
+    for title in "xy":
         events: list[Event] = []
         with Ledger(tmp_path / "l", names, ["b"]) as ledger:
-            update(tmp_path / "c", add="md5", ledger=ledger, on_event=events.append)
-        assert flaws(tmp_path / "c") == []
-        shutil.rmtree(tmp_path / "c")
+            update(bag, info={"Title": title}, ledger=ledger, on_event=events.append)
+        assert flaws(bag) == []
     assert [event for event in events if isinstance(event, Progress)][-1].bytes == 0
 
 

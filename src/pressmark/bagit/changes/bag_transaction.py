@@ -51,12 +51,9 @@ class BagTransaction(Transaction):
         nested: bool = False,
         discarded: Sequence[bytes] = (),
         between: Callable[[], None] | None = None,
-        tentative: bool = False,
     ) -> None:
         with _AsBagError():
-            super().commit(
-                request, moves_out, moves_in, nested=nested, discarded=discarded, between=between, tentative=tentative
-            )
+            super().commit(request, moves_out, moves_in, nested=nested, discarded=discarded, between=between)
 
 
 def is_decided(base: bytes) -> bool:

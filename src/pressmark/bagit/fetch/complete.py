@@ -56,7 +56,6 @@ def complete(
     *,
     threads: int = 4,
     allow_http: bool = False,
-    allow_file: bool = False,
     allow_private: bool = False,
     allow_hosts: Iterable[str] = (),
     maximum: int | None = None,
@@ -75,7 +74,6 @@ def complete(
     :param bag: the bag, or its base directory
     :param threads: number of parallel downloads
     :param allow_http: allow ``http:`` in addition to ``https:``
-    :param allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :param allow_private: allow hosts whose addresses are private, reserved, or of this machine
     :param allow_hosts: names of hosts that may have such addresses
     :param maximum: size limit in bytes for files without a length in fetch.txt; a length in fetch.txt is always a limit
@@ -94,7 +92,6 @@ def complete(
         raise ValueError(f"threads={threads}: expected 1 or more")
     policy = DownloadPolicy(
         allow_http=allow_http,
-        allow_file=allow_file,
         allow_private=allow_private,
         allow_hosts=frozenset([allow_hosts] if isinstance(allow_hosts, str) else allow_hosts),
         maximum=maximum,

@@ -1,4 +1,4 @@
-"""Download one URL to a temporary file, or only read it, within limits, and resume interrupted downloads.
+"""Download one URL to a temporary file, within limits, and resume interrupted downloads.
 
 The URLs of a fetch file are untrusted input, so each step is checked: the scheme; each address of the host, and the
 connection goes to the checked address; each redirect, like a URL of fetch.txt. Content is never decompressed.
@@ -14,27 +14,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import http.client
-import os
 import re
 import socket
 import ssl
-import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import SplitResult, unquote_to_bytes, urljoin
+from urllib.parse import SplitResult, urljoin
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
 from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.partial import (
     BLOCK,
-    OPEN_FLAGS,
     RESUMABLE,
     Directory,
-    HashedContent,
     PartialFile,
     remove_partial,
     validator_of,
@@ -204,45 +200,13 @@ class Downloader:
                 return Download("full", "no space left on the disk", part.size if part else 0, {})
             return Download("disk", f"cannot be written: {error.strerror or error}", part.size if part else 0, {})
 
-    def verify(
-        self, url: str, length: int, expected: Mapping[str, str], on_bytes: Callable[[int], object] | None = None
-    ) -> Download:
-        """Read ``url`` completely, as :meth:`download` does, without keeping its content."""
-        content = HashedContent(expected, self._ended.is_set)
-        try:
-            return self._compare(url, content, length, expected, on_bytes)
-        except DownloadError as failure:
-            return Download(failure.kind, failure.reason, content.size, {})
-
-    def ask_length(self, url: str) -> Download:
-        """Return the length that the server states for ``url`` in the response to a HEAD request, as ``size``."""
-        content = HashedContent(())
-        lengths: list[int] = []
-        try:
-            self._retry(content, lambda: lengths.append(self._head(url, content)))
-        except DownloadError as failure:
-            return Download(failure.kind, failure.reason, 0, {})
-        return Download(None, "", lengths[-1], {})
-
-    def check_url(self, url: str) -> None:
-        """Check whether the policy allows ``url`` and the addresses of its host, without a request.
-
-        :raises DownloadError: it does not, or the host is unknown
-        """
-        parts = split_url(url)
-        if parts.scheme == "file":
-            self._check_file(url, parts)
-        else:
-            self._check_scheme(url, parts, None)
-            self._addresses(parse_url(url, parts))
-
     def _limit(self, length: int | None) -> int | None:
         return self._policy.maximum if length is None else length
 
     def _compare(
         self,
         url: str,
-        part: HashedContent,
+        part: PartialFile,
         length: int | None,
         expected: Mapping[str, str],
         on_bytes: Callable[[int], object] | None,
@@ -262,7 +226,7 @@ class Downloader:
                 break
         return Download("mismatch", f"{redacted_url(url)} has wrong checksums", size, digests)
 
-    def _retry(self, part: HashedContent, request: Callable[[], object]) -> None:
+    def _retry(self, part: PartialFile, request: Callable[[], object]) -> None:
         """Call ``request`` until it succeeds, within the limits of the policy."""
         tries = 0
         while True:
@@ -290,42 +254,23 @@ class Downloader:
                     part.restart()
 
     def _request(
-        self, url: str, part: HashedContent, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
+        self, url: str, part: PartialFile, length: int | None, limit: int | None, on_bytes: Callable[[int], object]
     ) -> None:
         """Follow ``url`` to a response, and read the missing part of the file."""
         parts = split_url(url)
-        if parts.scheme == "file":
-            self._read_file(url, parts, part, limit, on_bytes)
-            return
-        with self._answered("GET", url, parts, part) as (response, place):
+        with self._answered(url, parts, part) as (response, place):
             self._take(response, place, part, length, limit, on_bytes)
-
-    def _head(self, url: str, part: HashedContent) -> int:
-        """Return the Content-Length of the response to a HEAD request."""
-        parts = split_url(url)
-        if parts.scheme == "file":
-            self._check_file(url, parts)
-            raise DownloadError("refused", f"{redacted_url(url)} is a local file; HEAD requires http: or https:")
-        with self._answered("HEAD", url, parts, part) as (response, place):
-            if response.status != 200:
-                raise _refusal(response, place)
-            stated = response.headers.get("Content-Length", "")
-            if not re.fullmatch("[0-9]{1,18}", stated, re.ASCII):
-                raise DownloadError("failed", f"{redacted_url(place.url)}: server does not state the length")
-            if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-                raise DownloadError("failed", f"{redacted_url(place.url)}: server states the length of encoded content")
-            return int(stated)
 
     @contextlib.contextmanager
     def _answered(
-        self, method: str, url: str, parts: SplitResult, part: HashedContent
+        self, url: str, parts: SplitResult, part: PartialFile
     ) -> Iterator[tuple[BaseHTTPResponse, ParsedUrl]]:
         """Send a request, follow redirects, and return the response without its body."""
         self._check_scheme(url, parts, None)
         place = parse_url(url, parts)
         authorization = place.authorization
         for _ in range(REDIRECTS + 1):
-            response = self._ask(method, place, authorization, part)
+            response = self._ask(place, authorization, part)
             try:
                 if response.status not in _REDIRECTIONS:
                     yield response, place
@@ -356,6 +301,8 @@ class Downloader:
             raise DownloadError("refused", f"{what} is not encrypted; use --allow-http if you trust the network")
         if not parts.scheme:
             raise DownloadError("refused", f"{what} has no scheme; expected https:")
+        if parts.scheme == "file" and before is None:
+            raise DownloadError("refused", f"{what} is a local file; copy it to its path in the bag")
         raise DownloadError("refused", f"{what} has the scheme {quoted(parts.scheme)}; expected https:")
 
     def _addresses(self, place: ParsedUrl) -> list[str]:
@@ -379,7 +326,7 @@ class Downloader:
                     )
         return addresses
 
-    def _ask(self, method: str, place: ParsedUrl, authorization: str | None, part: HashedContent) -> BaseHTTPResponse:
+    def _ask(self, place: ParsedUrl, authorization: str | None, part: PartialFile) -> BaseHTTPResponse:
         """Send the request, and return the response without its body."""
         default = 443 if place.scheme == "https" else 80
         host = f"[{place.host}]" if ":" in place.host else place.host
@@ -404,7 +351,7 @@ class Downloader:
             with self._failures(place):
                 try:
                     return pool.urlopen(
-                        method,
+                        "GET",
                         place.target,
                         headers=headers,
                         retries=False,
@@ -528,7 +475,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: ParsedUrl,
-        part: HashedContent,
+        part: PartialFile,
         length: int | None,
         limit: int | None,
         on_bytes: Callable[[int], object],
@@ -564,7 +511,7 @@ class Downloader:
         self,
         response: BaseHTTPResponse,
         place: ParsedUrl,
-        part: HashedContent,
+        part: PartialFile,
         limit: int | None,
         on_bytes: Callable[[int], object],
     ) -> None:
@@ -585,7 +532,7 @@ class Downloader:
                 given = 0
                 self._renew()
 
-    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: HashedContent) -> int | None:
+    def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
         """Return the size of the complete file. The response must continue exactly the present file."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         same = validator_of(response.headers)
@@ -600,46 +547,6 @@ class Downloader:
             raise DownloadError("failed", f"{redacted_url(place.url)}: response is not the requested range", True, 0)
         assert found is not None
         return None if found[3] == "*" else int(found[3])
-
-    def _check_file(self, url: str, parts: SplitResult) -> None:
-        if not self._policy.allow_file:
-            raise DownloadError(
-                "refused", f"{redacted_url(url)} is a local file; use --allow-file if you trust the bag"
-            )
-        if parts.netloc not in ("", "localhost"):
-            raise DownloadError("refused", f"{redacted_url(url)} is a file on another machine")
-
-    def _read_file(
-        self, url: str, parts: SplitResult, part: HashedContent, limit: int | None, on_bytes: Callable[[int], object]
-    ) -> None:
-        """Read a local file."""
-        self._check_file(url, parts)
-        part.restart()
-        path = unquote_to_bytes(parts.path)
-        try:
-            descriptor = os.open(path, os.O_RDONLY | OPEN_FLAGS)
-        except (OSError, ValueError) as error:
-            raise DownloadError("failed", f"{redacted_url(url)}: {_words(error)}") from None
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise DownloadError("refused", f"{redacted_url(url)} is not a regular file")
-            if limit is not None and status.st_size > limit:
-                raise DownloadError("too-long", f"{redacted_url(url)} has {status.st_size} bytes; the limit is {limit}")
-            while data := _read(descriptor, url):
-                if limit is not None and part.size + len(data) > limit:
-                    raise DownloadError("too-long", f"{redacted_url(url)} is longer than the limit of {limit} bytes")
-                part.write(data)
-                on_bytes(len(data))
-        finally:
-            os.close(descriptor)
-
-
-def _read(descriptor: int, url: str) -> bytes:
-    try:
-        return os.read(descriptor, BLOCK)
-    except OSError as error:
-        raise DownloadError("failed", f"{redacted_url(url)}: {_words(error)}") from None
 
 
 def _length_of(response: BaseHTTPResponse) -> int | None:

@@ -12,7 +12,6 @@ class DownloadPolicy:
     """The rules of downloads: allowed URLs, limits, timeouts and retries.
 
     :ivar allow_http: allow unencrypted HTTP, also in redirects
-    :ivar allow_file: allow ``file:`` URLs, which can refer to all files that this user can read
     :ivar allow_private: allow hosts with any address
     :ivar allow_hosts: names of hosts that may have any address
     :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
@@ -24,7 +23,6 @@ class DownloadPolicy:
     """
 
     allow_http: bool = False
-    allow_file: bool = False
     allow_private: bool = False
     allow_hosts: frozenset[str] = frozenset()
     maximum: int | None = None

@@ -1,4 +1,4 @@
-"""The content of a download, hashed while it arrives; and a partially downloaded file, which a later run continues."""
+"""A partially downloaded file, hashed while its content arrives, which a later run continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pressmark.fs.durable import flush_file
 
 __all__ = [
     *("BLOCK", "OPEN_FLAGS", "RESUMABLE"),
-    *("Directory", "HashedContent", "PartialFile", "remove_partial", "unlink", "validator_of"),
+    *("Directory", "PartialFile", "remove_partial", "unlink", "validator_of"),
 ]
 
 BLOCK = 1 << 18  # 256 KiB
@@ -34,56 +34,7 @@ _OWN = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 Directory = int | bytes
 
 
-class HashedContent:
-    """The digests of the content that was received; the content itself is not kept.
-
-    :param algorithms: official names of the algorithms
-    :param cancelled: called before each write
-
-    :ivar size: present size in bytes
-    :ivar spliced: whether the content was received in several responses, so only a digest can prove that it is
-        consistent
-    :ivar validator: name and value of the header by which the server identifies this state of the file
-    """
-
-    def __init__(self, algorithms: Iterable[str], cancelled: Callable[[], bool] = lambda: False) -> None:
-        self._algorithms = tuple(algorithms)
-        self._cancelled = cancelled
-        self._begin()
-
-    def _begin(self) -> None:
-        self.size = 0
-        self.spliced = False
-        self.validator: tuple[str, str] | None = None
-        self._hashers: dict[str, Hasher] = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
-
-    def digests(self) -> dict[str, str]:
-        """Return the digests of the present content."""
-        return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
-
-    def restart(self) -> None:
-        """Discard the present content."""
-        self._begin()
-
-    def write(self, data: bytes) -> None:
-        """Append ``data``.
-
-        :raises DownloadError: the run was cancelled
-        """
-        self._check_cancelled()
-        self._hash(data)
-
-    def _hash(self, data: bytes | memoryview) -> None:
-        for hasher in self._hashers.values():
-            hasher.update(data)
-        self.size += len(data)
-
-    def _check_cancelled(self) -> None:
-        if self._cancelled():
-            raise DownloadError("cancelled", "run cancelled")
-
-
-class PartialFile(HashedContent):
+class PartialFile:
     """A file under a temporary name, and the digests of its present content; a context manager.
 
     A large file has a record ``name.json`` in the same directory, with the URL and the validator of the server.
@@ -91,7 +42,14 @@ class PartialFile(HashedContent):
     :param directory: directory of the file
     :param name: temporary name
     :param url: source of the file
+    :param algorithms: official names of the algorithms
     :param length: size of the complete file in bytes, if known
+    :param cancelled: called before each write
+
+    :ivar size: present size in bytes
+    :ivar spliced: whether the content was received in several responses, so only a digest can prove that it is
+        consistent
+    :ivar validator: name and value of the header by which the server identifies this state of the file
     :raises OSError: the file cannot be opened or read
     """
 
@@ -104,7 +62,9 @@ class PartialFile(HashedContent):
         length: int | None = None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        super().__init__(algorithms, cancelled)
+        self._algorithms = tuple(algorithms)
+        self._cancelled = cancelled
+        self._begin()
         self.name = name
         self._url = url
         self._remembered = False
@@ -135,12 +95,16 @@ class PartialFile(HashedContent):
             directory, self._directory = self._directory, -1
             os.close(directory)
 
+    def digests(self) -> dict[str, str]:
+        """Return the digests of the present content."""
+        return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
+
     def restart(self) -> None:
         """Discard the present content."""
         self._forget()
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
-        super().restart()
+        self._begin()
 
     def write(self, data: bytes) -> None:
         """Append ``data``.
@@ -161,6 +125,21 @@ class PartialFile(HashedContent):
     def flush(self) -> None:
         """Write the content to disk."""
         flush_file(self._descriptor)
+
+    def _begin(self) -> None:
+        self.size = 0
+        self.spliced = False
+        self.validator: tuple[str, str] | None = None
+        self._hashers: dict[str, Hasher] = {name: ALGORITHMS[name].make(1) for name in self._algorithms}
+
+    def _hash(self, data: bytes | memoryview) -> None:
+        for hasher in self._hashers.values():
+            hasher.update(data)
+        self.size += len(data)
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled():
+            raise DownloadError("cancelled", "run cancelled")
 
     # --- the file and its record ----------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ COMMANDS = {
     "validate": "pressmark.cli.bag.validate:validate_command",
     "update": "pressmark.cli.bag.update:update_command",
     "complete": "pressmark.cli.bag.complete:complete_command",
-    "hollow": "pressmark.cli.bag.hollow:hollow_command",
     "info": "pressmark.cli.bag.info:info_command",
     "pack": "pressmark.cli.bag.pack:pack_command",
     "unpack": "pressmark.cli.bag.unpack:unpack_command",

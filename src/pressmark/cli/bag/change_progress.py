@@ -26,7 +26,6 @@ STAGES = {
     "pack": "packing",
     "unpack": "unpacking",
     "fetch": "downloading",
-    "read": "reading from the server",
     "check": "checking for concurrent changes",
     "tag": "writing tag files",
     "move": "moving everything into place",

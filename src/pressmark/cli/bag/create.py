@@ -34,6 +34,7 @@ from pressmark.cli.common.fixity_options import (
     LEDGER,
     READ,
     THREADS,
+    ledger_words,
     open_ledger,
     parse_algorithms,
 )
@@ -95,7 +96,9 @@ directories are kept on disk, but manifests cannot list them.
 is left out with everything in it. Each one is listed. Without -o, it would stay in the bag: SOURCE is refused, unless
 --delete-excluded deletes it as part of the atomic change.
 
---fetch-base: for files that a server will have; "pressmark bag hollow --help" describes their URLs.
+--fetch-base: for files that a server will have. The URL of a file is URL, with a slash at its end, and the path of the
+file below data/. All bytes of the path except slashes and A-Z a-z 0-9 - . _ ~ are percent-encoded (RFC 3986):
+"data/50% of a.tif" becomes URL/50%25%20of%20a.tif.
 
 --fetch: for files that a server has and that are not here. Each line of FILE, which has the format of fetch.txt, is a
 URL, a length in bytes or "-", and a path data/PATH. Each --manifest lists exactly these files: manifest-NAME.txt of a
@@ -213,9 +216,7 @@ def create_command(
     if fetch_base is not None:
         fetch_base = parse_fetch_base(fetch_base)
         if destination is None or archive_ending(destination) is not None:
-            raise CallError(
-                "--fetch-base requires -o DIRECTORY; to remove the files of a bag, use pressmark bag hollow"
-            )
+            raise CallError("--fetch-base requires -o DIRECTORY")
         if mode is not None:
             raise CallError("--mode: not supported with --fetch-base, because nothing is copied")
     if delete_excluded and (destination is not None or not globs):
@@ -314,7 +315,7 @@ def _create_one(
     except KeyboardInterrupt:
         raise Interrupted(interruption_message(destination or sources[0], journal)) from None
     # Files in a ledger, or on a server, were not read.
-    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey))
+    reporter.report(_report(bag, listener, None if journal or not sources else begin, is_holey, journal))
 
 
 def _create_each(
@@ -362,7 +363,9 @@ def _refusal(place: bytes, count: int) -> str:
     return f"{os.fsdecode(place)}: no bag was created: {format_count(count, 'problem')}; nothing was changed"
 
 
-def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False) -> str:
+def _report(
+    bag: Bag, listener: Listener, begin: float | None, is_holey: bool = False, journal: Ledger | None = None
+) -> str:
     oxum = read_oxum(bag.info.get("Payload-Oxum") or "")
     size, files = oxum or (None, len(bag.fetch))
     more = [] if begin is None else format_rate(size or 0, time.monotonic() - begin)
@@ -374,6 +377,7 @@ def _report(bag: Bag, listener: Listener, begin: float | None, is_holey: bool = 
         more.append("listed in fetch.txt")
     if listener.excluded:
         more.append(f"{listener.excluded:,} excluded")
+    more += ledger_words(journal)
     return _summary(bag.path, files, size, bag.algorithms, more)
 
 

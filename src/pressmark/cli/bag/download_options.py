@@ -24,7 +24,6 @@ _OPTIONS = (
         help="Allow HOST even if its address is private; repeatable.",
     ),
     click.option("--allow-private", is_flag=True, help="Allow hosts with private addresses, including this machine."),
-    click.option("--allow-file", is_flag=True, help="Allow file: URLs, which can refer to any file that you can read."),
     click.option(
         "--certificates",
         metavar="FILE",

@@ -7,6 +7,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +25,8 @@ from pressmark.cli.common.fixity_options import (
     READ,
     THREADS,
     complete_algorithms,
+    ledger_counts,
+    ledger_words,
     open_ledger,
     parse_algorithms,
 )
@@ -31,6 +34,9 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagInvalidError, LedgerError, quoted
 from pressmark.reports import Problem
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
 
 __all__ = ["update_command"]
 
@@ -177,11 +183,11 @@ def update_command(
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(bag, journal)) from None
         problems.report.counts.update(files=listener.read.files, bytes=listener.read.bytes)
-        problems.summarize(problems.report, updated=listener.moved)
+        problems.summarize(problems.report, updated=listener.moved, **ledger_counts(journal))
         problems.flush()
         if failure is not None:
             raise failure
-        reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin))
+        reporter.report(_report(updated, listener, accepted_changes, time.monotonic() - begin, journal))
     return 0
 
 
@@ -218,7 +224,7 @@ class _Accepted:
         return ", ".join(pieces)
 
 
-def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float) -> str:
+def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float, journal: Ledger | None) -> str:
     state = "bag updated" if listener.moved else "no change needed"
     if listener.moved and (changes := accepted.summary()):
         state += f": {changes}"
@@ -228,7 +234,8 @@ def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float) -
         pieces = [
             f"{format_count(listener.read.files, 'file')} verified",
             format_bytes(size),
-            *format_rate(size, seconds),
+            *([] if journal else format_rate(size, seconds)),
+            *ledger_words(journal),
         ]
     return (
         f"{os.fsdecode(bag.path)}: {'; '.join([state, *filter(None, [', '.join(pieces)]), ', '.join(bag.algorithms)])}"

@@ -21,7 +21,15 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.file_progress import FileProgress, format_bytes, format_count, format_rate
 from pressmark.cli.common.files import open_sink, open_source, refuse_missing
-from pressmark.cli.common.fixity_options import LEDGER, READ, THREADS, interruption_message, open_ledger
+from pressmark.cli.common.fixity_options import (
+    LEDGER,
+    READ,
+    THREADS,
+    interruption_message,
+    ledger_counts,
+    ledger_words,
+    open_ledger,
+)
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
@@ -196,10 +204,10 @@ def validate_command(
                     continue
                 failed += not report.ok
                 counts.update(report.counts)
-                problems.summarize(report)
+                problems.summarize(report, **ledger_counts(journal))
                 problems.flush()
                 # Files in a ledger were not read.
-                reporter.report(_verdict(bag, level, report, None if journal else seconds))
+                reporter.report(_verdict(bag, level, report, None if journal else seconds, journal))
                 if report.tally:
                     # The problems of the next bag come after the verdict.
                     reporter.flush()
@@ -297,7 +305,7 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
 
 
-def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> str:
+def _verdict(bag: bytes, level: str, report: Report, seconds: float | None, ledger: Ledger | None) -> str:
     """Return the verdict on a bag; ``seconds`` is the duration of reading, if known."""
     well, not_well = VERDICTS[level]
     summary = report.summary()
@@ -306,4 +314,6 @@ def _verdict(bag: bytes, level: str, report: Report, seconds: float | None) -> s
     pieces += [format_count(report.counts["files"], "file"), format_bytes(size)]
     if level == "full" and seconds is not None:
         pieces += format_rate(size, seconds)
+    if from_ledger := ledger_words(ledger):
+        pieces += [*from_ledger, "with tag files"]
     return f"{os.fsdecode(bag)}: {well if report.ok else not_well}: {', '.join(pieces)}"

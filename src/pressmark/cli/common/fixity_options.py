@@ -18,6 +18,8 @@ __all__ = [
     "THREADS",
     "complete_algorithms",
     "interruption_message",
+    "ledger_counts",
+    "ledger_words",
     "open_ledger",
     "output_files",
     "parse_algorithms",
@@ -49,7 +51,7 @@ LEDGER = click.option(
     metavar="LEDGER",
     type=click.Path(readable=False, dir_okay=False),
     help="Record finished files in the file LEDGER. The same command with the same LEDGER skips files whose size,"
-    " modification time and inode have not changed.",
+    " times and inode have not changed.",
 )
 THREADS = click.option(
     "--threads",
@@ -91,6 +93,20 @@ def interruption_message(ledger: fixity.Ledger | None) -> str:
     if ledger is None:
         return "interrupted; use --ledger FILE to make a run resumable"
     return f"interrupted; run the same command to continue from {ledger.name}"
+
+
+def ledger_counts(ledger: fixity.Ledger | None) -> dict[str, Any]:
+    """Return what a summary contains about a ledger: the numbers of files that were read, and that it listed."""
+    if ledger is None:
+        return {}
+    return {"read": ledger.added, "from_ledger": ledger.found, "ledger_since": ledger.since or None}
+
+
+def ledger_words(ledger: fixity.Ledger | None) -> list[str]:
+    """Return the same in words, in a list, to be joined with other figures; empty if all files were read."""
+    if ledger is None or not ledger.found:
+        return []
+    return [f"{ledger.added:,} read", f"{ledger.found:,} from the ledger (since {ledger.since})"]
 
 
 def output_files(output: str | None) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,7 @@ HEADINGS = {
     " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message user"
     " user-address",
     "Measurement": "only seconds files-per-object versions directory-limit probe",
-    "Download": "fetch-base fetch manifest trust-head allow-http allow-host allow-private allow-file certificates"
-    " maximum timeout retries",
+    "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
     "Performance": "threads read workers dask dask-scheduler-file",
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
 }
@@ -43,7 +42,6 @@ _WORDS = {
         "declare": "store declare",
         "digest": "hash",
         "get": "store get",
-        "hollow": "bag hollow",
         "init": "store init",
         "list": "store ls",
         "log": "store log",

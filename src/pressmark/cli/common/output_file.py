@@ -1,15 +1,14 @@
-"""The file of ``--output``: replaced when the result is complete."""
+"""The file of ``--output``: replaced when the result is complete. A pipe, device or open descriptor is written to."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from pressmark.cli.common.console import CallError, Failure, cause
-from pressmark.fs.atomic import Replacement
+from pressmark.fs.atomic import Replacement, is_stream, open_stream
 from pressmark.fs.owners import resolved
 
 __all__ = ["opened_output", "output_status"]
@@ -29,8 +28,7 @@ def output_status(path: str) -> os.stat_result | None:
 
 def opened_output(path: str, status: os.stat_result | None) -> contextlib.AbstractContextManager[BinaryIO]:
     """Open the file ``path``, which has ``status``; a regular file is replaced when the block ends."""
-    if status is not None and not stat.S_ISREG(status.st_mode):
-        # A device or a named pipe is written to, not replaced by a file; a directory fails.
+    if is_stream(path):  # or a directory, which fails
         return _written(path)
     return _replaced(path, status)
 
@@ -38,7 +36,7 @@ def opened_output(path: str, status: os.stat_result | None) -> contextlib.Abstra
 @contextlib.contextmanager
 def _written(path: str) -> Iterator[BinaryIO]:
     try:
-        file = open(path, "wb")  # noqa: SIM115 - closing may fail a second time, which "with" would raise
+        file = open_stream(path)  # closing may fail a second time, which "with" would raise
     except OSError as error:
         raise CallError(f"{path}: {cause(error)}") from None
     try:

@@ -16,6 +16,7 @@ from pressmark import jobs
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
 from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
+from pressmark.fs.atomic import is_stream
 from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
 from pressmark.threads import resolve_threads
 
@@ -138,7 +139,7 @@ class Workers:
     def _folder(self, output: str | None) -> str | None:
         if self._named is not None:
             return self._named
-        if output is not None and output != "-":
+        if output is not None and output != "-" and not is_stream(output):
             return f"{output}.work"
         if self._resume:
             raise CallError("--resume needs --work DIR")

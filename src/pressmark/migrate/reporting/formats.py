@@ -16,8 +16,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pressmark.errors import ReportError
-from pressmark.fs.atomic import Replacement
-from pressmark.fs.owners import resolved
+from pressmark.fs.atomic import open_output
 from pressmark.migrate.rows import Row
 
 __all__ = ["FORMATS", "Format", "format_of", "replaced", "write_rows"]
@@ -110,7 +109,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
     :raises ReportError: the file cannot be written
     """
     try:
-        with Replacement(resolved(path), durable=False) as file:
+        with open_output(path, durable=False) as file:
             yield file
     except OSError as error:
         raise ReportError(path, f"cannot be written ({error.strerror or error}); choose another file") from error

@@ -3,7 +3,7 @@
 from collections import deque
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen, strpbrk
 
@@ -165,6 +165,9 @@ cdef str _hex(const uint8_t *digest, Py_ssize_t size):
 # --- files in lanes -----------------------------------------------------------------------------------------
 
 
+include "../shared/times.pxi"
+
+
 cdef extern from "digests/engine.h":
     enum:
         PM_FILES_IN_LANES
@@ -191,10 +194,11 @@ cdef extern from "digests/engine.h":
         int there
         uint32_t mode
         int64_t size
-        int64_t mtime_ns
-        int64_t inode
+        uint64_t inode
+        pm_time mtime
+        pm_time ctime
         int64_t size_after
-        int64_t mtime_ns_after
+        pm_time mtime_after
         int64_t total
         uint8_t *digests
 
@@ -234,10 +238,11 @@ cdef extern from "digests/small_files.h":
     ctypedef struct pm_small:
         int error
         int64_t size
-        int64_t mtime_ns
-        int64_t inode
+        uint64_t inode
+        pm_time mtime
+        pm_time ctime
         int64_t size_after
-        int64_t mtime_ns_after
+        pm_time mtime_after
         int64_t done
 
 
@@ -475,8 +480,8 @@ cdef class Engine:
     def collect(self, double seconds):
         """Return the finished files; wait for the first at most ``seconds``.
 
-        A file in lanes is ``(ticket, digests, size, mtime_ns, inode)``, or if it has no digests ``(ticket, size,
-        mtime_ns, inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or
+        A file in lanes is ``(ticket, digests, size, mtime_ns, inode, ctime_ns)``, or if it has no digests ``(ticket,
+        size, mtime_ns, inode, errno, mode, size after, mtime_ns after, bytes read, path status)``, or
         ``(ticket, errno, None)`` if its copy failed. A block is ``(ticket, block)``, and any other file
         ``(ticket, result)``.
         """
@@ -512,8 +517,8 @@ cdef class Engine:
             if result.ending == PM_FILE_TARGET:
                 return (result.ticket, result.error, None)
             return (
-                result.ticket, result.size, result.mtime_ns, result.inode, result.error, result.mode,
-                result.size_after, result.mtime_ns_after, result.total, result.there,
+                result.ticket, result.size, nanoseconds(result.mtime), result.inode, result.error, result.mode,
+                result.size_after, nanoseconds(result.mtime_after), result.total, result.there,
             )
         cdef dict digests
         digests = {}
@@ -524,7 +529,9 @@ cdef class Engine:
             digests.update(extra)
         if len(digests) > 1:
             digests = {name: digests[name] for name in self.names}
-        return (result.ticket, digests, result.total, result.mtime_ns, result.inode)
+        return (
+            result.ticket, digests, result.total, nanoseconds(result.mtime), result.inode, nanoseconds(result.ctime)
+        )
 
     def read_bytes(self):
         """Return how many bytes the lanes have read."""

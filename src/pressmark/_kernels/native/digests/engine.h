@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../shared/times.h"
 #include "lanes/lanes.h"
 #include "threads.h"
 
@@ -52,8 +53,11 @@ typedef struct pm_file_result {
     int error; /* errno */
     int there;
     uint32_t mode;
-    int64_t size, mtime_ns, inode; /* before reading */
-    int64_t size_after, mtime_ns_after, total;
+    int64_t size;
+    uint64_t inode;
+    pm_time mtime, ctime; /* before reading */
+    int64_t size_after, total;
+    pm_time mtime_after;
     uint8_t digests[]; /* in the order of the engine's algorithms */
 } pm_file_result;
 

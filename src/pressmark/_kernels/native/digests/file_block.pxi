@@ -61,13 +61,13 @@ cdef class FileBlock:
             file = &self.block.files[index]
             if file.ending != PM_BLOCK_DIGESTS and file.ending != PM_BLOCK_LEFT:
                 found.append((
-                    index, file.small.size, file.small.mtime_ns, file.small.inode, file.small.error, _REGULAR,
-                    file.small.size_after, file.small.mtime_ns_after, file.small.done, 0,
+                    index, file.small.size, nanoseconds(file.small.mtime), file.small.inode, file.small.error, _REGULAR,
+                    file.small.size_after, nanoseconds(file.small.mtime_after), file.small.done, 0,
                 ))
         return found
 
     def results(self, paths):
-        """Return ``(path, digests, size, mtime_ns, inode, None, "")`` for each file; :data:`None` without digests.
+        """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns)`` for each file; :data:`None` without digests.
 
         :param paths: the path of each file to return
         """
@@ -84,7 +84,10 @@ cdef class FileBlock:
             digests = {}
             for name, start, size in self.spans:
                 digests[name] = _ascii(hex + start, size)
-            found[index] = (path, digests, file.small.size, file.small.mtime_ns, file.small.inode, None, "")
+            found[index] = (
+                path, digests, file.small.size, nanoseconds(file.small.mtime), file.small.inode, None, "",
+                nanoseconds(file.small.ctime),
+            )
         return found
 
     def lines(self, list tags):

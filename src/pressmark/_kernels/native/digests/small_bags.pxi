@@ -10,8 +10,8 @@ cdef extern from "digests/small_folder.h":
         int file
         int64_t begin
         int64_t size
-        int64_t mtime_ns
-        int64_t inode
+        pm_time mtime
+        uint64_t inode
 
     ctypedef struct pm_folder:
         int count
@@ -128,7 +128,7 @@ cdef tuple _entries(pm_folder *folder, list digests, Py_ssize_t number):
         if entry.file < 0:
             entries.append((path, None))
             continue
-        entries.append((path, (entry.size, entry.mtime_ns, entry.inode)))
+        entries.append((path, (entry.size, nanoseconds(entry.mtime), entry.inode)))
         if digests:
             sorted_digests.append(digests[number + entry.file])
     return entries, sorted_digests

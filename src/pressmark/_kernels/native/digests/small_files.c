@@ -39,8 +39,9 @@ int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *dat
     }
     if (!S_ISREG(before->st_mode) || before->st_size > most) return PM_SMALL_NOT_HERE;
     small->size = before->st_size;
-    small->mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(*before));
-    small->inode = (int64_t)before->st_ino;
+    small->mtime = pm_time_of(PM_MTIME(*before));
+    small->ctime = pm_time_of(PM_CTIME(*before));
+    small->inode = (uint64_t)before->st_ino;
     /* One byte more than expected, to detect a file that has grown without a second read. */
     do {
         const ssize_t got = read(file, data + done, (size_t)(small->size + 1 - done));
@@ -57,9 +58,9 @@ int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *dat
         return PM_SMALL_SOURCE;
     }
     small->size_after = after.st_size;
-    small->mtime_ns_after = PM_SMALL_NS(PM_SMALL_MTIME(after));
+    small->mtime_after = pm_time_of(PM_MTIME(after));
     small->done = done;
-    if (small->size_after != small->size || small->mtime_ns_after != small->mtime_ns) return PM_SMALL_CHANGED;
+    if (small->size_after != small->size || !pm_is_same_time(small->mtime_after, small->mtime)) return PM_SMALL_CHANGED;
     /* A virtual file has size 0 and some content. */
     if (!small->size && done) return PM_SMALL_NOT_HERE;
     return done == small->size ? PM_SMALL_DONE : PM_SMALL_CHANGED;
@@ -101,7 +102,7 @@ int pm_copy_write(int file, const uint8_t *data, int64_t size)
 
 int pm_copy_close(int file, const struct stat *like)
 {
-    const struct timespec times[2] = {PM_SMALL_ATIME(*like), PM_SMALL_MTIME(*like)};
+    const struct timespec times[2] = {PM_ATIME(*like), PM_MTIME(*like)};
     int error = 0;
     if (fchmod(file, like->st_mode & 0777) && errno != EPERM && errno != EACCES) error = errno;
     if (!error && futimens(file, times) && errno != EPERM && errno != EACCES) error = errno;

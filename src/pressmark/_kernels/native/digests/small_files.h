@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "../shared/times.h"
+
 #define PM_SMALL_MOST 16384 /* bytes; fits the stack */
 
 /* The result of a copy. */
@@ -11,8 +13,11 @@ enum { PM_SMALL_DONE = 0, PM_SMALL_NOT_HERE, PM_SMALL_SOURCE, PM_SMALL_TARGET, P
 
 typedef struct {
     int error; /* errno of PM_SMALL_SOURCE and PM_SMALL_TARGET */
-    int64_t size, mtime_ns, inode;
-    int64_t size_after, mtime_ns_after, done; /* of PM_SMALL_CHANGED */
+    int64_t size;
+    uint64_t inode;
+    pm_time mtime, ctime;
+    int64_t size_after, done; /* of PM_SMALL_CHANGED */
+    pm_time mtime_after;
 } pm_small;
 
 #ifdef _WIN32
@@ -22,15 +27,6 @@ typedef struct { int none; } pm_small_status;
 #define PM_SMALL_HERE 1
 #include <sys/stat.h>
 typedef struct stat pm_small_status;
-
-#ifdef __APPLE__
-#define PM_SMALL_MTIME(status) ((status).st_mtimespec)
-#define PM_SMALL_ATIME(status) ((status).st_atimespec)
-#else
-#define PM_SMALL_MTIME(status) ((status).st_mtim)
-#define PM_SMALL_ATIME(status) ((status).st_atim)
-#endif
-#define PM_SMALL_NS(time) ((int64_t)(time).tv_sec * 1000000000 + (time).tv_nsec)
 #endif
 
 #ifndef _WIN32

@@ -52,11 +52,12 @@ def copy_small(bytes source not None, bytes target not None, int flags):
         return "source", small.error, 0
     if ended == PM_SMALL_CHANGED:
         return (
-            "changed", small.size, small.mtime_ns, small.inode, small.size_after, small.mtime_ns_after, small.done
+            "changed", small.size, nanoseconds(small.mtime), small.inode,
+            small.size_after, nanoseconds(small.mtime_after), small.done,
         )
     if error:
         return "target", error, 0
-    return "done", _hex(digest, 64), small.size, small.mtime_ns, small.inode
+    return "done", _hex(digest, 64), small.size, nanoseconds(small.mtime), small.inode
 
 
 def write_small(list paths not None, list contents not None):
@@ -198,7 +199,7 @@ cdef extern from "digests/small_trees.h":
         int64_t *device
     ctypedef struct pm_small_tree:
         int64_t count
-        int64_t changed
+        pm_time changed
         int64_t *offsets
         const char **files
         uint8_t *data

@@ -62,8 +62,8 @@ static int read_file(reading *run, int directory, const char *name, pm_folder_en
     if (!run->data) {
         if (fstatat(directory, name, &before, AT_SYMLINK_NOFOLLOW) || !S_ISREG(before.st_mode)) return 0;
         small.size = before.st_size;
-        small.mtime_ns = PM_SMALL_NS(PM_SMALL_MTIME(before));
-        small.inode = (int64_t)before.st_ino;
+        small.mtime = pm_time_of(PM_MTIME(before));
+        small.inode = (uint64_t)before.st_ino;
     } else if (run->end + PM_SMALL_MOST + 1 > run->room || pm_now() > run->latest
                || pm_small_read_at(directory, name, OPEN_FILE, &before, run->data + run->end, &small) != PM_SMALL_DONE) {
         return 0;
@@ -71,7 +71,7 @@ static int read_file(reading *run, int directory, const char *name, pm_folder_en
     entry->file = run->folder->files++;
     entry->begin = run->end;
     entry->size = small.size;
-    entry->mtime_ns = small.mtime_ns;
+    entry->mtime = small.mtime;
     entry->inode = small.inode;
     run->end += small.size;
     return 1;

@@ -24,7 +24,9 @@ typedef struct {
     uint32_t key;  /* unique; paths that differ only in case have the same */
     int file;      /* number of the file, in the order of reading; -1 for a directory */
     int64_t begin; /* offset of its first byte in the data */
-    int64_t size, mtime_ns, inode;
+    int64_t size;
+    uint64_t inode;
+    pm_time mtime;
 } pm_folder_entry;
 
 typedef struct {

@@ -152,7 +152,7 @@ def write_small_objects(list objects not None, tuple texts not None, tuple devic
                     continue
                 tree = &batch.tree[given[i].tree]
                 digests = {file.decode(): digest for file, digest, _size in _files_of(tree)}
-                found.append((tree.changed, tree.offsets[tree.count] - tree.offsets[0], digests))
+                found.append((nanoseconds(tree.changed), tree.offsets[tree.count] - tree.offsets[0], digests))
             begin += done
         return found
     finally:

@@ -22,12 +22,6 @@ int pm_small_tree_is_plain(const pm_small_tree *tree)
 #include <stdio.h>
 #include <unistd.h>
 
-#ifdef __APPLE__
-#define PM_SMALL_CTIME(status) ((status).st_ctimespec)
-#else
-#define PM_SMALL_CTIME(status) ((status).st_ctim)
-#endif
-
 static int pm_compare_names(const void *one, const void *other)
 {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
@@ -95,14 +89,11 @@ static int pm_small_tree_read_files(pm_small_tree *tree, int directory, const pm
     for (int64_t i = 0; i < tree->count; i++) {
         struct stat *before = &tree->statuses[i];
         uint8_t *data = tree->data + tree->offsets[i];
-        int64_t ctime;
         pm_small small;
         if (tree->offsets[i] - tree->offsets[0] > PM_TREE_BYTES) return 0;
         if (pm_small_read_at(directory, tree->files[i], flags, before, data, &small) != PM_SMALL_DONE) return 0;
         if (!pm_is_on(devices, pm_device(before))) return 0;
-        ctime = PM_SMALL_NS(PM_SMALL_CTIME(*before));
-        if (small.mtime_ns > tree->changed) tree->changed = small.mtime_ns;
-        if (ctime > tree->changed) tree->changed = ctime;
+        tree->changed = pm_later_time(tree->changed, pm_later_time(small.mtime, small.ctime));
         tree->offsets[i + 1] = tree->offsets[i] + small.size;
     }
     return 1;
@@ -136,8 +127,7 @@ static int pm_small_tree_of_file(pm_small_tree *tree, const char *path, const pm
     tree->files[0] = tree->names;
     tree->named = size;
     tree->count = 1;
-    tree->changed = PM_SMALL_NS(PM_SMALL_CTIME(tree->statuses[0]));
-    if (small.mtime_ns > tree->changed) tree->changed = small.mtime_ns;
+    tree->changed = pm_later_time(small.mtime, small.ctime);
     tree->offsets[1] = tree->offsets[0] + small.size;
     return 1;
 }
@@ -152,7 +142,8 @@ int pm_small_tree_read(pm_small_tree *tree, const char *above, const char *name,
         if (folder >= 0) close(folder);
         return folder < 0 && !above && errno == ENOTDIR && pm_small_tree_of_file(tree, name, devices, flags);
     }
-    tree->count = tree->changed = 0;
+    tree->count = 0;
+    memset(&tree->changed, 0, sizeof tree->changed);
     tree->named = 0;
     fine = pm_small_tree_list(tree, inner, path, 0, 1) && pm_small_tree_read_files(tree, folder, devices, flags);
     closedir(inner);

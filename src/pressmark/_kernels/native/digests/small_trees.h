@@ -23,7 +23,7 @@ typedef struct {
 /* The data of several trees may follow each other, so that all files are hashed together. */
 typedef struct {
     int64_t count;
-    int64_t changed; /* the latest change of content or status of a file, in nanoseconds */
+    pm_time changed; /* the latest change of content or status of a file */
     int64_t *offsets; /* of the files in `data`, room for PM_TREE_FILES + 1; the caller sets the first */
     uint8_t *data;    /* has room for PM_TREE_ROOM bytes after the first offset */
     uint8_t *digests; /* room for PM_TREE_FILES of 64 bytes */

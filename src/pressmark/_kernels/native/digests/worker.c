@@ -19,12 +19,6 @@
 /* The thread that collects results is woken after this many, or when the queue runs low. It also wakes up regularly. */
 #define PM_RESULTS_AT_ONCE 256
 
-#if defined(__APPLE__)
-#define PM_MTIME(status) ((int64_t)(status).st_mtimespec.tv_sec * 1000000000 + (status).st_mtimespec.tv_nsec)
-#else
-#define PM_MTIME(status) ((int64_t)(status).st_mtim.tv_sec * 1000000000 + (status).st_mtim.tv_nsec)
-#endif
-
 static unsigned pm_engine_banks(const pm_engine *engine, unsigned algorithm)
 {
     return engine->width / pm_lanes(engine->level, engine->algorithm[algorithm]);
@@ -97,8 +91,9 @@ static pm_file_result *pm_worker_result(pm_worker *worker, const pm_lane *lane, 
     result->ticket = lane->file.ticket;
     result->mode = (uint32_t)lane->before.st_mode;
     result->size = lane->before.st_size;
-    result->mtime_ns = PM_MTIME(lane->before);
-    result->inode = (int64_t)lane->before.st_ino;
+    result->mtime = pm_time_of(PM_MTIME(lane->before));
+    result->ctime = pm_time_of(PM_CTIME(lane->before));
+    result->inode = (uint64_t)lane->before.st_ino;
     result->total = lane->total;
     if (worker->last)
         worker->last->next = result;
@@ -403,14 +398,14 @@ static int pm_worker_finish(pm_worker *worker, uint32_t ended)
             continue;
         }
         result->size_after = after.st_size;
-        result->mtime_ns_after = PM_MTIME(after);
+        result->mtime_after = pm_time_of(PM_MTIME(after));
         if (lane->total >= (int64_t)PM_READ_SIZE && !lane->file.target && engine->source < 0) {
             if (pm_engine_stat(engine, lane->file.path, &path))
                 result->there = PM_FILE_GONE;
             else if (path.st_dev != after.st_dev || path.st_ino != after.st_ino)
                 result->there = PM_FILE_REPLACED;
         }
-        if (result->size_after != result->size || result->mtime_ns_after != result->mtime_ns
+        if (result->size_after != result->size || !pm_is_same_time(result->mtime_after, result->mtime)
             || (lane->total != result->size_after && (result->size_after > 0 || lane->file.target)) || result->there)
             result->ending = PM_FILE_CHANGED;
         else if (lane->file.target && (result->error = pm_worker_end_copy(lane)))

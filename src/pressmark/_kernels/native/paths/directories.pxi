@@ -35,11 +35,14 @@ def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, i
 # --- trees --------------------------------------------------------------------------------------------------
 
 
+include "../shared/times.pxi"
+
+
 cdef extern from "paths/tree_sizes.h":
     ctypedef struct pm_tree_size:
         int64_t files
         int64_t bytes
-        int64_t changed
+        pm_time changed
         int64_t blocks
         int64_t directories
 
@@ -73,7 +76,7 @@ def tree_sizes(ByteColumn tops not None):
             if size.files < 0:
                 found.append(None)
             else:
-                found.append((size.files, size.bytes, size.changed, size.blocks, size.directories))
+                found.append((size.files, size.bytes, nanoseconds(size.changed), size.blocks, size.directories))
         return found, names
     finally:
         free(sizes)

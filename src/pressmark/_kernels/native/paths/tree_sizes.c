@@ -17,29 +17,13 @@ typedef struct {
 
 #if PM_CAN_SCAN
 
-#if defined(__APPLE__)
-#define PM_MODIFIED(status) ((status).st_mtimespec)
-#define PM_STATUS_CHANGED(status) ((status).st_ctimespec)
-#else
-#define PM_MODIFIED(status) ((status).st_mtim)
-#define PM_STATUS_CHANGED(status) ((status).st_ctim)
-#endif
-
-static int64_t pm_nanoseconds(struct timespec time)
-{
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static void pm_add_file(pm_tree_size *size, const struct stat *status)
 {
-    const int64_t modified = pm_nanoseconds(PM_MODIFIED(*status)), changed = pm_nanoseconds(PM_STATUS_CHANGED(*status));
     size->files += 1;
     size->bytes += status->st_size;
     size->blocks += (status->st_size + PM_BLOCK - 1) / PM_BLOCK * PM_BLOCK;
-    if (modified > size->changed)
-        size->changed = modified;
-    if (changed > size->changed)
-        size->changed = changed;
+    size->changed = pm_later_time(size->changed, pm_time_of(PM_MTIME(*status)));
+    size->changed = pm_later_time(size->changed, pm_time_of(PM_CTIME(*status)));
 }
 
 /* Adds a file, or a directory to read. Returns 0, PM_TREE_DEFER or PM_NO_MEMORY. */

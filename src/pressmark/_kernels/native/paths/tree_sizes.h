@@ -6,11 +6,12 @@
 #define PRESSMARK_TREE_SIZES_H
 
 #include "../shared/column.h"
+#include "../shared/times.h"
 
 typedef struct {
     int64_t files; /* -1 for a deferred tree; the rest is then undefined */
     int64_t bytes;
-    int64_t changed; /* nanoseconds since 1970 */
+    pm_time changed;
     int64_t blocks;  /* bytes in blocks of 4 KiB */
     int64_t directories;
 } pm_tree_size;
