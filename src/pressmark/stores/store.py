@@ -104,7 +104,8 @@ class StoreObject(NamedTuple):
     :ivar problems: the object's problems; a proper object may have some
     :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
     :ivar changes: the effect of the change: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
-        ``unchanged``; :data:`None` without ``version``
+        ``unchanged``, and the number of files ``restored`` because the stored content is damaged, if there are any;
+        :data:`None` without ``version``
     """
 
     id: str | None

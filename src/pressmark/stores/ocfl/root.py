@@ -124,7 +124,8 @@ class OcflRoot(StorageRoot):
         :param rename: new logical paths of files, by old logical path; all files are renamed at once, so two files can
             exchange names
         :param base: the version to change; refused if it is not the newest version of the object
-        :param dedup: do not store content that already exists in a version of the object
+        :param dedup: do not store content that already exists in a version of the object: the stored file is read, and
+            if it does not match its digest, the new content is stored, and the record has a warning
         :param created: as for :meth:`put`; also the parameters after it
         :param fixity: known digests of files in ``add``, as for :meth:`put`
         :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, or a file to remove or
