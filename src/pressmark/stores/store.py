@@ -249,6 +249,8 @@ class Store(ABC):
         """
         from pressmark.stores.ingest import Ingest  # not needed for one object
 
+        exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
+
         def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
             return self.put(identifier, source, replace=replace, mode=mode, links=links)
 
