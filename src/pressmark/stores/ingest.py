@@ -51,6 +51,8 @@ class IngestError(StoreError):
     :ivar errors: the errors of the objects, at most the first 100
     """
 
+    kind = "not-stored"
+
     def __init__(self, path: str | bytes, reason: str, errors: Sequence[ObjectError | IdentifierError]) -> None:
         super().__init__(path, reason)
         self.args = (path, reason, errors)
