@@ -134,8 +134,7 @@ def _cut(text: str) -> str:
 class PressmarkError(Exception):
     """The base class of all errors that Pressmark raises on purpose.
 
-    :ivar kind: a stable word for programs: the same for all errors of a class, except where the class has ``kind`` among
-        its arguments
+    :ivar kind: a stable word for programs: the same for all errors of a class, unless ``kind`` is among its arguments
     """
 
     kind: str = "error"
@@ -188,7 +187,7 @@ class IdentifierError(_ItemError):
     :ivar reason: the reason, on one line
     """
 
-    kind = "identifier"
+    kind = "bad-name"
     what = "identifier"
 
     @property
