@@ -35,6 +35,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     dropped_directories,
     write_object,
 )
+from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import Content, CopyMode, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class OcflRoot(StorageRoot):
     """An OCFL storage root that can be checked, repaired and changed; see :class:`StorageRoot`."""
 
     _select = staticmethod(select_source)
+    _existing = staticmethod(existing_object)
 
     def put(
         self,
@@ -58,6 +60,7 @@ class OcflRoot(StorageRoot):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         created: str | None = None,
         message: str | None = None,
         user: Mapping[str, str] | None = None,
@@ -100,7 +103,12 @@ class OcflRoot(StorageRoot):
                     return self._store(name, place, source, how)
                 return self._add_version(name, found, how, add=source, keep=False)
 
-            record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+            try:
+                record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+            except ObjectError as error:
+                if not compare:
+                    raise
+                record = existing_object(self, name, source, links, error)
         return record.with_problems(excluded)
 
     def update(
