@@ -132,7 +132,12 @@ def _cut(text: str) -> str:
 
 
 class PressmarkError(Exception):
-    """The base class of all errors that Pressmark raises on purpose."""
+    """The base class of all errors that Pressmark raises on purpose.
+
+    :ivar kind: a stable word for programs: the same for all errors of a class, unless ``kind`` is among its arguments
+    """
+
+    kind: str = "error"
 
 
 class LayoutConfigError(PressmarkError, ValueError):
@@ -141,6 +146,8 @@ class LayoutConfigError(PressmarkError, ValueError):
     :ivar key: the parameter, in the camelCase of the specification, or ``layout``, or a file name
     :ivar reason: the problem and the allowed values, on one line
     """
+
+    kind = "layout"
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(key, reason)
@@ -180,6 +187,7 @@ class IdentifierError(_ItemError):
     :ivar reason: the reason, on one line
     """
 
+    kind = "bad-name"
     what = "identifier"
 
     @property
@@ -196,6 +204,7 @@ class PathError(_ItemError):
     :ivar reason: the reason, on one line
     """
 
+    kind = "path"
     what = "path"
 
     @property
@@ -209,6 +218,8 @@ class NotReversibleError(PressmarkError, ValueError):
 
     :ivar layout: official name of the layout
     """
+
+    kind = "not-reversible"
 
     def __init__(self, layout: str) -> None:
         super().__init__(layout)
@@ -227,6 +238,8 @@ class ColumnError(PressmarkError, ValueError):
     :ivar reason: the reason, on one line
     """
 
+    kind = "column"
+
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -235,6 +248,8 @@ class ColumnError(PressmarkError, ValueError):
 class FixityError(PressmarkError):
     """Base class of the errors about digests of files."""
 
+    kind = "fixity"
+
 
 class AlgorithmError(FixityError, ValueError):
     """A digest algorithm that is unknown, or not available in this installation.
@@ -242,6 +257,8 @@ class AlgorithmError(FixityError, ValueError):
     :ivar name: the name of the algorithm, unchanged
     :ivar reason: the reason, on one line
     """
+
+    kind = "algorithm"
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(name, reason)
@@ -278,6 +295,8 @@ class ManifestError(FixityError, ValueError):
     :ivar reason: the reason, on one line
     """
 
+    kind = "manifest"
+
     def __init__(self, source: str, line: int, reason: str) -> None:
         super().__init__(source, line, reason)
         self.source = source
@@ -294,6 +313,8 @@ class LedgerError(FixityError):
     :ivar path: name of the ledger
     :ivar reason: the reason, on one line
     """
+
+    kind = "ledger"
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(path, reason)
@@ -323,6 +344,8 @@ class BagError(_PlaceError):
     :ivar reason: the problem and what to do, on one line
     """
 
+    kind = "bag"
+
 
 class ArchiveError(BagError):
     """A serialized bag that is damaged, not an archive, or exceeds a limit.
@@ -342,6 +365,8 @@ class BagInvalidError(BagError):
     :ivar report: the problems, a :class:`pressmark.reports.Report`
     """
 
+    kind = "bag-invalid"
+
     def __init__(self, path: str | bytes, reason: str, report: Any) -> None:
         super().__init__(path, reason)
         self.args = (path, reason, report)
@@ -354,6 +379,8 @@ class ProfileError(PressmarkError, ValueError):
     :ivar source: file of the profile
     :ivar reason: the reason, on one line
     """
+
+    kind = "profile"
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(source, reason)
@@ -372,6 +399,8 @@ class MigrationError(PressmarkError):
     :ivar reason: the problem and what to do, on one line
     :ivar refused: the file that lists the conflicts between objects, if there are any
     """
+
+    kind = "migration"
 
     def __init__(self, source: str, destination: str, reason: str, refused: str | None = None) -> None:
         super().__init__(source, destination, reason, refused)
@@ -392,6 +421,8 @@ class SpillError(_PlaceError):
     :ivar reason: the problem and what to do, on one line
     """
 
+    kind = "spill"
+
 
 class StoreError(_PlaceError):
     """A store that cannot be opened, created or changed; it is unchanged.
@@ -399,6 +430,8 @@ class StoreError(_PlaceError):
     :ivar path: the store, or the file that causes the error
     :ivar reason: the problem and what to do, on one line
     """
+
+    kind = "store"
 
 
 class ObjectError(StoreError):
@@ -427,6 +460,8 @@ class JobError(_PlaceError):
     :ivar reason: the problem and what to do, on one line
     """
 
+    kind = "job"
+
 
 class ReportError(_PlaceError):
     """A report that cannot be written.
@@ -434,3 +469,5 @@ class ReportError(_PlaceError):
     :ivar path: the report, or a file that it is created from
     :ivar reason: the problem and what to do, on one line
     """
+
+    kind = "report"

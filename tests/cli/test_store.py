@@ -70,8 +70,13 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     assert (tmp_path / "store" / path).is_dir()
     assert path == PLACES.get(kind, path)
     result = call("store", "put", "store", "x:12", "given")
+    assert (result.exit_code, result.stdout) == (0, f"x:12\t{path}\n")
+    assert result.stderr == "pressmark: store: 1 object exists with the same content; not stored again\n"
+    (given / "one.txt").write_text("?")
+    result = call("store", "put", "store", "x:12", "given")
     assert result.exit_code == 1
     assert "replace it" in result.stderr or "exists" in result.stderr
+    (given / "one.txt").write_text("1")
     assert call("store", "put", "store", "x:12", "given/one.txt", "--replace").exit_code == 0
     result = call("store", "ls", "store", "--json")
     [record, summary] = lines(result.stdout)

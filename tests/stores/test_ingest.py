@@ -58,7 +58,7 @@ def test_objects_in_order(store: Store, source: Path) -> None:
     assert isinstance(results[2].error, IdentifierError)
     missing = "io-error" if store.kind == "bags" else "source"
     kinds = [getattr(result.error, "kind", None) for result in results]
-    assert kinds == [None, "exists", None, None, missing, "exists"]
+    assert kinds == [None, "exists", "bad-name", None, missing, "exists"]
     for result in results:
         assert (result.record is None) == (result.error is not None)
         assert result.error is None or "\n" not in str(result.error)

@@ -6,8 +6,11 @@ still published atomically, and is reported as stored only when it is on disk.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -15,7 +18,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 
-__all__ = ["Ingest", "IngestError", "IngestResult", "IngestWriter"]
+__all__ = ["INTERRUPTED", "Ingest", "IngestError", "IngestResult", "IngestWriter"]
 
 # Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
 MAX_BYTES = 1 << 28  # 256 MiB
@@ -23,6 +26,8 @@ MAX_BYTES = 1 << 28  # 256 MiB
 CHUNK = 256
 # Errors that are kept to be raised at the end.
 MAX_ERRORS = 100
+#: The reason of errors of kind ``interrupted``.
+INTERRUPTED = "interrupted before the object was stored; put it again"
 
 Source = TypeVar("Source")
 Source_contra = TypeVar("Source_contra", contravariant=True)
@@ -35,7 +40,8 @@ class IngestResult(NamedTuple, Generic[Record]):
 
     :ivar identifier: as given
     :ivar record: the stored object, which is on disk; :data:`None` if it was not stored
-    :ivar error: the reason why it was not stored; :data:`None` if it was
+    :ivar error: the reason why it was not stored; :data:`None` if it was. Its ``kind`` is as for
+        :meth:`pressmark.stores.Store.put`, or ``interrupted``
     """
 
     identifier: str | bytes
@@ -50,6 +56,8 @@ class IngestError(StoreError):
     :ivar reason: the number of objects, and the first error
     :ivar errors: the errors of the objects, at most the first 100
     """
+
+    kind = "not-stored"
 
     def __init__(self, path: str | bytes, reason: str, errors: Sequence[ObjectError | IdentifierError]) -> None:
         super().__init__(path, reason)
@@ -83,22 +91,44 @@ class IngestWriter(Protocol[Source_contra, Record_co]):
         :raises StoreError: the names could not be flushed
         """
 
+    def results(self, count: int) -> Iterator[Record_co | ObjectError]:
+        """Yield the record or the error of each of the first ``count`` prepared objects after :meth:`publish` was
+        interrupted, or instead of it: objects that are not in the store have an error of kind ``interrupted``."""
+
+
+@dataclass(slots=True)
+class _Entry(Generic[Source, Record]):
+    """An object that was put.
+
+    :ivar name: its identifier as text
+    :ivar result: its record or its error; :data:`None` if it is prepared
+    """
+
+    identifier: str | bytes
+    name: str
+    source: Source
+    complete: Callable[[Record], Record] | None = None
+    result: Record | ObjectError | IdentifierError | None = None
+
 
 class Ingest(Generic[Source, Record]):
     """Store many objects; a context manager returned by :meth:`pressmark.stores.Store.ingest`.
 
-    Objects wait until a batch is full, and are then published together. At the end of the ``with`` block, the remaining
-    objects are stored; if the block raises an exception, the waiting objects are discarded.
+    Objects wait until a batch is full, and are then published together. The end of the ``with`` block stores the
+    remaining objects, also after an exception in it. After an interrupt (:class:`KeyboardInterrupt`) they are
+    discarded, each with an error of kind ``interrupted``. So every object has a result.
 
     :param root: the store, for messages
     :param put: stores one object
     :param writer: stores many objects; :data:`None` to store them one by one
+    :param compare: returns the record of an existing object if it is equal to a source; otherwise raises the error
     :param select: returns the source to store instead of the given one, and a function that completes its record
     :param replace: replace existing objects
-    :param on_result: called with the result of each object, in the order of :meth:`put`
+    :param on_result: called with the result of each object, in the order of :meth:`put`. If it raises an exception, the
+        other results of the batch are reported as well, before the exception is raised again
     :param max_objects: number of objects in a batch
     :param max_seconds: a batch older than this is published by the next :meth:`put`
-    :ivar stored: number of stored objects so far
+    :ivar stored: number of objects so far that are in the store
     :ivar failed: number of failed objects so far
     """
 
@@ -108,6 +138,7 @@ class Ingest(Generic[Source, Record]):
         put: Callable[[str | bytes, Source], Record],
         writer: IngestWriter[Source, Record] | None,
         *,
+        compare: Callable[[str | bytes, Source, ObjectError], Record] | None = None,
         select: Callable[[str | bytes, Source], tuple[Source, Callable[[Record], Record]]] | None = None,
         replace: bool = False,
         on_result: Callable[[IngestResult[Record]], object] | None = None,
@@ -118,19 +149,24 @@ class Ingest(Generic[Source, Record]):
         self._root = root
         self._put_one = put
         self._writer = writer
+        self._compare = compare
         self._select = select
         self._replace = replace
         self._on_result = on_result
         self._max_objects = max_objects
         self._max_seconds = max_seconds
         self._stack: ExitStack | None = None
-        # In the order of the calls, with the record or the error of each; prepared objects have neither.
-        self._waiting: list[tuple[str | bytes, Record | ObjectError | IdentifierError | None]] = []
-        self._prepared: set[str] = set()
-        self._completing: dict[str | bytes, Callable[[Record], Record]] = {}
+        # In the order of the calls: objects to prepare, and objects to report. Of these, some are prepared.
+        self._given: deque[_Entry[Source, Record]] = deque()
+        self._waiting: deque[_Entry[Source, Record]] = deque()
+        self._prepared: list[_Entry[Source, Record]] = []
+        self._published: list[Record | ObjectError] = []
+        self._is_interrupted = False
+        self._names: set[str] = set()
         self._bytes = 0
         self._since = 0.0
         self._errors: list[ObjectError | IdentifierError] = []
+        self._raised: Exception | None = None
 
     def __enter__(self) -> Ingest[Source, Record]:
         with ExitStack() as stack:
@@ -143,12 +179,21 @@ class Ingest(Generic[Source, Record]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._stack is not None
+        raised = error
         with self._stack:
-            if error is None:
-                self.flush()
+            for end in (self._end,) if isinstance(error, KeyboardInterrupt) else (self.flush, self._end):
+                try:
+                    end()
+                except BaseException as another:
+                    if raised is None or isinstance(another, KeyboardInterrupt):
+                        raised = another
+                    else:
+                        raised.add_note(f"when the batch ended: {another}")
         self._stack = None
-        if error is None and self._errors:
-            raise self._error()
+        if raised is None and self._errors:
+            raised = self._error()
+        if raised is not None and raised is not error:
+            raise raised
 
     def put(self, identifier: str | bytes, source: Source) -> None:
         """Add an object to the batch. If it cannot be stored, this is reported as its result; other objects are not
@@ -167,57 +212,79 @@ class Ingest(Generic[Source, Record]):
         """
         if self._stack is None:
             raise ValueError("not in a with block; use: with store.ingest() as batch")
-        chunk: dict[str, tuple[str | bytes, Source]] = {}
         for identifier, source in objects:
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
-            if name in chunk or name in self._prepared:
-                self._add(chunk)
-                chunk = {}
+            entry: _Entry[Source, Record] = _Entry(identifier, name, source)
+            if name in self._names:
                 self.flush()
             if self._select is not None:
                 try:
-                    source, self._completing[identifier] = self._select(identifier, source)
+                    entry.source, entry.complete = self._select(identifier, source)
                 except ObjectError as error:
-                    self._add(chunk)
-                    chunk = {}
-                    self._waiting.append((identifier, error))
+                    self._prepare()
+                    entry.result = error
+                    self._waiting.append(entry)
+                    self._raise_first()
                     continue
-            chunk[name] = identifier, source
-            if len(chunk) >= min(CHUNK, self._max_objects - len(self._waiting)):
-                self._add(chunk)
-                chunk = {}
-        self._add(chunk)
+            self._names.add(name)
+            self._given.append(entry)
+            if len(self._given) >= min(CHUNK, self._max_objects - len(self._waiting)):
+                self._prepare()
+                self._raise_first()
+        self._prepare()
+        self._raise_first()
 
-    def _add(self, objects: dict[str, tuple[str | bytes, Source]]) -> None:
-        """Prepare or store objects, and publish the batch if it is time."""
-        for (name, (identifier, _source)), found in zip(objects.items(), self._results(objects), strict=True):
+    def _prepare(self) -> None:
+        """Prepare or store the given objects, and publish the batch if it is time."""
+        if self._is_interrupted:
+            self._publish()
+        if not self._given:
+            return
+        for found in self._results(list(self._given)):
+            entry = self._given[0]
             if isinstance(found, int):
-                self._prepared.add(name)
+                self._prepared.append(entry)
                 self._bytes += found
+            else:
+                entry.result = found
             if not self._waiting:
                 self._since = monotonic()
-            self._waiting.append((identifier, None if isinstance(found, int) else found))
+            self._waiting.append(entry)
+            self._given.popleft()
             is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
             if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
-                self.flush()
+                self._publish()
 
     def _results(
-        self, objects: dict[str, tuple[str | bytes, Source]]
+        self, entries: Sequence[_Entry[Source, Record]]
     ) -> Iterator[int | Record | ObjectError | IdentifierError]:
         """Prepare or store objects, and yield the size of each prepared one, and the record or the error of others."""
-        given = list(objects.values())
         if self._writer is None:
-            for identifier, source in given:
-                yield self._stored(identifier, source)
+            for entry in entries:
+                yield self._stored(entry)
             return
-        for (identifier, source), found in zip(given, self._writer.prepare_all(given), strict=True):
-            is_replaced = self._replace and isinstance(found, ObjectError) and found.kind == "exists"
-            yield self._stored(identifier, source) if is_replaced else found
+        objects = [(entry.identifier, entry.source) for entry in entries]
+        for entry, found in zip(entries, self._writer.prepare_all(objects), strict=True):
+            if self._replace and isinstance(found, ObjectError) and found.kind == "exists":
+                yield self._stored(entry)
+            else:
+                yield found if isinstance(found, int) else self._compared(entry, found)
 
-    def _stored(self, identifier: str | bytes, source: Source) -> Record | ObjectError | IdentifierError:
+    def _compared(
+        self, entry: _Entry[Source, Record], found: Record | ObjectError | IdentifierError
+    ) -> Record | ObjectError | IdentifierError:
+        """Return the record of an existing object that is equal to the given one; otherwise ``found``."""
+        if self._compare is None or not isinstance(found, ObjectError) or found.kind != "exists":
+            return found
+        try:
+            return self._compare(entry.identifier, entry.source, found)
+        except ObjectError as error:
+            return error
+
+    def _stored(self, entry: _Entry[Source, Record]) -> Record | ObjectError | IdentifierError:
         """Store one object, and return its record or its error."""
         try:
-            return self._put_one(identifier, source)
+            return self._put_one(entry.identifier, entry.source)
         except (ObjectError, IdentifierError) as error:
             return error
 
@@ -228,23 +295,66 @@ class Ingest(Generic[Source, Record]):
 
         :raises StoreError: the names of published objects could not be flushed
         """
-        waiting, self._waiting = self._waiting, []
-        published = iter(()) if self._writer is None or not self._prepared else self._writer.publish()
-        self._prepared.clear()
-        self._bytes = 0
-        for identifier, result in waiting:
-            found = next(published) if result is None else result
-            complete = self._completing.pop(identifier, None)
-            if isinstance(found, (ObjectError, IdentifierError)):
-                self._report(IngestResult(identifier, None, found))
-            else:
-                self._report(IngestResult(identifier, found if complete is None else complete(found), None))
+        self._prepare()
+        self._publish()
+        self._raise_first()
 
-    def _report(self, result: IngestResult[Record]) -> None:
-        if result.error is None:
-            self.stored += 1
-        else:
+    def _publish(self) -> None:
+        """Publish the prepared objects, and report all results."""
+        if self._prepared and self._writer is not None:
+            if self._is_interrupted:
+                self._recover()
+            else:
+                self._is_interrupted = True
+                self._published.extend(self._writer.publish())
+        self._is_interrupted = False
+        self._report_all()
+
+    def _recover(self) -> None:
+        """Find out what has become of the prepared objects if publishing them was interrupted."""
+        if len(self._published) < len(self._prepared) and self._writer is not None:
+            self._published.extend(islice(self._writer.results(len(self._prepared)), len(self._published), None))
+
+    def _end(self) -> None:
+        """Report the objects that are left after an interrupt."""
+        self._recover()
+        while self._given:
+            entry = self._given.popleft()
+            entry.result = ObjectError(self._root, entry.identifier, "interrupted", INTERRUPTED)
+            self._waiting.append(entry)
+        self._report_all()
+        self._raise_first()
+
+    def _report_all(self) -> None:
+        """Report all results, and keep the first exception of ``on_result``."""
+        for entry, found in zip(self._prepared, self._published, strict=True):
+            entry.result = self._compared(entry, found) if isinstance(found, ObjectError) else found
+        self._prepared, self._published = [], []
+        self._bytes = 0
+        waiting, names = self._waiting, self._names
+        while waiting:
+            entry = waiting.popleft()
+            names.discard(entry.name)
+            try:
+                self._report(entry)
+            except Exception as error:
+                self._raised = self._raised or error
+
+    def _raise_first(self) -> None:
+        """Raise the first exception of ``on_result``, after the other results were reported."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+
+    def _report(self, entry: _Entry[Source, Record]) -> None:
+        found = entry.result
+        assert found is not None
+        if isinstance(found, (ObjectError, IdentifierError)):
             self.failed += 1
+            result = IngestResult[Record](entry.identifier, None, found)
+        else:
+            self.stored += 1
+            result = IngestResult(entry.identifier, found if entry.complete is None else entry.complete(found), None)
         if self._on_result is not None:
             self._on_result(result)
         elif result.error is not None and len(self._errors) < MAX_ERRORS:

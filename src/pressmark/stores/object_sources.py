@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from functools import partial
 from typing import Any, NamedTuple
 
+from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
@@ -69,13 +70,36 @@ class Upload(NamedTuple):
 
 
 def check_source(source: object) -> None:
-    """Check that a source is not content without a name.
+    """Check that a source is a path, or a mapping of names to paths and content, each open file once.
 
     :raises SourceError: of kind ``source``
     """
     if is_content(source):
         way_out = "specify a mapping such as {'name.bin': content}, or the path of a file as a string"
         raise SourceError("source", f"the source is content without a file name; {way_out}")
+    if not isinstance(source, Mapping):
+        _check_path(source)
+        return
+    streams: dict[int, object] = {}
+    for name, content in source.items():
+        if not is_content(content):
+            _check_path(content)
+        elif hasattr(content, "read") and (other := streams.setdefault(id(content), name)) is not name:
+            # It can be read once: the second file would be empty.
+            what = f"{other!r} and {name!r} are the same open file; specify its content as bytes, or a path"
+            raise SourceError("source", what)
+
+
+def _check_path(source: object) -> None:
+    if not isinstance(source, (str, os.PathLike)):
+        what = f"the source is of type {type(source).__name__}"
+        raise SourceError("source", f"{what}; specify a path, bytes or an open binary file")
+    try:
+        path = os.fsencode(source)
+    except UnicodeEncodeError:
+        raise SourceError("source", f"{quoted(os.fspath(source))}: no file can have this name") from None
+    if b"\0" in path:
+        raise SourceError("source", f"{quoted(path)}: the path contains a NUL character")
 
 
 def is_content(source: object) -> bool:
@@ -282,6 +306,7 @@ def _blocks(upload: Upload) -> Iterator[memoryview]:
     if not hasattr(content, "read"):
         yield memoryview(content).cast("B")
         return
+    is_first = True
     while True:
         try:
             block = content.read(_BLOCK)
@@ -292,8 +317,20 @@ def _blocks(upload: Upload) -> Iterator[memoryview]:
             what = "the file is not open in binary mode" if isinstance(block, str) else "read() does not return bytes"
             raise SourceError("source", f"{decode_fs(upload.name)}: {what}; specify an open binary file")
         if not block:
+            if is_first and _position(content):
+                what = f"{decode_fs(upload.name)}: the file is at its end, so that nothing is left to store"
+                raise SourceError("source", f"{what}; open it again, or call seek(0) first")
             return
+        is_first = False
         yield memoryview(block).cast("B")
+
+
+def _position(content: Any) -> int:
+    """Return how far an open file has been read; 0 if it does not know."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        position = content.tell()
+        return position if isinstance(position, int) else 0
+    return 0
 
 
 def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes | Upload]]:

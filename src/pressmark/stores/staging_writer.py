@@ -25,6 +25,7 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.ingest import INTERRUPTED
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
@@ -72,6 +73,9 @@ class StagingWriter(ABC, Generic[Item]):
         self._durable_places = durable and durable_places
         self._stack = ExitStack()
         self._waiting: list[Item] = []
+        # The objects of a commit, and the results so far: an interrupt does not lose them.
+        self._committed: list[Item] = []
+        self._done: list[tuple[Item, ObjectError | None]] = []
         self._numbers = count()
         self._pool: GeneratorPool | None = None
 
@@ -202,26 +206,46 @@ class StagingWriter(ABC, Generic[Item]):
         :param on_moved: called with each object as soon as it is in its place, while the lock is held
         :raises StoreError: published names could not be flushed
         """
-        waiting, self._waiting = self._waiting, []
         done: list[tuple[Item, ObjectError | None]] = []
+        waiting, self._waiting = self._waiting, []
+        self._committed, self._done = waiting, done
         try:
             self._flush(waiting)
         except OSError as error:
-            done = [(staged, self._refusal(staged, error)) for staged in waiting]
+            done += [(staged, self._refusal(staged, error)) for staged in waiting]
         while len(done) < len(waiting):
             turn = waiting[len(done) : len(done) + TURN]
+            end = len(done) + len(turn)
             try:
                 with self._staging.lock():
                     self._begin_turn()
-                    results = list(self._move_all(turn, on_moved))
+                    done.extend(self._move_all(turn, on_moved))
             except OSError as error:  # the lock is not available
-                results = [(staged, self._refusal(staged, error)) for staged in turn]
-            done += results
+                done += [(staged, self._refusal(staged, error)) for staged in waiting[len(done) : end]]
         self._flush_places([staged.place for staged, error in done if error is None])
+        yield from done
         for staged, refused in done:
-            yield staged, refused
             if refused is not None and self._is_ours(staged):
                 self._discard(staged.path)
+        self._committed, self._done = [], []
+
+    def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
+        """Yield the results of the first objects of an interrupted :meth:`publish`, or of those that wait for it.
+
+        :raises StoreError: published names could not be flushed
+        """
+        done = self._done
+        for staged in (*self._committed[len(done) :], *self._waiting):
+            refused = ObjectError(self._name, staged.identifier, "interrupted", INTERRUPTED)
+            done.append((staged, None if self._is_moved(staged) else refused))
+        self._flush_places([staged.place for staged, error in done[:count] if error is None])
+        for staged, error in done[:count]:
+            yield self._record(staged) if error is None else error
+        self._committed, self._done, self._waiting = [], [], []
+
+    def _is_moved(self, staged: Item) -> bool:
+        """Return whether an object was moved to its place."""
+        return not os.path.lexists(staged.path) and os.path.lexists(os.path.join(self._base, staged.place))
 
     def _is_ours(self, staged: Item) -> bool:
         """Return whether an object was written to the private directory."""

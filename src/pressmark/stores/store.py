@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
-from pressmark.errors import StoreError
+from pressmark.errors import ObjectError, StoreError
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
 
@@ -104,7 +104,9 @@ class StoreObject(NamedTuple):
     :ivar problems: the object's problems; a proper object may have some
     :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
     :ivar changes: the effect of the change: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
-        ``unchanged``; :data:`None` without ``version``
+        ``unchanged``, and the number of files ``restored`` because the stored content is damaged, if there are any;
+        :data:`None` without ``version``
+    :ivar exists_same: whether a put found an object with the same content, and stored nothing
     """
 
     id: str | None
@@ -114,6 +116,7 @@ class StoreObject(NamedTuple):
     problems: tuple[Problem, ...]
     version: str | None = None
     changes: Mapping[str, int] | None = None
+    exists_same: bool = False
 
     def with_problems(self, problems: tuple[Problem, ...]) -> StoreObject:
         """Return the object with more problems."""
@@ -121,11 +124,11 @@ class StoreObject(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
-        :data:`None`.
+        :data:`None`, and ``exists_same`` if it is false.
         """
         record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
-        for key in ("version", "changes"):
-            if record[key] is None:
+        for key in ("version", "changes", "exists_same"):
+            if record[key] in (None, False):
                 del record[key]
         return record
 
@@ -143,6 +146,8 @@ class Store(ABC):
     unfinished_names: ClassVar[frozenset[bytes]]
     #: Leaves out files of a source: :func:`pressmark.stores.object_sources.select_source`.
     _select: ClassVar[Callable[..., tuple[ObjectSource, tuple[Problem, ...]]]]
+    #: Returns the record of an equal object: :func:`pressmark.stores.same_content.existing_object`.
+    _existing: ClassVar[Callable[..., StoreObject]]
     root: str
     layout: Layout | None
 
@@ -202,6 +207,7 @@ class Store(ABC):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
     ) -> StoreObject:
         """Store an object atomically.
 
@@ -213,6 +219,8 @@ class Store(ABC):
         :param links: ``"refuse"`` symbolic links in the source, or ``"follow"`` them and copy their targets
         :param exclude: globs of the names of files and directories below the source to leave out, such as
             ``.DS_Store``; the record has a problem of the kind ``excluded`` for each
+        :param compare: compare an existing object with the source by reading both: if they have the same files, return
+            the record of the object, with ``exists_same``. Otherwise an existing object is an error of kind ``exists``
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
@@ -224,6 +232,7 @@ class Store(ABC):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
@@ -248,6 +257,8 @@ class Store(ABC):
         """
         from pressmark.stores.ingest import Ingest  # not needed for one object
 
+        exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
+
         def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
             return self.put(identifier, source, replace=replace, mode=mode, links=links)
 
@@ -257,11 +268,15 @@ class Store(ABC):
             selected, excluded = type(self)._select(self.root, identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
+        def same(identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
+            return type(self)._existing(self, identifier, source, links, error)
+
         writer = self._ingest_writer(mode, links)
         return Ingest(
             self.root,
             put,
             writer,
+            compare=same if compare else None,
             select=select if exclude else None,
             replace=replace,
             on_result=on_result,

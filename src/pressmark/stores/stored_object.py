@@ -50,6 +50,11 @@ class StoredObject:
         else:
             self._seen = {top: status_of(top) for top in (os.path.join(path, name) for name in members)}
 
+    @property
+    def is_directory(self) -> bool:
+        """Whether the object is the directory :attr:`path` with everything in it."""
+        return self._members is None
+
     def __repr__(self) -> str:
         return f"<StoredObject {self.id!r} in {decode_fs(self.path)!r}>"
 

@@ -179,8 +179,6 @@ IMPROPER: dict[str, tuple[str, Callable[[Path], object]]] = {
     "head": ("version-absent", lambda place: shutil.rmtree(place / "v2")),
     "next version": ("version-extra", junk),
     "empty next version": ("version-extra", lambda place: (place / "v3").mkdir()),
-    "reused content": ("content-missing", lambda place: (place / "v1/content/a.txt").unlink()),
-    "other reused content": ("content-mismatch", lambda place: (place / "v1/content/a.txt").write_bytes(b"on")),
 }
 
 
@@ -188,7 +186,7 @@ IMPROPER: dict[str, tuple[str, Callable[[Path], object]]] = {
 def test_a_bad_object_gets_no_version(
     root: OcflRoot, tmp_path: Path, kind: str, damage: Callable[[Path], object]
 ) -> None:
-    """An object that is not valid is left as it is, as far as its inventory and the reused content show."""
+    """An object that is not valid is left as it is, as far as its inventory shows."""
     damage(folder(root))
     for change in (
         lambda: root.put("x", tmp_path / "in", replace=True),

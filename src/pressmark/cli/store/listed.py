@@ -35,7 +35,8 @@ def store_listed(
     def on_result(result: IngestResult[StoreObject]) -> None:
         found = result.error or result.record
         assert found is not None
-        report(found)
+        if result.error is None or result.error.kind != "interrupted":  # the command says so once
+            report(found)
 
     def objects(pairs: Iterable[_Line]) -> Iterator[tuple[bytes, str]]:
         for number, identifier, found in pairs:

@@ -58,9 +58,12 @@ Storing an object is atomic, even if the command is killed. Each stored object i
 TAB, and path in STORE; with --json, as "pressmark store ls" lists it. With --from, objects are stored in batches, and
 listed when their batch is on disk. Before the command waits for more lines, it stores all objects that it has read. A
 failed object is reported on standard error, and the command continues with the next. Content that STORE does not
-support, such as empty directories in an OCFL storage root, is reported as a warning. With --replace, an OCFL object
-keeps its versions, and the command reports the number of files that were added, removed, renamed and changed; if
-nothing changes, no version is created.
+support, such as empty directories in an OCFL storage root, is reported as a warning.
+
+An object that STORE already contains with the same files is read, compared and listed ("exists_same" with --json), and
+is no failure: after an interrupt, run the same command again. An object with other files is not changed, unless
+--replace is given. With --replace, an OCFL object keeps its versions, and the command reports the number of files that
+were added, removed, renamed and changed; if nothing changes, no version is created.
 
 --exclude: GLOB matches the names of files and directories below SOURCE, not paths, and is case-sensitive. A directory
 is left out with everything in it. Each one is a warning.
@@ -128,7 +131,7 @@ def put_command(
         refuse_missing(sources)
     with command_errors():
         provenance = Provenance(message, user, user_address)
-        how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links}
+        how: dict[str, Any] = {"replace": replace, "mode": mode, "links": links, "compare": True}
         how["exclude"] = globs_to_exclude(exclude, exclude_junk)
         store = open_store(path, kind, layout, identifiers, ignore, more=provenance.options)
         if listed is None:
@@ -167,7 +170,7 @@ def store_objects(
     :param path: the store, as specified
     :param run: stores the objects, and passes the record or the error of each to its argument
     """
-    stored = failed = warned = recorded = 0
+    stored = same = failed = warned = recorded = 0
     changed: list[StoreObject] = []  # the last one
     changes = Counter[str]()
     with open_sink(None, None) as sink:
@@ -175,12 +178,13 @@ def store_objects(
         objects = Objects(sink, reporter, as_json, null, go_on=True, done="stored")
 
         def report(record: StoreObject | Exception) -> None:
-            nonlocal stored, failed, warned, recorded, changed
+            nonlocal stored, same, failed, warned, recorded, changed
             if isinstance(record, Exception):
                 failed += 1
                 reporter.fail(str(record))
                 return
-            stored += 1
+            stored += not record.exists_same
+            same += record.exists_same
             objects.write(record)
             recorded += _is_new(record)
             if record.changes is not None:
@@ -189,7 +193,7 @@ def store_objects(
             for found in record.problems:
                 warned += 1
                 reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            reporter.on_event(Progress(stored, 0, failed))
+            reporter.on_event(Progress(stored + same, 0, failed))
 
         with reporter:
             try:
@@ -199,10 +203,12 @@ def store_objects(
                 raise
             except KeyboardInterrupt:
                 objects.flush()
-                what = f"interrupted after {format_count(stored, 'object')}"
+                what = f"interrupted after {format_count(stored + same, 'object')}"
                 raise Interrupted(f"{what}; run the same command again to store the others") from None
             if as_json:
                 counts = {"stored": stored, "failed": failed, "warnings": warned}
+                if same:
+                    counts["exists_same"] = same
                 objects.write_json({"summary": {"ok": not failed, **counts}})
             objects.flush()
     replaced = changes.pop("objects", 0)
@@ -210,6 +216,9 @@ def store_objects(
         say(f"{os.fsdecode(path)}: {format_count(replaced, 'object')} replaced: {changes_text(changes)}")
     for record in changed if replaced == 1 else ():
         say(_change_line(record))
+    if same:
+        what = "exists" if same == 1 else "exist"
+        say(f"{os.fsdecode(path)}: {format_count(same, 'object')} {what} with the same content; not stored again")
     missing = missing_provenance(store)
     if recorded and missing:
         say(f"{os.fsdecode(path)}: {missing}")
@@ -220,6 +229,8 @@ def store_objects(
 
 def _is_new(record: StoreObject) -> bool:
     """Return whether an object or a version was written."""
+    if record.exists_same:
+        return False
     return record.changes is None or any(count for kind, count in record.changes.items() if kind != "unchanged")
 
 

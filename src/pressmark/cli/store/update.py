@@ -47,7 +47,8 @@ EPILOG = """\
 More examples:
   pressmark store update root ark:/13030/xt12t3 --add mets.xml --message "New mets" --user Curator
 
-Only added files are read. Content that already exists in a version of the object is not stored again. If nothing
+Only added files are read. Content that already exists in a version of the object is not stored again: the stored file
+is read and compared with its digest, and if it is damaged, the new content is stored, with a warning. If nothing
 changes, no version is created. Adding a version is atomic. The output is the same as for "pressmark store put".
 
 If FILE is a directory, all files in it are added. Names can contain "=", because FILE must exist and OLD must be a file

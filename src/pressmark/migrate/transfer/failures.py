@@ -77,6 +77,8 @@ class TransferError(PressmarkError):
     :ivar failure: the error
     """
 
+    kind = "transfer"
+
     def __init__(self, status: str, code: str, message: str) -> None:
         super().__init__(status, code, message)
         self.failure = TransferFailure(status, code, message)

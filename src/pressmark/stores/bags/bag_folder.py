@@ -48,6 +48,7 @@ from pressmark.stores.bags.bag_folder_reader import (
 from pressmark.stores.bags.repair import discard, repair
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
 from pressmark.stores.object_sources import check_source, copy_source, refuse_within, select_source
+from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class BagFolder(BagFolderReader):
     """An existing folder of bags that can be changed; :meth:`create` creates one; see :class:`BagFolderReader`."""
 
     _select = staticmethod(select_source)
+    _existing = staticmethod(existing_object)
 
     @classmethod
     def create(
@@ -103,6 +105,7 @@ class BagFolder(BagFolderReader):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         info: Mapping[str, str] | None = None,
         check: Callable[[bytes], object] | None = None,
         on_event: Callable[[object], object] | None = None,
@@ -128,7 +131,12 @@ class BagFolder(BagFolderReader):
             (flush_filesystem if can_flush_filesystem() else flush_tree)(new)
             return new
 
-        return self._put(identifier, place, make, check, replace).with_problems(excluded)
+        try:
+            return self._put(identifier, place, make, check, replace).with_problems(excluded)
+        except ObjectError as error:
+            if not compare:
+                raise
+            return existing_object(self, identifier, source, links, error, info).with_problems(excluded)
 
     def _ingest_writer(
         self, mode: CopyMode, links: Literal["refuse", "follow"]

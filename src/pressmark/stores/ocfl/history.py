@@ -33,6 +33,8 @@ class VersionInfo(NamedTuple):
 class VersionMissingError(InventoryError):
     """An inventory without the version that was asked for."""
 
+    kind = "missing"
+
 
 def version_names(document: Mapping[str, Any]) -> list[str]:
     """Return the names of an object's versions, the oldest first.

@@ -55,6 +55,8 @@ _IDENTIFIER = re.compile(rb'\s*\{\s*(?:"(?!id")[A-Za-z]+"\s*:\s*' + _TEXT + rb'\
 class InventoryError(PressmarkError):
     """An inventory that cannot be used; ``str`` is the reason."""
 
+    kind = "inventory"
+
 
 def inventory_type(version: str) -> str:
     """Return the ``type`` of inventories of an OCFL version, such as ``1.1``."""

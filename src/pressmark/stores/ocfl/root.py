@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fs.durable import flush_tree
-from pressmark.fs.names import decode_fs
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, select_source
+from pressmark.stores.object_sources import Upload, check_source, copy_in_order, select_source
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -35,6 +35,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     dropped_directories,
     write_object,
 )
+from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import Content, CopyMode, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class OcflRoot(StorageRoot):
     """An OCFL storage root that can be checked, repaired and changed; see :class:`StorageRoot`."""
 
     _select = staticmethod(select_source)
+    _existing = staticmethod(existing_object)
 
     def put(
         self,
@@ -58,6 +60,7 @@ class OcflRoot(StorageRoot):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         created: str | None = None,
         message: str | None = None,
         user: Mapping[str, str] | None = None,
@@ -86,15 +89,26 @@ class OcflRoot(StorageRoot):
         with object_errors(self.root, name):
             check_source(source)
 
-        def attempt(found: FoundInventory | None) -> StoreObject:
-            if found is None:
-                self._check_place_free_in_turn(name, place)
-                return self._store(name, place, source, how)
-            if not replace:
-                raise self._exists(name, found.place)
-            return self._add_version(name, found, how, add=source, keep=False)
+        with ExitStack() as stack:
 
-        record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+            def attempt(found: FoundInventory | None) -> StoreObject:
+                nonlocal source
+                if found is None:
+                    self._check_place_free_in_turn(name, place)
+                elif not replace:
+                    raise self._exists(name, found.place)
+                if replace:
+                    source = self._saved(name, source, how, stack)
+                if found is None:
+                    return self._store(name, place, source, how)
+                return self._add_version(name, found, how, add=source, keep=False)
+
+            try:
+                record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+            except ObjectError as error:
+                if not compare:
+                    raise
+                record = existing_object(self, name, source, links, error)
         return record.with_problems(excluded)
 
     def update(
@@ -124,7 +138,8 @@ class OcflRoot(StorageRoot):
         :param rename: new logical paths of files, by old logical path; all files are renamed at once, so two files can
             exchange names
         :param base: the version to change; refused if it is not the newest version of the object
-        :param dedup: do not store content that already exists in a version of the object
+        :param dedup: do not store content that already exists in a version of the object: the stored file is read, and
+            if it does not match its digest, the new content is stored, and the record has a warning
         :param created: as for :meth:`put`; also the parameters after it
         :param fixity: known digests of files in ``add``, as for :meth:`put`
         :raises ObjectError: nothing was stored. Its ``kind`` is ``missing`` (the object, or a file to remove or
@@ -135,20 +150,27 @@ class OcflRoot(StorageRoot):
         """
         if isinstance(remove, (str, bytes)):
             raise TypeError("remove: expected a list of logical paths, not a string")
-        edit = {"add": add or {}, "remove": remove, "rename": rename or {}}
+        files: ObjectSource = add or {}
+        remove = tuple(remove)  # an iterator can be read once
         how = {**self._options(mode, links, threads, created, message, user, fixity), "dedup": dedup}
         name = self._identifier(identifier)
         place = self._place(name, "update")
+        with object_errors(self.root, name):
+            check_source(files)
 
-        def attempt(found: FoundInventory | None) -> StoreObject:
-            if found is None:
-                raise self._missing(name, place)
-            if base not in (None, found.document.get("head")):
-                what = f"{base} is not the newest version; check the object, and repeat the change"
-                raise ObjectError(self.root, name, "changed", what)
-            return self._add_version(name, found, how, **edit)
+        with ExitStack() as stack:
 
-        return self._attempted(name, place, attempt)
+            def attempt(found: FoundInventory | None) -> StoreObject:
+                nonlocal files
+                if found is None:
+                    raise self._missing(name, place)
+                if base not in (None, found.document.get("head")):
+                    what = f"{base} is not the newest version; check the object, and repeat the change"
+                    raise ObjectError(self.root, name, "changed", what)
+                files = self._saved(name, files, how, stack)
+                return self._add_version(name, found, how, add=files, remove=remove, rename=rename or {})
+
+            return self._attempted(name, place, attempt)
 
     def _options(
         self,
@@ -179,6 +201,35 @@ class OcflRoot(StorageRoot):
             "copy_options": CopyOptions(mode, links, threads, self.copied),
         }
 
+    def _saved(self, identifier: str, source: ObjectSource, how: dict[str, Any], stack: ExitStack) -> ObjectSource:
+        """Return a source for any number of attempts: open files, which can be read once, are saved first.
+
+        :param how: options of the change, adapted to the source
+        :param stack: removes the saved files
+        :raises ObjectError: a file cannot be read or saved
+        """
+        streams = (
+            [name for name, content in source.items() if hasattr(content, "read")]
+            if isinstance(source, Mapping)
+            else []
+        )
+        if not streams:
+            return source
+        assert isinstance(source, Mapping)
+        folder = stack.enter_context(self._changing(identifier)) / self.new_name()
+        stack.callback(remove_tree, folder)
+        uploads = [
+            Upload(encode_fs(name), source[name], os.path.join(folder, b"%d" % number))
+            for number, name in enumerate(streams)
+        ]
+        with object_errors(self.root, identifier):
+            os.mkdir(folder)
+            for _outcome in copy_in_order(uploads, ()):
+                pass
+        # As other content that is not in files.
+        how["copy_options"].mode = "copy"
+        return {**source, **{name: os.fsdecode(one.target) for name, one in zip(streams, uploads, strict=True)}}
+
     def _attempted(
         self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
     ) -> StoreObject:
@@ -192,6 +243,8 @@ class OcflRoot(StorageRoot):
                 return attempt(found)
             except ObjectError as error:
                 cause = error.__cause__
+                if error.kind == "source":  # which may have been read in part
+                    raise
                 # Another run may remove a file, or take its name; other errors of the disk are not due to another run.
                 if isinstance(cause, OSError) and not isinstance(cause, (FileNotFoundError, FileExistsError)):
                     raise

@@ -32,6 +32,8 @@ class DialectError(PressmarkError):
     :ivar kind: ``undecodable``, or ``ambiguous`` if several identifiers have this path
     """
 
+    kind = "dialect"
+
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(kind, reason)
         self.kind = kind

@@ -29,6 +29,7 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
+from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class PairtreeStore(PairtreeReader):
     """An existing Pairtree that can be changed; :meth:`create` creates one; see :class:`PairtreeReader`."""
 
     _select = staticmethod(select_source)
+    _existing = staticmethod(existing_object)
 
     @classmethod
     def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
@@ -86,6 +88,7 @@ class PairtreeStore(PairtreeReader):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         encapsulation: str | None = None,
         check: Callable[[bytes], object] | None = None,
         algorithms: tuple[str, ...] = (),
@@ -107,22 +110,27 @@ class PairtreeStore(PairtreeReader):
         """
         place, name = self._new_place(identifier, encapsulation)
         source, excluded = select_source(self.root, identifier, source, exclude, links)
-        with object_errors(self.root, identifier):
-            check_source(source)
-            if not replace and self._is_object(place):
-                raise self._exists(identifier, place)
-            with RunDirectory(self._work_directory(place)) as staging:
-                new = staging / b"object"
-                copy_source(
-                    source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
-                )
-                if check is not None:
-                    check(new)
-                if self._durable:
-                    flush_tree(new)
-                longest = longest_inside(new)
-                with staging.lock():
-                    name = self._move_in(staging, identifier, new, place, name, longest, replace)
+        try:
+            with object_errors(self.root, identifier):
+                check_source(source)
+                if not replace and self._is_object(place):
+                    raise self._exists(identifier, place)
+                with RunDirectory(self._work_directory(place)) as staging:
+                    new = staging / b"object"
+                    copy_source(
+                        source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
+                    )
+                    if check is not None:
+                        check(new)
+                    if self._durable:
+                        flush_tree(new)
+                    longest = longest_inside(new)
+                    with staging.lock():
+                        name = self._move_in(staging, identifier, new, place, name, longest, replace)
+        except ObjectError as error:
+            if not compare:
+                raise
+            return existing_object(self, identifier, source, links, error).with_problems(excluded)
         return self._proper(place, name).with_problems(excluded)
 
     def _ingest_writer(

@@ -305,7 +305,7 @@ class Walk:
             # Calling the NamedTuple takes twice as long.
             make = partial(tuple.__new__, StoreObject)
             unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
-            no_change = (repeat(None), repeat(None))
+            no_change = (repeat(None), repeat(None), repeat(False))
             return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable, *no_change)))
         found: list[Item] = []
         for place, path, name in zip(places, paths, names, strict=True):

@@ -21,6 +21,7 @@ from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, copy_source, select_source
+from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
@@ -35,6 +36,7 @@ class VitroStore(VitroReader):
     """An existing Vitro store that can be changed; :meth:`create` creates one; see :class:`VitroReader`."""
 
     _select = staticmethod(select_source)
+    _existing = staticmethod(existing_object)
 
     @classmethod
     def create(
@@ -99,6 +101,7 @@ class VitroStore(VitroReader):
         mode: CopyMode = "auto",
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
+        compare: bool = False,
         algorithms: tuple[str, ...] = (),
         on_file: Callable[[bytes, Outcome], object] | None = None,
         on_event: Callable[[CopyEvent], object] | None = None,
@@ -117,28 +120,33 @@ class VitroStore(VitroReader):
         self.refuse_changes()
         place = self.layout.map_id(identifier)
         source, excluded = select_source(self.root, identifier, source, exclude, links)
-        with object_errors(self.root, identifier):
-            stored, content = self._new_file(identifier, place, source, links)
-            self._refuse(identifier, place, stored, replace)
-            with RunDirectory(self._work_directory()) as staging:
-                new = staging / b"object"
-                copy_source(
-                    {decode_fs(stored): content},
-                    new,
-                    mode=mode,
-                    links=links,
-                    threads=1,
-                    algorithms=algorithms,
-                    on_file=on_file,
-                    on_event=on_event,
-                )
-                self._refuse_directory(identifier, os.path.join(new, stored))
-                if self._durable:
-                    flush_tree(new)
-                with staging.lock():
-                    self._settle()
-                    self._refuse(identifier, place, stored, replace)
-                    self._move_in(os.path.join(new, stored), place, stored)
+        try:
+            with object_errors(self.root, identifier):
+                stored, content = self._new_file(identifier, place, source, links)
+                self._refuse(identifier, place, stored, replace)
+                with RunDirectory(self._work_directory()) as staging:
+                    new = staging / b"object"
+                    copy_source(
+                        {decode_fs(stored): content},
+                        new,
+                        mode=mode,
+                        links=links,
+                        threads=1,
+                        algorithms=algorithms,
+                        on_file=on_file,
+                        on_event=on_event,
+                    )
+                    self._refuse_directory(identifier, os.path.join(new, stored))
+                    if self._durable:
+                        flush_tree(new)
+                    with staging.lock():
+                        self._settle()
+                        self._refuse(identifier, place, stored, replace)
+                        self._move_in(os.path.join(new, stored), place, stored)
+        except ObjectError as error:
+            if not compare:
+                raise
+            return existing_object(self, identifier, source, links, error).with_problems(excluded)
         path_ = encode_fs(f"{ROOT}/{place}")
         return self._object(place, path_, [stored], None).with_problems(excluded)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted, short_digest
@@ -63,6 +63,8 @@ File = tuple[bytes, bytes | Upload]
 Files = list[tuple[bytes, bytes]] | list[File]
 # Maximal depth of directories in a source; walking is recursive.
 DEEPEST = 400
+# Copied files that are compared with stored content together, at most: files and bytes.
+BATCH, BATCH_BYTES = 256, 1 << 26
 _EXTENSIONS = b"extensions"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -262,14 +264,32 @@ def write_extension(top: bytes, layout: Layout) -> None:
     _write(os.path.join(folder, b"config.json"), inventory_bytes(layout.config()))
 
 
+class _Copied(NamedTuple):
+    """A copied file whose content the object may contain already.
+
+    :ivar content: its content path
+    :ivar target: its path in the staging directory
+    :ivar digest: as the manifest spells it
+    """
+
+    logical: str
+    content: str
+    target: bytes
+    digest: str
+    digests: Mapping[str, str]
+
+
 class CopiedFiles:
     """The files of a source on their way into an object.
 
     :param manifest: of earlier versions
+    :param hash_stored: hashes content files of earlier versions with ``algorithm``: stored content takes the place of
+        a copy only if it has been read and matches its digest
     :param also: more algorithms for the outcomes
     :param dedup: store content once that is in the manifest, or occurs several times
     :ivar manifest: digests to content paths, including those of earlier versions
-    :ivar reused: the size of each stored content that took the place of a copy, by content path
+    :ivar damaged: the outcome of each stored content that was read for this and does not match its digest
+    :ivar restored: logical paths of files that were stored because the stored content with their digest is damaged
     :ivar state: digests to logical paths
     :ivar fixity: digests for the inventory's fixity block, by algorithm
     :ivar dropped: directories without files
@@ -282,18 +302,24 @@ class CopiedFiles:
         fixity: Fixity,
         content_paths: Layout | None,
         manifest: Mapping[str, list[str]] | None = None,
+        hash_stored: Callable[[Sequence[str]], Iterable[Outcome]] = lambda _contents: (),
         *,
         also: tuple[str, ...] = (),
         dedup: bool = True,
     ) -> None:
-        self.manifest = {digest: list(paths) for digest, paths in (manifest or {}).items()}
-        self.reused: dict[str, int] = {}
+        self._stored = manifest or {}
+        self.manifest = {digest: list(paths) for digest, paths in self._stored.items()}
+        self.damaged: dict[str, Outcome] = {}
+        self.restored: set[str] = set()
         self.state: dict[str, list[str]] = {}
         self.fixity: dict[str, dict[str, list[str]]] = {}
         self.dropped: list[bytes] = []
         self.outcomes: dict[str, Outcome] = {}
         self._algorithm = algorithm
+        self._hash_stored = hash_stored
         self._dedup = dedup
+        self._is_emptied = False  # a directory may be left without files
+        self._intact: dict[str, str] = {}  # digest -> content path that can take the place of a copy
         self._known = {algorithm_name(name): dict(block) for name, block in fixity.items()}
         # Algorithms without known digests: computed for all files.
         self._all = {name for name, block in self._known.items() if not block}
@@ -306,7 +332,8 @@ class CopiedFiles:
     def copy(self, source: ObjectSource | Files, top: bytes, folder: str, copy_options: CopyOptions) -> None:
         """Copy all files of ``source`` below ``folder``, and record their digests."""
         spelling = {digest.lower(): digest for digest in self.manifest}
-        duplicates = False
+        batch: list[_Copied] = []
+        size = 0
         tasks = self._tasks(source, top, folder, copy_options.links == "follow")
         with closing(copy_options.copy(tasks, self._algorithms, _has_content(source))) as copies:
             for number, outcome in enumerate(copies):
@@ -318,22 +345,58 @@ class CopiedFiles:
                     self._compare(logical, outcome.digests)
                 digest = outcome.digests[self._algorithm]
                 digest = spelling.setdefault(digest, digest)
-                paths = self.manifest.setdefault(digest, [])
-                if paths and self._dedup:
-                    os.unlink(target)
-                    duplicates = True
-                    content = paths[0]
-                    self.reused[content] = outcome.size or 0
-                else:
-                    paths.append(content)
-                self.state.setdefault(digest, []).append(logical)
-                if self._known:
-                    self._note(logical, outcome.digests, content)
+                batch.append(_Copied(logical, content, target, digest, outcome.digests))
+                size += outcome.size or 0
+                if len(batch) >= BATCH or size >= BATCH_BYTES:
+                    self._record(batch)
+                    batch, size = [], 0
+            self._record(batch)
         for name, block in self._known.items():
             for logical in block:
                 raise SourceError("mismatch", f"{name} digest given for {quoted(logical)}, which is not in the source")
-        if duplicates:
+        if self._is_emptied:
             self._prune(top, folder)
+
+    def _record(self, batch: list[_Copied]) -> None:
+        """Record copied files, and remove those whose content is stored already."""
+        if self._dedup:
+            self._read_stored({copied.digest for copied in batch} - self._intact.keys())
+        for logical, content, target, digest, digests in batch:
+            paths = self.manifest.setdefault(digest, [])
+            stored = self._intact.get(digest)
+            if stored is None:
+                if paths and self._dedup:
+                    self.restored.add(logical)
+                # Readers open the first path: not one of stored content that may be damaged.
+                paths.insert(0, content)
+                stored = content
+                if self._dedup:
+                    self._intact[digest] = content
+            else:
+                os.unlink(target)
+                self._is_emptied = True
+            self.state.setdefault(digest, []).append(logical)
+            if self._known:
+                self._note(logical, digests, stored)
+
+    def is_stored(self) -> bool:
+        """Return whether intact content of earlier versions can take the place of every copied file."""
+        self._read_stored(self.state.keys() - self._intact.keys())
+        self.restored.update(path for digest in self.state.keys() - self._intact.keys() for path in self.state[digest])
+        return not self.restored
+
+    def _read_stored(self, digests: Iterable[str]) -> None:
+        """Read the stored content with these digests, and record which is intact."""
+        left = {digest: list(paths) for digest in digests if (paths := self._stored.get(digest))}
+        while left:
+            contents = [paths.pop(0) for paths in left.values()]
+            for digest, content, outcome in zip(list(left), contents, self._hash_stored(contents), strict=True):
+                if outcome.digests is not None and outcome.digests[self._algorithm] == digest.lower():
+                    self._intact[digest] = content
+                else:
+                    self.damaged[content] = outcome
+                if digest in self._intact or not left[digest]:
+                    del left[digest]
 
     def _compare(self, logical: str, digests: Mapping[str, str]) -> None:
         for name, block in self._known.items():

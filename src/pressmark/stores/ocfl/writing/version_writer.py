@@ -9,17 +9,21 @@ was interrupted, and :func:`finish_version` makes the remaining steps.
 from __future__ import annotations
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from pressmark.errors import ObjectError, quoted
+from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout
+from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.ocfl.changes import Changes, compare_states
 from pressmark.stores.ocfl.declarations import (
@@ -55,6 +59,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     source_files,
     write_all,
 )
+from pressmark.stores.problems import problem
 from pressmark.stores.store import ObjectSource, StoreObject
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
@@ -80,15 +85,13 @@ class Edit(NamedTuple):
 class _Written(NamedTuple):
     """A staged version.
 
-    :ivar name: of the version; of the newest one if nothing changes
-    :ivar changes: compared with the newest version; if empty, there is nothing to publish
-    :ivar reused: the size of stored content that the version uses in place of a copy, by content path
+    :ivar name: of the version; of the newest one if there is nothing to publish
+    :ivar changes: compared with the newest version
     :ivar dropped: directories without any file, which OCFL cannot store
     """
 
     name: str
     changes: Changes
-    reused: dict[str, int]
     dropped: list[bytes]
 
 
@@ -130,19 +133,22 @@ class VersionWriter:
         self._check_ready()
         new = self._staging / self._root.new_name()
         document = self._found.document
-        copied = CopiedFiles(document["digestAlgorithm"], fixity, content_paths, document["manifest"], dedup=dedup)
+        copied = CopiedFiles(
+            document["digestAlgorithm"], fixity, content_paths, document["manifest"], self._hash_stored, dedup=dedup
+        )
         try:
             written = _write(new, document, edit, copied, provenance, copy_options)
-            self._check_reused(written.reused)
-            if not written.changes.is_empty:
+            if written.name != document["head"]:
                 self._root.refuse_too_long(self._identifier, self._place, new)
                 self._publish(new, encode_fs(written.name))
         finally:
             with suppress(OSError):  # the next run removes the rest
                 remove_tree(new)
-        dropped = dropped_directories(self._place, written.dropped)
+        problems = (*dropped_directories(self._place, written.dropped), *self._damaged(copied.damaged))
         counts = written.changes.counts()
-        return StoreObject(self._identifier, decode_fs(self._place), True, None, dropped, written.name, counts)
+        if restored := copied.restored & set(written.changes.unchanged):
+            counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
+        return StoreObject(self._identifier, decode_fs(self._place), True, None, problems, written.name, counts)
 
     # --- before -------------------------------------------------------------------------------------------------------
 
@@ -204,18 +210,32 @@ class VersionWriter:
             return f"version-extra: {name} is not a complete version, and the inventory does not list it"
         return None
 
-    def _check_reused(self, reused: Mapping[str, int]) -> None:
-        """Check that stored content is there that takes the place of a copy.
+    def _hash_stored(self, contents: Sequence[str]) -> Iterator[Outcome]:
+        """Hash content files of the object, and yield the outcome of each; links are not followed."""
+        algorithms = (self._found.document["digestAlgorithm"],)
+        for link, group in groupby(contents, self._link):
+            paths = [self._path(encode_fs(content)) for content in group]
+            if link is None:
+                yield from self._storage.hash_files(paths, algorithms, os.cpu_count() or 1)
+            else:
+                yield from (failed_outcome(path, "link") for path in paths)
 
-        :raises ObjectError: of kind ``improper``
-        """
-        for path, size in reused.items():
-            status = status_or_none(self._storage, self._path(encode_fs(path)))
-            if status is None or status.st_size != size:
-                kind = "content-missing" if status is None else "content-mismatch"
-                raise self._improper(
-                    f"{kind}: {quoted(path)}, which has the same content as a new file, is missing or damaged"
-                )
+    def _link(self, content: str) -> bytes | None:
+        """Return the directory above a content file that is a symbolic link, if any."""
+        parts = encode_fs(content).split(b"/")
+        for depth in range(1, len(parts)):
+            status = status_or_none(self._storage, self._path(*parts[:depth]))
+            if status is not None and stat.S_ISLNK(status.st_mode):
+                return b"/".join(parts[:depth])
+        return None
+
+    def _damaged(self, damaged: Mapping[str, Outcome]) -> Iterator[Problem]:
+        """Yield a warning for each stored content that was not used in place of a new file."""
+        for content, outcome in damaged.items():
+            kind = "content-missing" if outcome.kind == "missing" else "content-mismatch"
+            why = outcome.message if outcome.digests is None else f"{next(iter(outcome.digests))} digest mismatch"
+            what = f"{quoted(content)} has the digest of a new file, but is damaged: {why}; check the store"
+            yield problem(kind, self._path(encode_fs(content)), what, severity="warning")
 
     def _refuse_mutable_head(self) -> None:
         """Refuse to add a version below the staged next version, which ocfl-java could not commit then.
@@ -320,9 +340,8 @@ def _write(
     copied.copy(source, top, f"{name}/{content_directory(document)}", copy_options)
     after = {**kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
     changes = compare_states(before, after)
-    reused = {path: size for path, size in copied.reused.items() if not path.startswith(f"{name}/")}
-    written = _Written(name, changes, reused, [*dropped, *copied.dropped])
-    if changes.is_empty:
+    written = _Written(name, changes, [*dropped, *copied.dropped])
+    if changes.is_empty and copied.is_stored():
         return written._replace(name=document["head"])
     state: dict[str, list[str]] = {}
     for path in sorted(after):

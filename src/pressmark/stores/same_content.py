@@ -1,0 +1,119 @@
+"""Whether an object that exists already is equal to the source of a put: then nothing has to be stored."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+from pressmark.errors import ObjectError, PressmarkError
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.store import ObjectSource, Readable, Store, StoreObject
+from pressmark.stores.stored_object import StoredObject
+
+if TYPE_CHECKING:
+    from pressmark.stores.bags.bag_folder_reader import BagObject
+
+__all__ = ["existing_object"]
+
+_BLOCK = 1 << 20  # 1 MiB
+# Kinds of stores whose objects may have empty directories.
+_HOLD_EMPTY = frozenset({"pairtree", "bags"})
+
+
+def existing_object(
+    store: Store,
+    identifier: str | bytes,
+    source: ObjectSource,
+    links: str,
+    error: ObjectError,
+    info: Mapping[str, str] | None = None,
+) -> StoreObject:
+    """Return the record of an existing object that has the same files as a source, with equal digests.
+
+    Both are read; of open files only those that can be rewound. An OCFL object is compared by its newest version, a bag
+    by its payload.
+
+    :param error: raised if it is not of kind ``exists``, if the object is not equal to the source, or if this cannot be
+        determined
+    :param info: elements that the bag-info.txt of a bag must contain
+    """
+    if error.kind != "exists":
+        raise error
+    try:
+        found = store.get(identifier)
+        if info and not info.items() <= set(cast("BagObject", found).bag().info.elements):
+            raise error
+        if not _is_equal(store, found, source, links == "follow"):
+            raise error
+        found.confirm()
+    except (PressmarkError, OSError, ValueError, TypeError, AttributeError, RecursionError):
+        raise error from None
+    return _record(store, found)
+
+
+def _is_equal(store: Store, found: StoredObject, source: ObjectSource, follow: bool) -> bool:
+    from pressmark.stores.ocfl.writing.object_writer import source_files  # not needed for new objects
+
+    stored = dict(found.files())
+    empty: list[bytes] = []
+    # The target of a copy, which must not be in the source.
+    target = os.path.join(encode_fs(store.root), b"object")
+    files = {decode_fs(name): content for name, content in source_files(source, target, follow, empty)}
+    if files.keys() != stored.keys():
+        return False
+    if store.kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:
+        return False
+    # Sizes first: most objects that differ need not be read.
+    for name, content in files.items():
+        if isinstance(content, bytes):
+            status = os.stat(content)
+            if not stat.S_ISREG(status.st_mode) or status.st_size != os.stat(stored[name]).st_size:
+                return False
+    return all(_has_content(found, name, content) for name, content in files.items())
+
+
+def _has_content(found: StoredObject, name: str, content: Any) -> bool:
+    """Return whether a file of an object has the content of a file, an open file, or bytes."""
+    with closing(found.open(name)) as stored:
+        expected = _digest(stored)
+    if isinstance(content, bytes):
+        with open(content, "rb", buffering=0) as file:
+            return _digest(file) == expected
+    content = content.content
+    if not hasattr(content, "read"):
+        return hashlib.sha512(content, usedforsecurity=False).digest() == expected
+    position = content.tell()
+    try:
+        # At its end, it was read before.
+        return _digest(content) == expected and not (position and content.tell() == position)
+    finally:
+        content.seek(position)
+
+
+def _digest(file: Readable) -> bytes:
+    digest = hashlib.sha512(usedforsecurity=False)
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.digest()
+
+
+def _record(store: Store, found: StoredObject) -> StoreObject:
+    """Return the record of an object."""
+    path = os.path.relpath(_directory(found), os.path.abspath(encode_fs(store.root)))
+    encapsulation = None
+    if store.kind == "pairtree" and found.is_directory:
+        path, name = os.path.split(path)
+        encapsulation = decode_fs(name)
+    proper = store.kind != "pairtree" or encapsulation is not None
+    return StoreObject(found.id, decode_fs(path).replace(os.sep, "/"), proper, encapsulation, (), exists_same=True)
+
+
+def _directory(found: StoredObject) -> bytes:
+    """Return the path of an object; that of a bag, not of its payload."""
+    path = getattr(found, "bag_path", found.path)
+    assert isinstance(path, bytes)
+    return path
