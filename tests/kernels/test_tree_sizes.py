@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,9 @@ from support.turns import in_one_turn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
-Size = tuple[int, int, int, int, int]
+Size = tuple[int, int, int, int]
+STAMP = struct.Struct("=5q")
+Stamps = dict[bytes, tuple[int, ...]]
 FILES = {"a.xml": 1000, "sub/deeper/c": 0, "sub/d": 4096, "sub/e": 4097, ".hidden": 1, "\u00e9/f": 3, "sub.txt": 70_000}
 
 
@@ -27,20 +30,29 @@ def make(top: Path, files: dict[str, int]) -> Path:
         path = top / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
-        # One file was modified in 2033, which 32 bits can hold, so that its time of modification is the latest change.
-        os.utime(path, ns=(0, 2_000_000_000_123_456_789 if number == 1 else 1_500_000_000_000_000_000 + number))
+        # Some times are beyond 64 bits of nanoseconds since 1970.
+        os.utime(path, ns=(0, (number - 2) * 5_000_000_000_123_456_789))
     return top
 
 
-def measured(implementation: Implementation, tops: Sequence[bytes]) -> tuple[list[Size | None], list[bytes]]:
-    """Return the size of each tree, and the names of its files."""
+def measured(implementation: Implementation, tops: Sequence[bytes]) -> tuple[list[Size | None], list[Stamps]]:
+    """Return the size of each tree, and the names of its files with their stamps."""
     kernels = implementation.kernels
-    sizes, names = in_one_turn(lambda: kernels.tree_sizes(kernels.ByteColumn.from_texts(list(tops))[0]))
-    assert len(names) == len(sizes) == len(tops)
-    return sizes, [names[index] for index in range(len(names))]
+    sizes, names, stamps = in_one_turn(lambda: kernels.tree_sizes(kernels.ByteColumn.from_texts(list(tops))[0]))
+    assert len(names) == len(stamps) == len(sizes) == len(tops)
+    found = []
+    for index in range(len(names)):
+        assert names[index][-1:] in (b"", b"\0")
+        found.append(dict(zip(names[index].split(b"\0")[:-1], STAMP.iter_unpack(stamps[index]), strict=True)))
+    return sizes, found
 
 
-def naive(top: bytes) -> tuple[Size, list[bytes]]:
+def stamp(status: os.stat_result) -> tuple[int, ...]:
+    """Return the size and the times of a file."""
+    return (status.st_size, *divmod(status.st_mtime_ns, 10**9), *divmod(status.st_ctime_ns, 10**9))
+
+
+def naive(top: bytes) -> tuple[Size, Stamps]:
     """Measure a tree of regular files, one after another."""
     found = [
         (os.path.relpath(os.path.join(folder, name), top), os.lstat(os.path.join(folder, name)))
@@ -51,11 +63,10 @@ def naive(top: bytes) -> tuple[Size, list[bytes]]:
     size = (
         len(found),
         sum(status.st_size for status in statuses),
-        max(max(status.st_mtime_ns, status.st_ctime_ns) for status in statuses),
         sum((status.st_size + 4095) // 4096 * 4096 for status in statuses),
         len({os.path.dirname(name) for name, _status in found}),
     )
-    return size, sorted(name for name, _status in found)
+    return size, {name: stamp(status) for name, status in found}
 
 
 def test_sizes(implementation: Implementation, tmp_path: Path) -> None:
@@ -65,12 +76,8 @@ def test_sizes(implementation: Implementation, tmp_path: Path) -> None:
     make(tmp_path / "deep", {"d/" * 400 + "file": 9})
     make(tmp_path / "many", {f"{number:0250}": 1 for number in range(300)})
     tops = [os.fsencode(tmp_path / name) for name in ("one", "two", "deep", "many", "one")]
-    sizes, names = measured(implementation, tops)
-    for top, size, text in zip(tops, sizes, names, strict=True):
-        assert (size, sorted(text.split(b"\0")[:-1])) == naive(top)
-        assert text.endswith(b"\0")
-    assert sizes[0] is not None
-    assert sizes[0][2] == 2_000_000_000_123_456_789
+    for top, size, stamps in zip(tops, *measured(implementation, tops), strict=True):
+        assert (size, stamps) == naive(top)
     assert measured(implementation, []) == ([], [])
 
 
@@ -113,9 +120,9 @@ def test_unusual_trees_are_deferred(
     make(tmp_path / "two", FILES)
     change(tmp_path / "one")
     sizes, names = measured(implementation, [os.fsencode(tmp_path / name) for name in ("one", "two")])
-    assert (sizes[0], names[0]) == (None, b"")
+    assert (sizes[0], names[0]) == (None, {})
     assert sizes[1] is not None
-    assert names[1].count(b"\0") == len(FILES)
+    assert len(names[1]) == len(FILES)
 
 
 def test_unreadable_trees_are_deferred(implementation: Implementation, tmp_path: Path) -> None:
@@ -124,7 +131,7 @@ def test_unreadable_trees_are_deferred(implementation: Implementation, tmp_path:
     (tmp_path / "empty").mkdir()
     top = os.fsencode(tmp_path)
     paths = [b"", top + b"/nowhere", top + b"/one/a.xml", top + b"/empty", top + b"/one\0", top + b"/one\0/x"]
-    assert measured(implementation, paths) == ([None] * len(paths), [b""] * len(paths))
+    assert measured(implementation, paths) == ([None] * len(paths), [{}] * len(paths))
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="needs a user without all rights")
@@ -133,7 +140,7 @@ def test_closed_directories_are_deferred(implementation: Implementation, tmp_pat
     make(tmp_path / "one", FILES)
     (tmp_path / "one" / "sub").chmod(0)
     try:
-        assert measured(implementation, [os.fsencode(tmp_path / "one")]) == ([None], [b""])
+        assert measured(implementation, [os.fsencode(tmp_path / "one")]) == ([None], [{}])
     finally:
         (tmp_path / "one" / "sub").chmod(0o700)
 
@@ -166,6 +173,7 @@ def test_implementations_agree(pair: tuple[Implementation, Implementation], tree
             build(top, tree)
         native, pure = (measured(implementation, tops) for implementation in pair)
         assert native == pure
-        for top, size, text in zip(tops, *native, strict=True):
+        assert [*map(list, native[1])] == [*map(list, pure[1])]
+        for top, size, stamps in zip(tops, *native, strict=True):
             if size is not None:
-                assert (size, sorted(text.split(b"\0")[:-1])) == naive(top)
+                assert (size, stamps) == naive(top)

@@ -118,7 +118,7 @@ def entries(chosen: Options, only: Iterable[str] | None = None) -> list[PlanEntr
     return [
         PlanEntry(
             *(str(one.id), str(one.id), one.path, str(place[0]), one.encapsulation),
-            *(size.files, size.bytes, size.changed),
+            *(size.files, size.bytes, size.entries),
         )
         for one, place, size in zip(records, places, sizes, strict=True)
     ]

@@ -34,7 +34,7 @@ COMMAND = [sys.executable, "-m", "pressmark", "migrate"]
 MOMENT = re.compile(rb'"created": "[^"]*"')
 OWN = ("started", "seconds", "host")
 # After a kill, also for objects that had arrived by then.
-AGAIN = ("status", "mode", "verify", "changed")
+AGAIN = ("status", "mode", "verify", "entries")
 
 
 def make(folder: Path, count: int) -> None:

@@ -56,7 +56,7 @@ def row(identifier: str, status: str = "ok", **more: Any) -> migrate.Row:
         "started": "2026-11-21T10:00:00.500Z",
         "seconds": 0.25,
         "host": "node1",
-        "changed": 1_700_000_000_000_000_000,
+        "entries": "00.11",
     }
     return migrate.Row(**{"id": identifier, "source_id": identifier, "status": status, **given, **more})
 
@@ -212,7 +212,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert tuple(table.column_names) == migrate.Row._fields
     found = table.to_pylist()
     assert [one["id"] for one in found] == ["a:1", ROWS[1].id, "x\\udc80y", "b"]
-    assert (found[0]["bytes"], found[0]["seconds"], found[0]["changed"]) == (1000, 0.25, ROWS[0].changed)
+    assert (found[0]["bytes"], found[0]["seconds"], found[0]["entries"]) == (1000, 0.25, ROWS[0].entries)
     assert found[0]["started"].isoformat() == "2026-11-21T10:00:00.500000+00:00"
     assert (found[3]["started"], found[3]["digest"]) == (None, None)
     assert len(pyarrow.parquet.read_table(reported(finished_again(tmp_path, []), "rows.parquet"))) == 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 
-from pressmark.errors import ObjectError, PressmarkError
-from pressmark.fs.names import encode_fs
+from pressmark.errors import FileError, ObjectError, PressmarkError
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.object_digest import read_files
+from pressmark.migrate.object_state import has_same_content_times
 from pressmark.migrate.options import TREES, Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
-from pressmark.migrate.transfer.content import Content, File, changed_at, empty_text, list_tree
+from pressmark.migrate.transfer.content import Content, File, empty_text, entries_of, list_tree
 from pressmark.migrate.transfer.failures import TransferError, failure_of
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory, object_path
 from pressmark.migrate.transfer.target import locate_target, target_files
@@ -51,28 +54,71 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
     """
     entry = row.entry()
     try:
+        path = object_path(source, source.locate(entry.record()))
+        with object_errors(source.root, row.source_id):
+            before = _listing(path)
         content = reader.content(entry)
         with object_errors(source.root, row.source_id):
-            statuses = [os.stat(path) for _name, path in content.files]
+            entries = entries_of(content)
     except ObjectError as error:
         if error.kind == "missing":
             return
         raise
-    size, changed = sum(one.st_size for one in statuses), changed_at(statuses)
-    if (len(statuses), size, changed) != (row.files, row.bytes, row.changed):
-        raise TransferError("kept", "changed", "changed after it was copied; migrate the object again")
+    if entries != row.entries:
+        _compare(row, entries, content)
     # The object was verified: here it only has to exist.
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
         what = f"{row.source!r} is not the path of its identifier; remove the source manually"
         raise TransferError("kept", "misplaced", what)
+
+    def check() -> None:
+        if _listing(path) != before:
+            raise _changed()
+
     try:
-        source.delete(row.source_id)
+        source.delete(row.source_id, check=check)
     except ObjectError:
         # Removing empty directories above the object may fail after the object is gone.
         if not _is_gone(source, entry):
             raise
+
+
+def _compare(row: Row, entries: str, content: Content) -> None:
+    """Check that the content of a source whose entries differ is still that of the row.
+
+    :raises TransferError: it is not, or more than times of status change differs
+    """
+    is_known = bool(row.entries)  # a run of 0.1.0 recorded less
+    if (is_known and not has_same_content_times(row.entries, entries)) or row.digest is None:
+        raise _changed()
+    try:
+        read = read_files((decode_fs(name), path) for name, path in content.files)
+    except FileError as error:
+        raise TransferError("kept", "changed", f"cannot be compared with the copy: {error}") from None
+    if read.whole != row.digest:
+        raise _changed()
+
+
+def _changed() -> TransferError:
+    return TransferError("kept", "changed", "changed after it was copied; migrate the object again")
+
+
+def _listing(path: bytes) -> list[tuple[bytes, tuple[int, ...]]]:
+    """Return everything at and below a path; links are not followed.
+
+    :raises OSError: a directory cannot be read
+    """
+    found: list[tuple[bytes, tuple[int, ...]]] = []
+    left = [path]
+    while left:
+        here = left.pop()
+        status = os.lstat(here)
+        found.append((here, (status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)))
+        if stat.S_ISDIR(status.st_mode):
+            left += [os.path.join(here, name) for name in sorted(os.listdir(here))]
+    return found
 
 
 def _check_left_out(options: Options, destination: Store, entry: PlanEntry, content: Content) -> None:

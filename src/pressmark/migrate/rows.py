@@ -74,8 +74,9 @@ class Row(NamedTuple):
     :ivar started: date and time as in RFC 3339, in UTC
     :ivar seconds: duration
     :ivar host: the name of the machine
-    :ivar changed: with ``move``, and of objects that existed in the destination, latest change of a source file's
-        content or status before it was read, in nanoseconds since 1970; 0 otherwise
+    :ivar entries: with ``move`` or hard links, and of objects that existed in the destination, the state of the source
+        before it was read, or after its files were linked; empty otherwise. See
+        :func:`~pressmark.migrate.object_state.entries_digest`
     """
 
     id: str
@@ -94,7 +95,7 @@ class Row(NamedTuple):
     started: str = ""
     seconds: float = 0.0
     host: str = ""
-    changed: int = 0
+    entries: str = ""
 
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the row."""
@@ -102,7 +103,7 @@ class Row(NamedTuple):
 
     def entry(self) -> PlanEntry:
         """Return the plan's entry of the object, without its encapsulation."""
-        return PlanEntry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.changed)
+        return PlanEntry(self.id, self.source_id, self.source, self.target, None, self.files, self.bytes, self.entries)
 
     def line(self) -> builtins.bytes:
         """Return the row as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
@@ -135,6 +136,9 @@ class Row(NamedTuple):
         :raises ValueError: the line is malformed
         """
         try:
-            return cls(**json.loads(line))
-        except TypeError as error:
+            record = json.loads(line)
+            # Rows of 0.1.0 have the time of the latest change, which does not show every change.
+            record.pop("changed", None)
+            return Row(**record)
+        except (TypeError, AttributeError) as error:
             raise ValueError(str(error)) from None

@@ -291,9 +291,11 @@ class Store(ABC):
         return None
 
     @abstractmethod
-    def delete(self, identifier: str | bytes) -> None:
+    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove one object, and the directories above it that become empty.
 
+        :param check: called while no other run of Pressmark can change the object, just before it is removed; the
+            object stays if this raises an exception
         :raises ObjectError: nothing was removed; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """

@@ -13,9 +13,17 @@ TEXTS = st.text() | st.binary().map(lambda data: data.decode("utf-8", "surrogate
 NUMBERS = st.integers(-(2**70), 2**70)
 
 
-@given(st.builds(PlanEntry, TEXTS, TEXTS, TEXTS, TEXTS, st.none() | TEXTS, NUMBERS, NUMBERS, NUMBERS))
+@given(st.builds(PlanEntry, TEXTS, TEXTS, TEXTS, TEXTS, st.none() | TEXTS, NUMBERS, NUMBERS, TEXTS))
 def test_line(entry: PlanEntry) -> None:
     """A line is the JSON object of the entry in ASCII, and its keys keep their order."""
     line = entry.line()
     assert line == json.dumps(entry._asdict(), separators=(",", ":")).encode("ascii") + b"\n"
     assert PlanEntry.parse(line) == entry
+
+
+def test_lines_of_the_format_before() -> None:
+    """Earlier plans record the time of the latest change, which does not show every change: the state is unknown."""
+    line = (
+        b'{"id":"a","source_id":"a","source":"a","target":"b","encapsulation":null,"files":1,"bytes":2,"changed":3}\n'
+    )
+    assert PlanEntry.parse(line) == PlanEntry("a", "a", "a", "b", None, 1, 2, "")

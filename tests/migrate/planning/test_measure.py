@@ -53,7 +53,7 @@ def test_plain_objects_are_measured_in_groups(tmp_path: Path, monkeypatch: pytes
         return many(tops)
 
     def deferred(tops: Sequence[bytes]) -> Any:
-        return [None] * len(tops), tops
+        return [None] * len(tops), tops, tops
 
     monkeypatch.setattr(measure, "_measure_files", measured_alone)
     monkeypatch.setattr(_kernels.active, "tree_sizes", counted)

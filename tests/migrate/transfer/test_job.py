@@ -14,6 +14,7 @@ import pressmark
 from pressmark import jobs, stores
 from pressmark.errors import ObjectError
 from pressmark.migrate.job import Migrate, Remove, Verify
+from pressmark.migrate.object_state import entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.rows import Row
 from pressmark.stores import Store
@@ -158,11 +159,15 @@ def test_a_bag_in_one_file_is_removed_by_its_name(tmp_path: Path) -> None:
     wrong = right.with_name("wrong.tar")
     right.rename(wrong)
     wrong.with_name("other.tar").rename(right)
-    misplaced = row._replace(source=str(wrong.relative_to(tmp_path / "source")), changed=wrong.stat().st_ctime_ns)
+
+    def state(path: Path) -> str:
+        return entries_digest_of([(os.fsencode(path.name), path.stat())])
+
+    misplaced = row._replace(source=str(wrong.relative_to(tmp_path / "source")), entries=state(wrong))
     [found] = run(Remove(chosen), tmp_path / "removal", [misplaced.line()])
     assert "not the path of its identifier" in str(found.error)
     assert right.exists()
-    row = row._replace(changed=right.stat().st_ctime_ns)
+    row = row._replace(entries=state(right))
     assert run(Remove(chosen), tmp_path / "again", [row.line()]) == [row]
     assert not right.exists()
     assert wrong.exists()
@@ -195,7 +200,7 @@ def test_a_source_that_went_was_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     chosen, rows = migrated(tmp_path, source, "pairtree", move=True, copy_mode="copy")
     delete = type(source).delete
 
-    def failing(store: Store, identifier: str) -> None:
+    def failing(store: Store, identifier: str, *, check: Any) -> None:
         if identifier != "bb2":
             delete(store, identifier)
         raise ObjectError(store.root, identifier, "io-error", "Input/output error")

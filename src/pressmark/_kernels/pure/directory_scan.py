@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 from time import monotonic
 
 from pressmark._kernels.pure.column import ByteColumn
@@ -22,7 +23,9 @@ _SURELY_LONG = 9
 _BLOCK = 4096
 # Seconds after which a call returns, and leaves the rest to the next call.
 TURN = 0.1
-_Size = tuple[int, int, int, int, int]
+_Size = tuple[int, int, int, int]
+_STAMP = struct.Struct("=5q")
+_SECOND = 1_000_000_000
 
 
 def scan_pairtree(
@@ -82,20 +85,22 @@ def _look(directory: bytes, is_morty: bool, follow: bool) -> tuple[bytes, list[b
     return (end, below) if end or below else None
 
 
-def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn]:
+def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn, ByteColumn]:
     """Measure trees of regular files.
 
     A tree is deferred if it cannot be read, or contains a link, a special file or an empty directory.
 
     :param tops: the paths of the trees
-    :return: for each tree the number of its files, their bytes, the latest change of a file's content or status in
-        nanoseconds since 1970, the bytes of their blocks of 4 KiB, and the number of directories with files, or
-        :data:`None` if it is deferred; and for each tree the names of its files, each with a NUL at its end. Both are
-        shorter if the call took too long; call it again with the rest
+    :return: for each tree the number of its files, their bytes, the bytes of their blocks of 4 KiB, and the number of
+        directories with files, or :data:`None` if it is deferred; for each tree the names of its files, each with a NUL
+        at its end; and in the same order the size of each file, and the seconds and nanoseconds of its times of
+        modification and of status change, as integers of 64 bits. All are shorter if the call took too long; call it
+        again with the rest
     """
     latest = monotonic() + TURN
     sizes: list[_Size | None] = []
     names: list[bytes] = []
+    stamps: list[bytes] = []
     for top in tops.items:
         try:
             found = _measure(top)
@@ -103,14 +108,16 @@ def tree_sizes(tops: ByteColumn) -> tuple[list[_Size | None], ByteColumn]:
             found = None
         sizes.append(None if found is None else found[0])
         names.append(b"" if found is None else b"".join(name + b"\0" for name in found[1]))
+        stamps.append(b"" if found is None else b"".join(found[2]))
         if monotonic() > latest:
             break
-    return sizes, ByteColumn(names)
+    return sizes, ByteColumn(names), ByteColumn(stamps)
 
 
-def _measure(top: bytes) -> tuple[_Size, list[bytes]] | None:
-    size = changed = blocks = directories = 0
+def _measure(top: bytes) -> tuple[_Size, list[bytes], list[bytes]] | None:
+    size = blocks = directories = 0
     names: list[bytes] = []
+    stamps: list[bytes] = []
     waiting = [b""]
     while waiting:
         inside = waiting.pop()
@@ -127,10 +134,11 @@ def _measure(top: bytes) -> tuple[_Size, list[bytes]] | None:
                 if not stat.S_ISREG(status.st_mode):
                     return None
                 size += status.st_size
-                changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
                 blocks += -(-status.st_size // _BLOCK) * _BLOCK
                 names.append(name)
+                times = *divmod(status.st_mtime_ns, _SECOND), *divmod(status.st_ctime_ns, _SECOND)
+                stamps.append(_STAMP.pack(status.st_size, *times))
         if is_empty:
             return None
         directories += len(names) > before
-    return (len(names), size, changed, blocks, directories), names
+    return (len(names), size, blocks, directories), names, stamps

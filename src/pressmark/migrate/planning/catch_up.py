@@ -1,8 +1,9 @@
 """Catching up: one run while the old system is in use, then another run for all later changes.
 
-A catch-up migrates objects that are new, that were not done, or whose number of files, size or change time differs from
-the first run. The time is that of the latest change of a file's content or status. Objects keep the identifiers that
-the first run gave them.
+A catch-up migrates objects that are new, that were not done, or whose entries differ from those of the first run:
+names, kinds, sizes, and times of modification and of status change. An object whose content is the same after all, such
+as one from a restored backup, is compared with the destination and reported as ``exists_same``. Objects keep the
+identifiers that the first run gave them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pressmark.errors import JobError, MigrationError
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
+from pressmark.migrate.object_state import has_same_content_times
 from pressmark.migrate.options import make_options
+from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.measure import Measure
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.planning.planner import make_plan
@@ -30,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PreviousRuns", "catch_up"]
 
-# The size of an object that a run has moved: if the source has one again, it is another object.
-_MOVED = ""
-# The size of an object whose files are those of another version.
-_OTHER_VERSION = "-"
+# Instead of the entries of an object that a run has moved: if the source has one again, it is another object.
+_MOVED = "moved"
+# Instead of those of an object whose files are those of another version.
+_OTHER_VERSION = "other version"
 
 
 def catch_up(
@@ -97,15 +100,12 @@ class PreviousRuns:
         self._plan = plan
         self._index = index
         # The newest run first: the first row of an object counts.
-        index.fill(item for run in chain_of_runs(plan) for item in _sizes(run, version))
+        index.fill(item for run in chain_of_runs(plan) for item in _entries(run, version))
 
     def changed(self, identifiers: Sequence[str], sizes: Sequence[Measure]) -> list[bool]:
         """Return for each object whether to migrate it again."""
         before = self._index.find(identifiers)
-        return [
-            known != _size(one.files, one.bytes, one.changed) or one.unreadable is not None
-            for known, one in zip(before, sizes, strict=True)
-        ]
+        return [known != one.entries or one.unreadable is not None for known, one in zip(before, sizes, strict=True)]
 
     def left_out(self, identifier: str) -> None:
         """Record an object that is in the source, but is left out because it is invalid."""
@@ -121,13 +121,13 @@ class PreviousRuns:
     def gone(self) -> Iterator[str]:
         """Yield the identifiers of migrated objects that are no longer in the source, after processing all other
         objects."""
-        for identifier, size in self._index.unused():
-            if size != _MOVED:
+        for identifier, entries in self._index.unused():
+            if entries != _MOVED:
                 yield identifier
 
 
-def _sizes(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the identifiers of objects that a run has migrated, with the sizes that detect later changes.
+def _entries(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
+    """Yield the identifiers of objects that a run has migrated, with the state that detects later changes.
 
     :raises JobError: rows or entries are damaged
     """
@@ -136,35 +136,38 @@ def _sizes(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
         what = "restore it, or migrate the whole source again; unchanged objects are skipped"
         raise JobError(path, f"changed since it was planned; {what}")
     with IdentifierIndex(plan.work) as done:
-        done.fill((identifier, "") for identifier in _done(plan))
-        block: list[tuple[str, str]] = []
+        done.fill(_done(plan))
+        block: list[PlanEntry] = []
         for entry in plan.entries():
-            if plan.options.move:
-                size = _MOVED
-            elif plan.options.version != version:
-                size = _OTHER_VERSION
-            else:
-                size = _size(entry.files, entry.bytes, entry.changed)
-            block.append((entry.source_id, size))
+            block.append(entry)
             if len(block) == 1000:
-                yield from _kept(block, done)
+                yield from _kept(plan, version, block, done)
                 block = []
-        yield from _kept(block, done)
+        yield from _kept(plan, version, block, done)
 
 
-def _done(plan: Plan) -> Iterator[str]:
+def _done(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield the identifiers of objects that a run has migrated, with their state after hard links changed it."""
     path, _digest = finished_rows(plan.work)
     with open(path, "rb") as lines:
         for line in lines:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code is None:
-                yield row.source_id
+                yield row.source_id, row.entries if row.mode == "hardlink" else ""
 
 
-def _size(files: int, nbytes: int, changed: int) -> str:
-    return f"{files} {nbytes} {changed}"
-
-
-def _kept(block: list[tuple[str, str]], done: IdentifierIndex) -> Iterator[tuple[str, str]]:
-    found = done.find([identifier for identifier, _ in block])
-    return (item for item, value in zip(block, found, strict=True) if value is not None)
+def _kept(
+    plan: Plan, version: str | None, block: Sequence[PlanEntry], done: IdentifierIndex
+) -> Iterator[tuple[str, str]]:
+    found = done.find([entry.source_id for entry in block])
+    for entry, linked in zip(block, found, strict=True):
+        if linked is None:
+            continue
+        if plan.options.move:
+            yield entry.source_id, _MOVED
+        elif plan.options.version != version:
+            yield entry.source_id, _OTHER_VERSION
+        else:
+            # Any other change since the plan is seen by the next run.
+            is_linked = has_same_content_times(linked, entry.entries)
+            yield entry.source_id, linked if is_linked else entry.entries

@@ -11,7 +11,7 @@ from pressmark.stores import StoreObject
 __all__ = ["PlanEntry"]
 
 # Every object of a migration has a line, and its keys and their order are known.
-_LINE = '{"id":%s,"source_id":%s,"source":%s,"target":%s,"encapsulation":%s,"files":%d,"bytes":%d,"changed":%d}\n'
+_LINE = '{"id":%s,"source_id":%s,"source":%s,"target":%s,"encapsulation":%s,"files":%d,"bytes":%d,"entries":%s}\n'
 _encode = json.encoder.encode_basestring_ascii
 _decode = json.JSONDecoder().decode
 
@@ -26,7 +26,8 @@ class PlanEntry(NamedTuple):
     :ivar encapsulation: encapsulating directory of a Pairtree object, as in :class:`~pressmark.stores.StoreObject`
     :ivar files: number of files
     :ivar bytes: total size of all files
-    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970
+    :ivar entries: the state of all its entries, see :func:`~pressmark.migrate.object_state.entries_digest`; empty if
+        unknown
     """
 
     id: str
@@ -36,13 +37,13 @@ class PlanEntry(NamedTuple):
     encapsulation: str | None
     files: int
     bytes: int
-    changed: int
+    entries: str
 
     def line(self) -> builtins.bytes:
         """Return the entry as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
         encapsulation = "null" if self.encapsulation is None else _encode(self.encapsulation)
         texts = _encode(self.id), _encode(self.source_id), _encode(self.source), _encode(self.target)
-        return (_LINE % (*texts, encapsulation, self.files, self.bytes, self.changed)).encode()
+        return (_LINE % (*texts, encapsulation, self.files, self.bytes, _encode(self.entries))).encode()
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> PlanEntry:
@@ -50,9 +51,13 @@ class PlanEntry(NamedTuple):
 
         :raises ValueError: the line is malformed
         """
+        record = _decode(line.decode())
         try:
-            return cls(**_decode(line.decode()))
-        except TypeError as error:
+            # Plans of 0.1.0 have the time of the latest change, which does not show every change.
+            if record.pop("changed", None) is not None:
+                record["entries"] = ""
+            return cls(**record)
+        except (TypeError, AttributeError) as error:
             raise ValueError(str(error)) from None
 
     def record(self) -> StoreObject:

@@ -1,4 +1,4 @@
-"""The size of objects: the number, bytes, names and latest change of their files."""
+"""The size of objects: the number, bytes, names and state of their files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.object_state import entries_digest, entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.transfer.content import Content, File, changed_at, content_of
+from pressmark.migrate.transfer.content import INVENTORY_ENTRY, Content, File, content_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.reading import ContentReader, bag_directory, locate_source, ocfl_content
 from pressmark.stores import Store, StoreObject
@@ -30,8 +31,8 @@ class Measure(NamedTuple):
 
     :ivar files: number of files
     :ivar bytes: total size of all files
-    :ivar changed: latest change of a file's content or status, in nanoseconds since 1970; of an OCFL object also of its
-        inventory
+    :ivar entries: the state of all entries, of an OCFL object also of its inventory:
+        :func:`~pressmark.migrate.object_state.entries_digest`
     :ivar blocks: bytes on a disk with blocks of 4 KiB
     :ivar directories: number of directories with files
     :ivar unreadable: why the object cannot be read; :data:`None` if it can
@@ -41,7 +42,7 @@ class Measure(NamedTuple):
 
     files: int
     bytes: int
-    changed: int
+    entries: str
     blocks: int
     directories: int
     unreadable: str | None = None
@@ -56,12 +57,15 @@ def measure(store: Store, records: Sequence[StoreObject], options: Options) -> I
     remaining = iter(records)
     while left:
         trees, _ = kernels.ByteColumn.from_texts(left)
-        sizes, names = kernels.tree_sizes(trees)
+        sizes, names, stamps = kernels.tree_sizes(trees)
         for index, (size, record) in enumerate(zip(sizes, remaining, strict=False)):
             if size is None:
                 yield _measure_files(store, record, options)
             else:
-                yield Measure(*size), decode_fs(names[index]).split("\0")[:-1]
+                files, nbytes, blocks, directories = size
+                inside = names[index].split(b"\0")[:-1]
+                entries = entries_digest(inside, stamps[index])
+                yield Measure(files, nbytes, entries, blocks, directories), [*map(decode_fs, inside)]
         left = left[len(sizes) :]
 
 
@@ -75,61 +79,69 @@ def _tree(store: Store, record: StoreObject, options: Options) -> bytes | None:
 
 def _measure_files(store: Store, record: StoreObject, options: Options) -> tuple[Measure, list[str]]:
     """Return the size and the names of one object, file by file; it may contain links, or be unreadable."""
-    count = size = blocks = changed = 0
-    names: list[str] = []
-    directories = set()
+    found: list[tuple[bytes, os.stat_result]] = []
+    empty: list[bytes] = []
+    inventory: list[tuple[bytes, os.stat_result]] = []
     unreadable = left_out = missing = None
     try:
         with object_errors(store.root, record.id or ""):
-            files, left_out, changed = _files(store, record, options)
-            for name, status in files:
-                count += 1
-                size += status.st_size
-                blocks += -(-status.st_size // _BLOCK) * _BLOCK
-                changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
-                names.append(name)
-                directories.add(name.rpartition("/")[0])
+            files, left_out = _files(store, record, options, empty, inventory)
+            found.extend(files)
     except (ObjectError, TransferError) as error:
         unreadable = error.reason if isinstance(error, ObjectError) else error.failure.message
         if options.version is not None and isinstance(error, ObjectError) and error.kind == "missing":
             unreadable, missing = None, error.reason
-    return Measure(count, size, changed, blocks, len(directories), unreadable, left_out, missing), names
+    names = [decode_fs(name) for name, _status in found]
+    sizes = [status.st_size for _name, status in found]
+    blocks = sum(-(-size // _BLOCK) * _BLOCK for size in sizes)
+    directories = len({name.rpartition("/")[0] for name in names})
+    entries = entries_digest_of([*found, *inventory], empty)
+    return Measure(len(found), sum(sizes), entries, blocks, directories, unreadable, left_out, missing), names
 
 
 def _files(
-    store: Store, record: StoreObject, options: Options
-) -> tuple[Iterable[tuple[str, os.stat_result]], str | None, int]:
-    """Return name and status of each file to migrate, the parts of the object that stay behind, and the latest change
-    of the inventory that names the files, or 0."""
+    store: Store,
+    record: StoreObject,
+    options: Options,
+    empty: list[bytes],
+    inventory: list[tuple[bytes, os.stat_result]],
+) -> tuple[Iterable[tuple[bytes, os.stat_result]], str | None]:
+    """Return name and status of each file to migrate, and the parts of the object that stay behind.
+
+    :param empty: receives the names of empty directories
+    :param inventory: receives the inventory that names the files, under a name that no file has
+    """
     tree = _tree(store, record, options)
     if tree is not None:
-        if record.encapsulation is None:
-            return _below(tree), None, 0
-        empty: list[File] = []
-        files = list(_below(tree, empty))
+        directories: list[File] = []
+        files = list(_below(tree, directories))
         # The store resolves links.
-        if not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
-            return files, Content([], {}, empty).left_out(options.to), 0
+        if record.encapsulation is None or not any(stat.S_ISLNK(status.st_mode) for _name, status in files):
+            empty += [name for name, _path in directories]
+            left_out = None if record.encapsulation is None else Content([], {}, directories).left_out(options.to)
+            return files, left_out
     found = locate_source(options, store, record)
     is_bag = bag_directory(store, found) is not None
     if is_bag and options.verbatim:
-        return _below(os.path.join(os.fsencode(store.root), encode_fs(record.path))), None, 0
-    changed = 0
+        directories = []
+        files = list(_below(os.path.join(os.fsencode(store.root), encode_fs(record.path)), directories))
+        empty += [name for name, _path in directories]
+        return files, None
     if isinstance(found, OcflObject):
         # Files keep their content paths when another version renames them.
-        changed = changed_at([os.stat(os.path.join(found.path, encode_fs(INVENTORY)))])
+        inventory.append((INVENTORY_ENTRY, os.stat(os.path.join(found.path, encode_fs(INVENTORY)))))
         content = ocfl_content(found)
     elif is_bag:
         identifier = record.id or ""
-        entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, 0)
+        entry = PlanEntry(identifier, identifier, record.path, "", record.encapsulation, 0, 0, "")
         content = ContentReader(options, store).content(entry)
     else:
         content = content_of(found)
-    files_of = ((decode_fs(name), os.stat(path)) for name, path in content.files)
-    return files_of, content.left_out(options.to), changed
+    empty += [name for name, _path in content.empty]
+    return ((name, os.stat(path)) for name, path in content.files), content.left_out(options.to)
 
 
-def _below(top: bytes, empty: list[File] | None = None) -> Iterator[tuple[str, os.stat_result]]:
+def _below(top: bytes, empty: list[File]) -> Iterator[tuple[bytes, os.stat_result]]:
     """Yield name and status of everything below a directory except directories.
 
     :param empty: names and paths of empty directories are appended
@@ -146,6 +158,6 @@ def _below(top: bytes, empty: list[File] | None = None) -> Iterator[tuple[str, o
                 if entry.is_dir(follow_symlinks=False):
                     left.append(name)
                 else:
-                    yield decode_fs(name), entry.stat(follow_symlinks=False)
-        if is_empty and inside and empty is not None:
+                    yield name, entry.stat(follow_symlinks=False)
+        if is_empty and inside:
             empty.append((inside, here))

@@ -426,7 +426,7 @@ class _Planning:
             return None
         line = PlanEntry(
             *(examined.identifier, record.id, record.path, examined.target, record.encapsulation),
-            *(size.files, size.bytes, size.changed),
+            *(size.files, size.bytes, size.entries),
         ).line()
         self._entries.write(line)
         if self._builder is not None:

@@ -169,7 +169,7 @@ def _write_parquet(file: BinaryIO, rows: Iterable[tuple[bytes, Row]]) -> None:
     """Write rows as Parquet; bytes that are not UTF-8 are written as ``\\udc80`` to ``\\udcff``."""
     pyarrow = importlib.import_module("pyarrow")
     parquet = importlib.import_module("pyarrow.parquet")
-    types = {"files": pyarrow.int64(), "bytes": pyarrow.int64(), "changed": pyarrow.int64()}
+    types = {"files": pyarrow.int64(), "bytes": pyarrow.int64()}
     types |= {"seconds": pyarrow.float64(), "started": pyarrow.timestamp("us", "UTC")}
     schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Row._fields])
     left = (row for _line, row in rows)

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pressmark.errors import ObjectError
 from pressmark.fixity.hasher import CHANGED
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.migrate.object_state import entries_digest_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.stores import Store, StoredObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = [
+    "INVENTORY_ENTRY",
     "Content",
     "all_files",
-    "changed_at",
     "check_unchanged",
     "content_of",
     "empty_text",
+    "entries_of",
     "link_error",
     "list_tree",
     "listed",
-    "newest",
 ]
 
 # Kinds of stores whose objects may have empty directories.
 _HOLD_EMPTY = frozenset({"pairtree", "bags"})
 _NAMED = 3  # names in a message
+#: Stands for the inventory among the entries of an OCFL object, beside any name.
+INVENTORY_ENTRY = b"/inventory.json"
 
 #: A name, within the object, and a path.
 File = tuple[bytes, bytes]
@@ -153,14 +156,10 @@ def check_unchanged(content: Content) -> None:
             raise TransferError("source_invalid", CHANGED, f"{what}; migrate it again when nothing changes it")
 
 
-def newest(files: Iterable[File]) -> int:
-    """Return when the newest of some files changed: :func:`changed_at` of their paths.
+def entries_of(content: Content) -> str:
+    """Return the state of all entries of an object: :func:`~pressmark.migrate.object_state.entries_digest`.
 
     :raises OSError: a file does not exist
     """
-    return changed_at([os.stat(path) for _name, path in files])
-
-
-def changed_at(statuses: Iterable[os.stat_result]) -> int:
-    """Return the latest change, in nanoseconds since 1970: of content, or of status, whose time cannot be set."""
-    return max((max(one.st_mtime_ns, one.st_ctime_ns) for one in statuses), default=0)
+    files = [(name, os.stat(path)) for name, path in content.files]
+    return entries_digest_of(files, [name for name, _path in content.empty])

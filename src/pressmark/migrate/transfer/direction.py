@@ -20,11 +20,12 @@ from pressmark.migrate.object_digest import (
     read_files,
     with_known,
 )
+from pressmark.migrate.object_state import has_same_content_times
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.conflicts import NameRules
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.targets import Targets
-from pressmark.migrate.transfer.content import Content, File, newest
+from pressmark.migrate.transfer.content import Content, File, entries_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import ContentReader
@@ -121,17 +122,23 @@ class Direction(ABC):
         """Return the absolute path of an object in the source."""
         return os.path.join(os.path.abspath(os.fsencode(self.source.root)), encode_fs(entry.source))
 
-    def record_changed(self, item: InFlight, content: Content) -> None:
-        """With ``move``, record when the object last changed: its source is removed only if it does not change
-        again."""
-        if self.options.move:
-            with object_errors(self.source.root, item.entry.source_id):
-                item.changed = newest(content.files)
+    def record_entries(self, item: InFlight, content: Content) -> None:
+        """With ``move`` and with hard links, record the state of the source before it is read: the source is removed
+        only if it does not change again."""
+        if self.options.move or self.options.copy_mode == "hardlink":
+            item.entries = self._entries(item, content)
+
+    def _entries(self, item: InFlight, content: Content) -> str:
+        with object_errors(self.source.root, item.entry.source_id):
+            return entries_of(content)
 
     def record_copied(self, item: InFlight, content: Content) -> None:
         """Record the parts that the destination does not support, and the change of status by a hard link."""
         if item.mode == "hardlink":
-            self.record_changed(item, content)
+            linked = self._entries(item, content)
+            # Linking changes only times of status change: any other change came from elsewhere.
+            if has_same_content_times(item.entries, linked):
+                item.entries = linked
         item.note = content.left_out(self.options.to)
 
     def read_source(self, content: Content) -> FileDigests:

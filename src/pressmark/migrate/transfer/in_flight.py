@@ -28,7 +28,7 @@ class InFlight:
     bytes: int = 0
     digest: str | None = None
     verify: str = "none"
-    changed: int = 0
+    entries: str = ""
     failure: TransferFailure | None = None
     note: str | None = None
     _started: float = field(default_factory=time)
@@ -66,7 +66,7 @@ class InFlight:
             _moment(self._started),
             round(self._seconds or 0.0, 6),
             host,
-            self.changed,
+            self.entries,
         )
 
 

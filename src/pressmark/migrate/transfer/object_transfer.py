@@ -14,10 +14,11 @@ from pressmark.fixity.copy_pool import shared_pools
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
+from pressmark.migrate.object_state import entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.rows import Row
-from pressmark.migrate.transfer.content import all_files, changed_at
+from pressmark.migrate.transfer.content import all_files, entries_of
 from pressmark.migrate.transfer.direction import Direction
 from pressmark.migrate.transfer.failures import TransferError, TransferFailure, failure_of
 from pressmark.migrate.transfer.in_flight import InFlight
@@ -246,9 +247,8 @@ class Transfer:
             if entry.encapsulation is None:
                 return False  # such objects are copied
             place = f"{place}/{entry.encapsulation}"
-        statuses = [os.stat(path) for _name, path in all_files(self._destination, entry.id, place)]
-        seen = len(statuses), sum(one.st_size for one in statuses), changed_at(statuses)
-        return seen == (entry.files, entry.bytes, entry.changed)
+        files = [(name, os.stat(path)) for name, path in all_files(self._destination, entry.id, place)]
+        return entries_digest_of(files) == entry.entries
 
     # --- objects that exist ---------------------------------------------------------------------------------------
 
@@ -261,8 +261,8 @@ class Transfer:
         content = direction.reader.content(entry)
         # Before the files are read: later changes must not pass for what was compared.
         with object_errors(self._source.root, entry.source_id):
-            statuses = [os.stat(path) for _name, path in content.files]
-        item.bytes, item.changed = sum(one.st_size for one in statuses), changed_at(statuses)
+            item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
+            item.entries = entries_of(content)
         ours = direction.read_source(content)
         item.digest, item.mode = direction.digest_of(entry, ours), None
         item.files = len(ours.digests)

@@ -200,7 +200,7 @@ class OcflToOcfl(BulkDirection):
         """Copy an object aside, and compare all copied files with its inventories."""
         entry = item.entry
         if self.options.move:
-            self.record_changed(item, self.reader.content(entry))
+            self.record_entries(item, self.reader.content(entry))
         room = self.bulk_writer.new_path()
         copied = CopyRecorder(item, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}

@@ -60,7 +60,7 @@ class ToBags(Direction):
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         content = self.content(item.entry)
-        self.record_changed(item, content)
+        self.record_entries(item, content)
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:

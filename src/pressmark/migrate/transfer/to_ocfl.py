@@ -86,7 +86,7 @@ class ToOcfl(BulkDirection):
         if self._begin_small(item):
             return False
         content = self.content(entry)
-        self.record_changed(item, content)
+        self.record_entries(item, content)
         self.check_place_free(entry)
         staged = self.bulk_writer.stage(
             entry.id,
@@ -119,8 +119,8 @@ class ToOcfl(BulkDirection):
         if place is None or self._also:
             return False
         above, name = self.reader.encapsulated(entry)
-        if name and self.target_names is not None:
-            self.content(entry)  # only to check the names
+        if name and (self.target_names is not None or self.options.move):
+            self.record_entries(item, self.content(entry))  # which also checks the names
         staged = self.bulk_writer.stage_small(entry.id, above, name, place, self.mode) if name else None
         if staged is None:
             return False
@@ -128,8 +128,6 @@ class ToOcfl(BulkDirection):
         assert isinstance(written, WrittenSmall)
         item.files, item.bytes = len(written.digests), written.size
         item.digest, item.mode = object_digest(written.digests), staged.mode
-        if self.options.move:
-            item.changed = written.changed
         self.items[entry.id] = item
         return True
 

@@ -30,7 +30,7 @@ class ToPairtree(Direction):
             self.destination.adopt(entry.id, top, entry.encapsulation)
             item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
             return True
-        self.record_changed(item, content)
+        self.record_entries(item, content)
         copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,
@@ -66,7 +66,7 @@ class ToVitro(Direction):
         if b"/" in name:
             what = f"the file {decode_fs(name)!r} is in a directory, but a Vitro object is a single file"
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
-        self.record_changed(item, content)
+        self.record_entries(item, content)
         copied = CopyRecorder(item, content)
         self.destination.put(
             entry.id,

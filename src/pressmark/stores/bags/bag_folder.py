@@ -379,7 +379,7 @@ class BagFolder(BagFolderReader):
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
             discard(staging, aside)
 
-    def delete(self, identifier: str | bytes) -> None:
+    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove a bag, and the directories above it that become empty.
 
         :raises ObjectError: of kind ``missing``, or the bag could not be removed
@@ -395,6 +395,8 @@ class BagFolder(BagFolderReader):
                     place = self._find(name)
                     if place is None:
                         raise self._missing(identifier)
+                    if check is not None:
+                        check()
                     # First, because otherwise the old bag would be found when the new one is gone.
                     self._sweep(staging, place)
                     os.rename(os.path.join(self._base, place), staging / b"object")

@@ -286,7 +286,7 @@ class OcflRoot(StorageRoot):
             with suppress(FileNotFoundError):  # removed as empty
                 self.storage.flush(place)
 
-    def delete(self, identifier: str | bytes) -> None:
+    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object with all versions, and the directories above it that become empty.
 
         :raises ObjectError: nothing was removed; of kind ``missing``, ``collision``, ``object-inside``, …
@@ -307,6 +307,8 @@ class OcflRoot(StorageRoot):
                     inside = decode_fs(strange[0])
                     what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
                     raise ObjectError(self.root, name, "object-inside", what)
+                if check is not None:
+                    check()
                 self.storage.withdraw(found.place, removed)
             self._flush_above(found.place)
             with suppress(OSError):  # the object is gone; the next run removes the rest

@@ -258,7 +258,7 @@ class PairtreeStore(PairtreeReader):
         if left != new:
             os.rename(aside, staging / b"replaced")
 
-    def delete(self, identifier: str | bytes) -> None:
+    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object, and the directories above it that become empty. Objects below it are kept.
 
         If the encapsulating directory is a symbolic link, the link is removed and its target is kept.
@@ -280,6 +280,8 @@ class PairtreeStore(PairtreeReader):
                     raise self._missing(identifier, place) from None
                 if not found.members:
                     raise self._missing(identifier, place)
+                if check is not None:
+                    check()
                 if len(found.members) > 1:
                     # Then it can be removed in one step.
                     encapsulate(directory, found.members)

@@ -272,7 +272,7 @@ class VitroStore(VitroReader):
         with Replacement(path, part=path + b".new", durable=self._durable) as file:
             file.write(json.dumps(renaming).encode())
 
-    def delete(self, identifier: str | bytes) -> None:
+    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove the file of an object, and the directories above it that become empty.
 
         :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
@@ -285,6 +285,8 @@ class VitroStore(VitroReader):
             self._only_file(identifier, place)
             with RunDirectory(self._work_directory()) as staging, staging.lock():
                 self._settle()
+                if check is not None:
+                    check()
                 os.rename(os.path.join(directory, self._only_file(identifier, place)), staging / b"object")
                 if self._durable:
                     flush_directory(directory)

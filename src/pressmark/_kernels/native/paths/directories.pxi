@@ -35,18 +35,14 @@ def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, i
 # --- trees --------------------------------------------------------------------------------------------------
 
 
-include "../shared/times.pxi"
-
-
 cdef extern from "paths/tree_sizes.h":
     ctypedef struct pm_tree_size:
         int64_t files
         int64_t bytes
-        pm_time changed
         int64_t blocks
         int64_t directories
 
-    int64_t pm_tree_sizes(const pm_column *, pm_tree_size *, pm_column *) nogil
+    int64_t pm_tree_sizes(const pm_column *, pm_tree_size *, pm_column *, pm_column *) nogil
 
 
 def tree_sizes(ByteColumn tops not None):
@@ -55,19 +51,21 @@ def tree_sizes(ByteColumn tops not None):
     A tree is deferred if it cannot be read, or contains a link, a special file or an empty directory.
 
     :param tops: the paths of the trees
-    :return: for each tree the number of its files, their bytes, the latest change of a file's content or status in
-        nanoseconds since 1970, the bytes of their blocks of 4 KiB, and the number of directories with files, or None if
-        it is deferred; and for each tree the names of its files, each with a NUL at its end. Both are shorter if the
-        call took too long; call it again with the rest
+    :return: for each tree the number of its files, their bytes, the bytes of their blocks of 4 KiB, and the number of
+        directories with files, or None if it is deferred; for each tree the names of its files, each with a NUL
+        at its end; and in the same order the size of each file, and the seconds and nanoseconds of its times of
+        modification and of status change, as integers of 64 bits. All are shorter if the call took too long; call it
+        again with the rest
     """
     cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn stamps = ByteColumn.__new__(ByteColumn)
     cdef int64_t count = tops.column.count
     cdef pm_tree_size *sizes = <pm_tree_size *>malloc(max(1, count) * sizeof(pm_tree_size))
     if sizes == NULL:
         raise MemoryError
     try:
         with nogil:
-            count = pm_tree_sizes(&tops.column, sizes, &names.column)
+            count = pm_tree_sizes(&tops.column, sizes, &names.column, &stamps.column)
         if count < 0:
             raise MemoryError
         found = []
@@ -76,7 +74,7 @@ def tree_sizes(ByteColumn tops not None):
             if size.files < 0:
                 found.append(None)
             else:
-                found.append((size.files, size.bytes, nanoseconds(size.changed), size.blocks, size.directories))
-        return found, names
+                found.append((size.files, size.bytes, size.blocks, size.directories))
+        return found, names, stamps
     finally:
         free(sizes)

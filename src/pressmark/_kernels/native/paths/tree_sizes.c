@@ -2,6 +2,7 @@
 
 #include "../shared/clock.h"
 #include "../shared/directories.h"
+#include "../shared/times.h"
 
 #define PM_BLOCK 4096
 
@@ -11,19 +12,22 @@ enum { PM_TREE_DEFER = 1 };
 typedef struct {
     pm_waiting waiting;
     pm_bytes path; /* of the tree, then of the directory that is read, relative to the tree; each with its NUL */
-    pm_bytes *names;
+    pm_bytes *names, *stamps;
     char *buffer;
 } pm_measuring;
 
 #if PM_CAN_SCAN
 
-static void pm_add_file(pm_tree_size *size, const struct stat *status)
+/* Returns 0 or PM_NO_MEMORY. */
+static int pm_add_file(pm_measuring *state, pm_tree_size *size, const struct stat *status)
 {
+    const pm_time modified = pm_time_of(PM_MTIME(*status)), changed = pm_time_of(PM_CTIME(*status));
+    const int64_t stamp[PM_STAMP] = {status->st_size, modified.seconds, modified.nanoseconds, changed.seconds,
+                                     changed.nanoseconds};
     size->files += 1;
     size->bytes += status->st_size;
     size->blocks += (status->st_size + PM_BLOCK - 1) / PM_BLOCK * PM_BLOCK;
-    size->changed = pm_later_time(size->changed, pm_time_of(PM_MTIME(*status)));
-    size->changed = pm_later_time(size->changed, pm_time_of(PM_CTIME(*status)));
+    return pm_append(state->stamps, (const uint8_t *)stamp, sizeof stamp) < 0 ? PM_NO_MEMORY : 0;
 }
 
 /* Adds a file, or a directory to read. Returns 0, PM_TREE_DEFER or PM_NO_MEMORY. */
@@ -40,12 +44,12 @@ static int pm_measure_entry(pm_measuring *state, pm_tree_size *size, int directo
         struct stat status;
         if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             return PM_TREE_DEFER;
-        if (S_ISREG(status.st_mode))
-            pm_add_file(size, &status);
-        else if (S_ISDIR(status.st_mode))
+        if (S_ISDIR(status.st_mode))
             is_directory = 1;
-        else
+        else if (!S_ISREG(status.st_mode))
             return PM_TREE_DEFER;
+        else if (pm_add_file(state, size, &status) < 0)
+            return PM_NO_MEMORY;
     }
     if (is_directory)
         return pm_wait(&state->waiting, state->path.data, prefix, (const uint8_t *)name, length);
@@ -109,7 +113,8 @@ static int pm_measure_tree(pm_measuring *state, const char *path, pm_tree_size *
 
 static int pm_measure_item(pm_measuring *state, const pm_column *tops, int64_t index, pm_tree_size *size)
 {
-    const int64_t start = state->names->size, length = tops->offsets[index + 1] - tops->offsets[index];
+    const int64_t start = state->names->size, first = state->stamps->size;
+    const int64_t length = tops->offsets[index + 1] - tops->offsets[index];
     state->path.size = 0;
     if (pm_append(&state->path, tops->bytes.data + tops->offsets[index], length) < 0 ||
         pm_append(&state->path, "", 1) < 0)
@@ -121,24 +126,28 @@ static int pm_measure_item(pm_measuring *state, const pm_column *tops, int64_t i
     if (status == PM_TREE_DEFER) {
         size->files = -1;
         state->names->size = start;
+        state->stamps->size = first;
     }
     return status < 0 ? status : 0;
 }
 
-int64_t pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names)
+int64_t pm_tree_sizes(const pm_column *tops, pm_tree_size *sizes, pm_column *names, pm_column *stamps)
 {
     const int64_t latest = pm_now() + PM_TURN;
     int64_t index = 0;
     pm_measuring state;
     memset(&state, 0, sizeof state);
-    if (pm_new_column(names, tops->count, 64 * tops->count) < 0)
+    if (pm_new_column(names, tops->count, 64 * tops->count) < 0 ||
+        pm_new_column(stamps, tops->count, 64 * tops->count) < 0)
         return PM_NO_MEMORY;
     state.names = &names->bytes;
+    state.stamps = &stamps->bytes;
     state.buffer = (char *)malloc(PM_ENTRIES_SIZE);
     int status = state.buffer == NULL ? PM_NO_MEMORY : 0;
     while (index < tops->count && status == 0 && (!index || pm_now() < latest)) {
         status = pm_measure_item(&state, tops, index, &sizes[index]);
         pm_end_item(names);
+        pm_end_item(stamps);
         index++;
     }
     pm_free_waiting(&state.waiting);
