@@ -271,14 +271,14 @@ def test_elements(tmp_path: Path) -> None:
     create(make(tmp_path / "s"), info=info, date=DAY)
     lines = (tmp_path / "s" / "bag-info.txt").read_text("utf-8").splitlines()
     assert lines[:4] == ["Bagging-Date: 2008-01-15", "X: 1", "X: 2", "Bag-Software-Agent: me"]
-    assert lines[5].startswith(" b b")
-    assert all(len(line) <= 79 for line in lines)
+    assert lines[4] == f"Contact-Name: {long}"
     assert sum(line.lower().startswith("bagging-date") for line in lines) == 1
     assert flaws(tmp_path / "s") == []
 
 
 @pytest.mark.parametrize(
-    "element", [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", ""), ("Payload-Oxum", "1.1")]
+    "element",
+    [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", " b"), ("Payload-Oxum", "1.1")],
 )
 def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> None:
     """An invalid label or value is an error of the caller, before any file is read."""

@@ -508,7 +508,7 @@ def test_elements(tmp_path: Path) -> None:
     assert flaws(bag) == []
     update(bag, info=[("C", "z")], date=DAY)
     assert (bag / "bag-info.txt").read_bytes().endswith(b"C: z\r\nBagging-Date: 2026-11-21\r\n")
-    for wrong in ({"payload-oxum": "1.1"}, {"a:b": "x"}, [("A", "")]):
+    for wrong in ({"payload-oxum": "1.1"}, {"a:b": "x"}, [("A", " b")]):
         with pytest.raises(ValueError, match=r"Oxum|label|value"):
             update(bag, info=wrong)
 

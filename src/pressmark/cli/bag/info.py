@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pressmark.bagit import Bag
+from pressmark.bagit.bag_info import value_lines
 from pressmark.cli.bag.options import BAG, bag_errors
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.file_progress import format_bytes, format_count
@@ -78,7 +79,9 @@ def _lines(about: dict[str, Any]) -> Iterator[str]:
     if about["elements"]:
         yield ""
         for element in about["elements"]:
-            yield one_line(f"{element['label']}: {element['value']}")
+            first, *others = value_lines(element["value"])[::2]
+            yield one_line(f"{element['label']}: {first}")
+            yield from (one_line(f"  {line}") for line in others)
 
 
 def _payload(oxum: str | None) -> str:
