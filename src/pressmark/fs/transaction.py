@@ -171,7 +171,13 @@ class Transaction:
                     self._recover()
                 os.mkdir(self.new)
         except BaseException:
-            self._entered.abandon()
+            names = None
+            with contextlib.suppress(OSError):
+                names = os.listdir(self.staging)
+            if names == [LOCK]:
+                self._entered.leave()
+            else:
+                self._entered.abandon()
             raise
 
     def __enter__(self) -> Self:
