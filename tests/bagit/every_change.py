@@ -2,10 +2,10 @@
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation
-in a child process that fails at that step, and checks the result. The files must be unchanged or completely changed, or
-the same call must finish the change. Until a change is decided, the verdict on the bag is as before, and then as after the change.
-No file is incomplete under its own name. An error is one line, and states that nothing was changed only if that is true.
+Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation in a child
+process that fails at that step, and checks the result. The files must be unchanged or completely changed, or the same
+call must finish the change. Until a change is decided, the verdict on the bag is as before, and then as after it. No
+file is incomplete under its own name. An error is one line, and states that nothing was changed only if that is true.
 STRIDE is the distance between tested steps.
 """
 
