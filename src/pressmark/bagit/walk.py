@@ -200,7 +200,7 @@ class _Walk:
         journals = (b"%b/%b" % (STAGING, name) for name in (JOURNAL, UNDO))
         if any(self._base.resolve(journal).kind != "dangling" for journal in journals):
             return problem("change-unfinished", STAGING)
-        message = "change in progress, or a leftover of a change that was not made, which the next change removes"
+        message = "a change is in progress, or left this directory behind, which the next change removes"
         return problem("change-unfinished", STAGING, message, severity=WARNING)
 
     def _link(self, path: bytes, real: bytes | None) -> BagEntry:

@@ -361,7 +361,7 @@ def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[s
     kept = {path: before[path] for path in before.keys() - {*removed, *renamed, *added}}
     for old, new in renamed.items():
         if new in kept:
-            raise SourceError("collision", f"{quoted(new)} is in the object; remove it to rename {quoted(old)}")
+            raise SourceError("collision", f"{quoted(new)} is in the object; rename {quoted(old)} to another name")
     kept.update((new, before[old]) for old, new in renamed.items())
     for path in path_conflicts({*kept, *added}):
         raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename or remove one of them")
