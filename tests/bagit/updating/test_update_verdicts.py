@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from bagit.bags import Sketch, digest, tree
+from cli.conftest import call
 from pressmark.bagit.bag import update
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError, BagInvalidError
+
+__all__ = ["call"]
 
 BOM = b"\xef\xbb\xbf"
 BOTH = {b"data/a": b"a", b"data/b": b"b"}
@@ -116,3 +119,13 @@ def test_an_update_reports_what_a_validation_would(
     found = validate(bag)
     assert {one.kind for one in found.errors} <= ({"oxum-mismatch"} if metadata_only else set()), found.problems
     assert metadata_only or case.kept in b"".join(tree(bag).values())
+
+
+def test_an_element_that_the_character_set_lacks(tmp_path: Path, call: Any) -> None:
+    """An element that cannot be written is refused on one line, before the payload is read."""
+    bag = Sketch(encoding="ISO-8859-1", info="A: \u00e9\n".encode()).write(tmp_path / "bag")
+    before = tree(bag)
+    refused = call("bag", "update", f"{bag}", "--info", "X=\u4e00")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines()[-1].endswith("X: '\u4e00' cannot be encoded in ISO-8859-1")
+    assert tree(bag) == before

@@ -156,7 +156,7 @@ def _why_not_a_tag_file(path: bytes) -> str | None:
         return fault
     # Otherwise ./bagit.txt would not be recognized as bagit.txt.
     if canonical(path)[1]:
-        return "path contains a '.' segment; remove it"
+        return "path contains a '.' segment; omit it"
     if path[:1] in b" \t*":
         return "path starts with a character that manifests do not preserve"
     if first in (PAYLOAD, STAGING):

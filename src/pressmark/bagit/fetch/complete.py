@@ -483,7 +483,9 @@ class _Run:
         digests = {name: hasher.hexdigest() for name, hasher in hashers.items()}
         if digests == job.digests:
             return Download(None, "", size, digests)
-        return Download("mismatch", "existing file has wrong checksums; remove it to download it again", size, digests)
+        return Download(
+            "mismatch", "existing file has wrong checksums; move it elsewhere to download it again", size, digests
+        )
 
 
 # The kinds of problems of failed downloads; a cancelled download is not a problem.

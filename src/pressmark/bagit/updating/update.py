@@ -151,6 +151,7 @@ class _Update:
         """Verify, write, and commit or refuse."""
         self._on_event(Stage("examine"))
         self._check_algorithms()
+        self._check_info()
         self._check_fetch()
         if PAYLOAD not in self._names:
             self._note(problem("payload-directory-missing", PAYLOAD), True)
@@ -345,6 +346,16 @@ class _Update:
         if file is not None:
             with file:
                 yield from read_fetch(file, self._bag.encoding, self._bag.version)
+
+    def _check_info(self) -> None:
+        """Refuse elements that the character set of the bag lacks.
+
+        :raises BagError: an element cannot be written
+        """
+        try:
+            BagInfo([(label, value) for label, values in self._options.info for value in values], self._charset.name)
+        except ValueError as error:
+            raise BagError(self._bag.path, str(error)) from None
 
     def _check_fetch(self) -> None:
         """Note the problems of fetch.txt, and have it rewritten if that fixes them."""
