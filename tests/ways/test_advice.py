@@ -13,7 +13,9 @@ from pressmark.migrate.reporting.remedies import REMEDIES, remedies_for
 from ways.stores import KINDS, make_store
 
 # An imperative after a comma or a semicolon.
-DELETES = re.compile(r"[;,] (?:or )?(?:remove|delete|drop|discard) (?:it|them|one|that|this|the)\b|\b(?:store rm|rm -)")
+DELETES = re.compile(
+    r"[;,] (?:or )?(?:remove|delete|drop|discard) (?:it|them|one|that|this|the)\b|(?:run|use) pressmark store rm"
+)
 SOURCES = Path(__file__).parents[2] / "src" / "pressmark"
 
 
