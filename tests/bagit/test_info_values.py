@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from bagit.bags import Sketch
 from bagit.naive import flaws
-from bagit.profile.test_profile import profile
+from bagit.profile.test_profile import IDENTIFIER, profile
 from cli.conftest import call
+from pressmark import stores
 from pressmark.bagit.bag import create, open, update
 from pressmark.bagit.packing.unpack import unpack
+from pressmark.bagit.validation.validate import validate
 
 __all__ = ["call"]
 
@@ -119,3 +122,18 @@ def test_another_program_reads_values(tmp_path: Path) -> None:
     )
     found = json.loads(done.stdout)
     assert (found["X-Text"].split(), found["Y"]) == (["one", "two", "four"], "")
+
+
+def test_folded_values_of_one_line(tmp_path: Path, call: Any, implementation: Any) -> None:
+    """A fold or a space at the end changes no verdict: on Payload-Oxum, a profile's identifier, or an identifier."""
+    text = (
+        b"Payload-Oxum:  20.2 \nExternal-Identifier:\n  a\n  b \nBagIt-Profile-Identifier: "
+        + IDENTIFIER.encode()
+        + b" \n"
+    )
+    bag = Sketch(version="0.97", info=text).write(tmp_path / "bags" / "one")
+    assert validate(bag).problems == []
+    assert json.loads(call("bag", "info", f"{bag}", "--json").stdout)["payload_oxum"] == "20.2"
+    checked = profile(Accept_BagIt_Version=["0.97"])
+    assert open(bag).check_profile(checked) == []
+    assert [one.id for one in stores.open(tmp_path / "bags", "bags").objects()] == ["a b"]

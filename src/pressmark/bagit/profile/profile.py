@@ -258,7 +258,8 @@ class Profile:
         return not same.isdisjoint(self.accept_serialization or ())
 
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
-        named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
+        elements = bag.info.elements
+        named = [bag_info.unfolded(value) for label, value in elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
             message = f"{IDENTIFIER} refers to other profiles" if named else f"{IDENTIFIER} not found"
             found = ", ".join(named) or None
