@@ -2,10 +2,11 @@
 
     python every_change.py CASE FOLDER kill|ERRNO|-ERRNO [STRIDE]
 
-Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation
-in a child process that fails at that step, and checks the result. The files must be unchanged or completely changed, or
-the same call must finish the change. No file is incomplete under its own name. An error is one line, and states that
-nothing was changed only if that is true. STRIDE is the distance between tested steps.
+Run with disk_faults.c preloaded. For each change of the disk, this creates new files, runs the operation in a child
+process that fails at that step, and checks the result. The files must be unchanged or completely changed, or the same
+call must finish the change. Until a change is decided, the verdict on the bag is as before, and then as after it. No
+file is incomplete under its own name. An error is one line, and states that nothing was changed only if that is true.
+STRIDE is the distance between tested steps.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.packing.pack import pack
 from pressmark.bagit.packing.unpack import unpack
+from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 
@@ -254,9 +256,17 @@ def check_many(
         left = is_decided(os.fsencode(folder / bag / "s"))
         is_whole = below(found, bag) == below(after, bag)
         assert left or is_whole or below(found, bag) == below(before, bag), (where, bag)
+        assert left or not errors(folder / bag / "s"), (where, bag)
     refusal(case, folder)
     assert quoted(folder) == after, (where, words)
     assert not any(flaws(folder / bag / "s") for bag in bags), where
+
+
+def errors(bag: Path) -> list[str]:
+    """Return the errors of a validation of a bag; empty if there is no bag."""
+    if not (bag / "bagit.txt").is_file():
+        return []
+    return [f"{one.kind}: {one.message}" for one in validate(bag).errors]
 
 
 def main() -> None:
@@ -265,8 +275,10 @@ def main() -> None:
     fault = DiskFault(given, BagError)
     fresh(case, folder)
     before = quoted(folder)
+    errors_before = errors(folder / case.bag)
     case.run(folder)
     after = quoted(folder)
+    errors_after = errors(folder / case.bag)
     bags = [case.bag] if case.bag else sorted(os.listdir(folder))
     assert not any(case.flaws(folder / bag / ("" if case.bag else "s")) for bag in bags)
     step = 1 - stride
@@ -290,6 +302,9 @@ def main() -> None:
         assert "put in its place" not in words or found != after, where
         if status in (0, 4):
             assert found == after, where
+        if case.bag and not left and found in (before, after):
+            wrong = errors(folder / case.bag)
+            assert wrong == (errors_after if found == after else errors_before), (where, wrong)
         if status == 0:
             break
         again = refusal(case, folder)

@@ -357,7 +357,7 @@ RULES = (
             bag("no path", "line-malformed", manifests={MANIFEST: BOTH + HEX + b"\n"}),
             bag(
                 "the path before the checksum",
-                "path-outside-payload",
+                "line-malformed",
                 manifests={MANIFEST: BOTH + b"data/x.txt  " + HEX + b"\n"},
             ),
             bag("a comment", "path-outside-payload", manifests={MANIFEST: b"# made by hand\n" + BOTH}),
@@ -387,7 +387,7 @@ RULES = (
         (
             bag(
                 "backslashes",
-                "path-outside-payload",
+                "line-malformed",
                 "file-unlisted",
                 manifests={MANIFEST: manifest(A) + line(PAYLOAD[C], b"data\\b\\c.txt")},
             ),

@@ -181,7 +181,7 @@ def test_a_copy_that_others_may_write_to(tmp_path: Path) -> None:
     write(tmp_path, COPYING)
     (tmp_path / BESIDE).chmod(0o775)
     before = tree(tmp_path)
-    with pytest.raises(BagError, match="remove it if an interrupted run left it"):
+    with pytest.raises(BagError, match="if an interrupted run left it, make it writable by you only"):
         create(tmp_path / "s", tmp_path / "t", ["md5"], {"X": "y"}, date=DAY)
     assert tree(tmp_path) == before
 

@@ -264,8 +264,12 @@ def test_special_files(tmp_path: Path) -> None:
 def test_leftovers_of_a_change(tmp_path: Path) -> None:
     """The hidden directory of an interrupted change is reported and not entered; elsewhere the name is ordinary."""
     make(tmp_path, ".pressmark-bag/new/x", "data/.pressmark-bag/y")
+    for severity, journal in (("warning", "journal.part"), ("error", "journal"), ("error", "journal.undo")):
+        make(tmp_path, f".pressmark-bag/{journal}")
+        assert found(tmp_path)[:1] == [f".pressmark-bag: {severity} change-unfinished"]
+        (tmp_path / ".pressmark-bag" / journal).unlink()
     assert found(tmp_path) == [
-        ".pressmark-bag: error change-unfinished",
+        ".pressmark-bag: warning change-unfinished",
         "data/",
         "data/.pressmark-bag/",
         "data/.pressmark-bag/y",

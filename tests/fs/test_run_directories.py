@@ -66,7 +66,7 @@ def test_files_behind_links_are_not_leftovers(folder: bytes, tmp_path: Path) -> 
     with RunDirectory(os.path.join(folder, b"shop")):
         pass
     with (
-        pytest.raises(UntrustedError, match="is a symbolic link; remove it"),
+        pytest.raises(UntrustedError, match="is a symbolic link; move it elsewhere"),
         RunDirectory(os.path.join(folder, b"link")),
     ):
         pass

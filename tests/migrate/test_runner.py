@@ -368,7 +368,7 @@ def test_an_output_that_was_changed(pairtree: Path, tmp_path: Path) -> None:
     migrate.run(plan, threads=True)
     output = sorted((Path(plan.work) / "output").iterdir())[0]
     output.write_bytes(output.read_bytes().replace(b'"ok"', b'"no"'))
-    with pytest.raises(JobError, match="remove it and resume"):
+    with pytest.raises(JobError, match="move it elsewhere and resume"):
         migrate.resume(plan, threads=True)
     output.unlink()
     assert migrate.resume(plan, threads=True).ok
@@ -855,7 +855,7 @@ def test_rows_of_a_chunk_that_are_damaged_are_named(pairtree: Path, tmp_path: Pa
     migrate.run(plan, threads=True)
     first = min(Path(plan.work, "output").iterdir())
     first.write_bytes(damaged)
-    with pytest.raises(JobError, match="changed since it was written; remove it and resume"):
+    with pytest.raises(JobError, match="changed since it was written; move it elsewhere and resume"):
         migrate.resume(plan, threads=True)
     first.unlink()
     assert migrate.resume(plan, threads=True).by_status == {"exists_same": 3, "ok": 9}

@@ -84,7 +84,10 @@ def test_files_of_known_names(tmp_path: Path) -> None:
     mine.write_bytes(b"precious")
     for name in ("driver.lock", "record.json.new"):
         (tmp_path / name).symlink_to(mine)
-    with pytest.raises(PermissionError, match="is a symbolic link; remove it"), locked(tmp_path / "driver.lock"):
+    with (
+        pytest.raises(PermissionError, match="is a symbolic link; move it elsewhere"),
+        locked(tmp_path / "driver.lock"),
+    ):
         pass
     (tmp_path / "driver.lock").unlink()
     (tmp_path / "driver.lock").hardlink_to(mine)

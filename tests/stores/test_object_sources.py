@@ -86,7 +86,7 @@ def test_sources_that_every_store_refuses(tmp_path: Path, name: str, why: str) -
         store = stores.create(kind, tmp_path / kind, pressmark.layout("0002") if kind == "ocfl" else None)
         with pytest.raises(ObjectError, match=why) as caught:
             store.put("abc", tmp_path / "in", links="follow")
-        assert caught.value.reason.endswith("; remove it from the source")
+        assert caught.value.reason.endswith("; move it out of the source")
         said.add(caught.value.reason)
     assert len(said) == 1
 

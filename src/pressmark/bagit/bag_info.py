@@ -7,7 +7,8 @@
 >>> info.to_bytes()
 b'Contact-Name: Jane\\r\\nContact-Name: Joe\\r\\nBagging-Date: 2008-01-15\\r\\n'
 
-A value that is folded over several lines is returned as one line, with a space for each fold.
+The line breaks of a value that is folded over several lines are part of the value; the white space before each line is
+not. :func:`unfolded` returns a value as one line.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from pressmark.bagit.encodings import UTF8, Charset, Line, LineReader, find_charset, undecodable
+from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Charset, Line, LineReader, find_charset, undecodable
 from pressmark.bagit.problems import applies, judge_violation, problem
 from pressmark.errors import quoted
 from pressmark.reports import Problem
@@ -33,6 +34,8 @@ __all__ = [
     "check_elements",
     "long_line_problem",
     "read_oxum",
+    "unfolded",
+    "value_lines",
 ]
 
 NAME = b"bag-info.txt"
@@ -61,10 +64,8 @@ RESERVED: dict[str, str | None] = {
 _RESERVED = {label.lower(): label for label in RESERVED}
 
 _BLANKS = " \t"
-# Long lines are folded at single spaces only, because a fold is read as one space.
-_FOLDS = re.compile(r"(?<![ \t]) (?![ \t])")
 _NOT_IN_LABEL = re.compile("[:\r\n]")
-_BROKEN = re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t\r\n]*")
+_BREAK = re.compile("(\r\n|\r|\n)")
 
 
 class _Piece(NamedTuple):
@@ -143,7 +144,7 @@ class BagInfo:
             self.add(label, value)
             return
         first, *others = places
-        if self._pieces[first].value != _one_line(value):
+        if self._pieces[first].value != value:
             self._pieces[first] = self._piece(self._pieces[first].label or label, value)
         for index in reversed(others):
             del self._pieces[index]
@@ -151,9 +152,10 @@ class BagInfo:
     def add(self, label: str, value: str) -> None:
         """Append an element, even if the label exists.
 
-        Line breaks in the value become folds. Long values are folded at spaces to lines of 79 characters.
+        The value is folded at its line breaks only, because a fold is a line break of the value.
 
-        :raises ValueError: the label or value cannot be written
+        :raises ValueError: the label or value cannot be written, or a line of the value begins with white space, which
+            would not be read back
         """
         piece = self._piece(_RESERVED.get(label.lower(), label), value)
         if self._pieces:
@@ -187,17 +189,18 @@ class BagInfo:
         lines: list[Line] = []
         begun = reader.position
         long_lines = []
-        end = None
+        end = b""
         while (found := reader.line()) is not None:
             if not isinstance(found, Line):
                 problems.append(found)
                 continue
             lines.append(found)
-        # The end of a line follows from its own bytes and the start of the next line.
-        starts = [line.offset for line in lines] + [len(data)]
-        pieces: list[tuple[int, str | None, list[str]]] = []
-        for line, after in zip(lines, starts[1:], strict=True):
-            end = end or data[line.offset + len(line.data) : after]
+        pieces: list[tuple[int, str | None, list[str]]] = []  # offset, label, and the lines of the value and their ends
+        for line in lines:
+            after = line.offset + len(line.data)
+            ends = self._charset.find_end(data, after, True)
+            ending = data[after : ends[1]] if ends is not None else b""
+            end = end or ending
             try:
                 text = self._charset.decode(line.data)
             except UnicodeDecodeError as error:
@@ -206,16 +209,15 @@ class BagInfo:
                 continue
             if len(text) > LINE_LENGTH:
                 long_lines.append(line.number)
-            if text.startswith((" ", "\t")) and text.strip(_BLANKS) and pieces and pieces[-1][1] is not None:
-                pieces[-1][2].append(text.strip(_BLANKS))
+            if text.startswith((" ", "\t")) and pieces and pieces[-1][1] is not None:
+                pieces[-1][2].extend((text.lstrip(_BLANKS), self._charset.decode(ending)))
                 continue
             label, value = _read_element(line.number, text, version, name, problems)
-            pieces.append((line.offset, label, [value]))
+            pieces.append((line.offset, label, [value, self._charset.decode(ending)]))
         self._end = end or self._end
         offsets = [begun, *(offset for offset, _, _ in pieces[1:]), len(data)]
         for (_, label, values), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
-            value = " ".join(filter(None, values))
-            self._pieces.append(_Piece(data[offset:after], label, value))
+            self._pieces.append(_Piece(data[offset:after], label, "".join(values[:-1])))
         if not pieces and data:
             # Keep a byte-order mark without text, and an incomplete unit of the character set.
             self._pieces.append(_Piece(data[begun:]))
@@ -230,14 +232,20 @@ def _piece(label: str, value: str, charset: Charset, end: bytes) -> _Piece:
     fault = _fault_of_label(label)
     if fault is not None:
         raise ValueError(f"label {quoted(label)}: {fault}")
-    value = _one_line(value)
-    if not value:
-        raise ValueError(f"{label}: the value is empty")
+    first, *others = value_lines(value)
+    if any(line.startswith((" ", "\t")) for line in (first, *others[1::2])):
+        reason = "a line of the value begins with white space, which would not be part of the value; omit it"
+        raise ValueError(f"{label}: {reason}")
+    # By the grammar (7.3), no line is a single space.
+    lines = [f"{label}: {first}", *(f" {line or ' '}" for line in others[1::2])]
     try:
-        data = b"".join(charset.encode(line) + end for line in _folded(f"{label}: {value}"))
+        encoded = [charset.encode(line) for line in lines]
+        endings = [*map(charset.encode, others[::2]), end]
     except UnicodeEncodeError:
         raise ValueError(f"{label}: {quoted(value)} cannot be encoded in {charset.name}") from None
-    return _Piece(data, label, value)
+    if max(map(len, encoded)) > LINE_LIMIT:
+        raise ValueError(f"{label}: a line of the value is longer than {LINE_LIMIT} bytes; insert line breaks")
+    return _Piece(b"".join(map(bytes.__add__, encoded, endings)), label, value)
 
 
 def long_line_problem(count: int, first: int, name: bytes = NAME) -> Problem:
@@ -257,39 +265,26 @@ def _fault_of_label(label: str) -> str | None:
         return "label is empty"
     if _NOT_IN_LABEL.search(label):
         return "label contains a colon or a line break"
-    return "label starts or ends with white space" if label != label.strip() else None
+    return "label starts or ends with white space" if label != label.strip("\ufeff \t").strip() else None
 
 
-def _one_line(value: str) -> str:
-    return _BROKEN.sub(" ", value.strip(" \t\r\n"))
+def value_lines(value: str) -> list[str]:
+    """Return the lines of a value and the line breaks between them, in order."""
+    return _BREAK.split(value)
 
 
-def _folded(line: str) -> list[str]:
-    """Return the folded lines of a line; a line without spaces stays long."""
-    if len(line) <= LINE_LENGTH:
-        return [line]
-    lines = []
-    indent = ""
-    # Not at the space after the colon: the line of a label must contain some of its value.
-    first = line.index(":") + 2
-    while len(indent) + len(line) > LINE_LENGTH:
-        best = None
-        for found in _FOLDS.finditer(line, first):
-            if best is not None and len(indent) + found.start() > LINE_LENGTH:
-                break
-            best = found
-        if best is None:
-            break
-        lines.append(indent + line[: best.start()])
-        line, indent, first = line[best.end() :], " ", 1
-    return [*lines, indent + line]
+def unfolded(value: str) -> str:
+    """Return a value as one line, with a space for each line break: for identifiers and other values of one line, which
+    many programs fold because they are long.
+    """
+    return " ".join(filter(None, (line.strip(_BLANKS) for line in value_lines(value)[::2])))
 
 
 def _read_element(
     number: int, text: str, version: tuple[int, int], name: bytes, problems: list[Problem]
 ) -> tuple[str | None, str]:
     label, colon, rest = text.partition(":")
-    stripped, value = label.strip(), rest.strip(_BLANKS)
+    stripped, value = label.strip(), rest.lstrip(_BLANKS)
     if not colon or not stripped:
         what = "a blank line" if not text.strip(_BLANKS) else f"expected a label, a colon and a value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
@@ -315,7 +310,7 @@ _COUNT = re.compile(r"[0-9]+ of (?:[0-9]+|\?)")
 
 def read_oxum(value: str) -> tuple[int, int] | None:
     """Return the number of bytes and files in a Payload-Oxum; :data:`None` if it is malformed."""
-    found = _OXUM.fullmatch(value)
+    found = _OXUM.fullmatch(unfolded(value))
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -330,7 +325,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
     problems = []
     by_label: dict[str, list[str]] = {}
     for label, value in info.elements:
-        by_label.setdefault(label.lower(), []).append(value)
+        by_label.setdefault(label.lower(), []).append(unfolded(value))
     for label, repeated in RESERVED.items():
         values = by_label.get(label.lower(), [])
         if repeated is not None and len(values) > 1:

@@ -30,6 +30,25 @@ _HEX = re.compile(rb"[0-9A-Fa-f]+")
 _ESCAPE = re.compile(rb"\\([\\nr])")
 _UNESCAPED = {b"\\": b"\\", b"n": b"\n", b"r": b"\r"}
 
+# Lines of other programs, and what is wrong with them.
+_OTHER_FORMS = (
+    (
+        re.compile(rb"\\?[A-Za-z0-9/-]+ ?\(.*\) ?= ?[0-9A-Fa-f]+", re.DOTALL),
+        "format of BSD tools (md5sum --tag), not of BagIt",
+    ),
+    (
+        re.compile(rb"(?:%%%%|##)(?: .*)?|[0-9]+(?:,[0-9A-Fa-f]{32,})+,.+", re.DOTALL),
+        "format of hashdeep, not of BagIt",
+    ),
+    (
+        re.compile(rb"[0-9A-Fa-f]+[ \t]+\*?(?:\.\\)?data\\.+", re.DOTALL),
+        "backslashes as separators of the path, not slashes",
+    ),
+    (re.compile(rb".*[^ \t][ \t]+[0-9A-Fa-f]{32,128}", re.DOTALL), "path before the checksum, not after it"),
+)
+# The problems of such lines, which result from their form.
+_OF_OTHER_FORMS = frozenset(("line-malformed", "checksum-malformed", "path-outside-payload", "path-unsafe"))
+
 # Longer paths are cut in problems, to bound memory.
 PATH_LIMIT = 4096
 
@@ -86,6 +105,16 @@ class ManifestForm:
 
     def read(self, line: Line) -> tuple[ManifestEntry | None, bytes, list[Problem]]:
         """Return the entry of a line, its path as written (in UTF-8, not decoded), and its problems."""
+        entry, text, problems = self._read(line)
+        if any(found.kind in _OF_OTHER_FORMS for found in problems):
+            data = line.data if self.charset.is_utf8 else self.charset.to_utf8(line.data)
+            reason = next((reason for form, reason in _OTHER_FORMS if form.fullmatch(data)), None)
+            if reason is not None:
+                message = f"{reason}; convert the lines to the form 'checksum  path': {quoted(data)}"
+                return None, text, [self._problem("line-malformed", line, message)]
+        return entry, text, problems
+
+    def _read(self, line: Line) -> tuple[ManifestEntry | None, bytes, list[Problem]]:
         problems: list[Problem] = []
         try:
             data = self.charset.to_utf8(line.data)

@@ -27,6 +27,7 @@ __all__ = [
     "RULES",
     "VERSIONS",
     "BagReport",
+    "Cause",
     "VersionRule",
     "applies",
     "judge_violation",
@@ -182,13 +183,13 @@ REMEDIES = {
     "version-unknown": "correct bagit.txt, or validate the bag with software for its version",
     "encoding-unknown": "correct the encoding in bagit.txt",
     "encoding-not-utf8": "none required",
-    "payload-directory-missing": "restore data/ from another copy; for an empty payload, create an empty directory",
+    "payload-directory-missing": "restore data/ from another copy; if the manifests list no file, create it",
     "payload-manifest-missing": "restore the manifest from another copy",
     "algorithm-name": "rename the manifest as in section 2.4, or run `pressmark bag update`",
-    "algorithm-repeated": "remove one of the two manifests",
-    "algorithm-unknown": "verify with software that supports it, or use `pressmark bag update --drop-algorithm`",
+    "algorithm-repeated": "find out which of the two manifests is correct, and move the other one out of the bag",
+    "algorithm-unknown": "verify with software that supports it",
     "algorithm-unregistered": "none required; other software may not support the algorithm",
-    "bom": "remove the byte-order mark; `pressmark bag update` removes it from manifests",
+    "bom": "run `pressmark bag update`, which writes the file without the byte-order mark",
     "bom-missing": "declare UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE in bagit.txt",
     "undecodable": "correct the encoding in bagit.txt, or restore the file from another copy",
     "line-unterminated": "none required; make sure that the file is not truncated",
@@ -198,39 +199,39 @@ REMEDIES = {
     "checksum-malformed": "restore the manifest from another copy",
     "md5sum-mark": "run `pressmark bag update`, which rewrites the manifest",
     "path-unsafe": "do not unpack or complete the bag; ask its sender",
-    "path-outside-payload": "remove the line, and run `pressmark bag update --accept tag-files`",
+    "path-outside-payload": "restore the manifest from another copy, or correct the path; it begins with data/",
     "path-not-canonical": "run `pressmark bag update`, which rewrites the manifest",
-    "path-duplicate": "remove the wrong line; `pressmark bag update` removes repeated lines with the same checksum",
-    "path-directory": "remove the line; manifests list files only",
+    "path-duplicate": "find out which line is correct; `pressmark bag update` joins lines with the same checksum",
+    "path-directory": "correct the line; manifests list files only",
     "percent-raw": "run `pressmark bag update`, which encodes the percent sign",
     "problems-omitted": "correct the listed problems, and validate again",
-    "tag-manifest-payload": "remove the line",
-    "tag-manifest-itself": "remove the line",
+    "tag-manifest-payload": "run `pressmark bag update`, which rewrites the tag manifest",
+    "tag-manifest-itself": "run `pressmark bag update`, which rewrites the tag manifest",
     "tag-manifest-omission": "run `pressmark bag update`, which adds the manifest",
     "tag-manifests-differ": "run `pressmark bag update`, which completes the tag manifests",
     "tag-manifest-algorithms": "run `pressmark bag update`, which makes a tag manifest for each algorithm",
-    "tag-file-unlisted": "remove the file, or add it with `pressmark bag update --accept tag-files`",
+    "tag-file-unlisted": "none required; to list the file, run `pressmark bag update --accept tag-files`",
     "file-missing": "restore the file from another copy; if its removal is intended, --accept removed",
     "file-not-fetched": "run `pressmark bag complete`",
-    "file-unlisted": "remove the file; if it belongs to the payload, --accept added",
+    "file-unlisted": "compare the manifests with another copy of the bag; if the file belongs to it, --accept added",
     "file-not-everywhere": "run `pressmark bag update`, which completes the manifests",
     "file-unreadable": "validate as a user with read access; check the disk if the message is an input/output error",
-    "file-special": "remove it; bags contain regular files only",
+    "file-special": "replace it with a regular file, or move it out of the bag",
     "file-changing": "wait until no program writes to the bag, and validate again",
     "checksum-mismatch": "restore the file from another copy; if its change is intended, --accept changed or tag-files",
     "link-inside": "none required; a copy of the target is safer",
     "link-outside": "replace the link with a copy of its target, or validate your own bags with --links trusted",
     "link-dangling": "restore the target, or replace the link with the file from another copy",
-    "link-loop": "remove the link",
+    "link-loop": "replace the link with a copy of the files, or move it out of the bag",
     "links-too-many": "replace links to directories with copies",
     "name-normalized": "none required; rename the file if other software does not find it",
     "name-clash": "rename one of the files before you copy the bag to a file system that ignores case",
     "directory-empty": "none required; to keep it in copies, put a file into it",
-    "excluded": "none required; in place, delete it with --delete-excluded, or create the bag elsewhere (-o)",
+    "excluded": "none required; in place, create the bag elsewhere (-o) to keep the file where it is",
     "info-malformed": "correct the line, and run `pressmark bag update --accept tag-files`",
-    "info-whitespace": "correct the line, and run `pressmark bag update --accept tag-files`",
+    "info-whitespace": "run `pressmark bag update`, which corrects the spaces",
     "info-long-line": "none required",
-    "element-alone": "add Bag-Group-Identifier with `pressmark bag update --info`, or use --remove-info Bag-Count",
+    "element-alone": "add Bag-Group-Identifier with `pressmark bag update --info`",
     "element-repeated": "set one value with `pressmark bag update --info`",
     "element-malformed": "set a correct value with `pressmark bag update --info`",
     "info-too-long": "restore bag-info.txt from another copy",
@@ -240,28 +241,28 @@ REMEDIES = {
     "oxum-missing": "validate without --level oxum",
     "fetch-url": "correct the URL in fetch.txt, and run `pressmark bag update --accept tag-files`",
     "fetch-url-odd": "correct the URL in fetch.txt, and run `pressmark bag update --accept tag-files`",
-    "fetch-unlisted": "remove the line from fetch.txt, or restore the manifest",
-    "fetch-tag-file": "remove the line from fetch.txt",
+    "fetch-unlisted": "restore the manifest from another copy, or correct the path in fetch.txt",
+    "fetch-tag-file": "correct the path in fetch.txt; it lists payload files only",
     "fetch-length": "none required if the checksum matches; correct the length in fetch.txt",
     "fetch-failed": "run `pressmark bag complete` again, or ask for a new URL",
     "fetch-refused": "allow the URL with the option that the message names, if you trust it",
     "fetch-too-long": "correct the length in fetch.txt, if you trust the server",
     "file-unwritable": "make the bag writable, and run the same command again",
     "disk-full": "free disk space, and run the same command again",
-    "profile-data-not-empty": "remove the payload files, or use another profile",
+    "profile-data-not-empty": "use another profile, or create a new bag with an empty payload",
     "profile-element-missing": "add the element with `pressmark bag update --info`",
     "profile-element-recommended": "add the element with `pressmark bag update --info`",
     "profile-element-repeated": "set one value with `pressmark bag update --info`",
     "profile-element-value": "set an allowed value with `pressmark bag update --info`",
-    "profile-fetch-forbidden": "run `pressmark bag complete`, and remove fetch.txt",
+    "profile-fetch-forbidden": "run `pressmark bag complete`, move fetch.txt elsewhere, and run `pressmark bag update`",
     "profile-fetch-missing": "add fetch.txt, or use another profile",
     "profile-identifier": "set BagIt-Profile-Identifier with `pressmark bag update --info`",
     "profile-manifest-forbidden": "run `pressmark bag update --drop-algorithm`",
     "profile-manifest-missing": "run `pressmark bag update --add-algorithm`",
-    "profile-payload-file-forbidden": "remove the file, and run `pressmark bag update --accept removed`",
+    "profile-payload-file-forbidden": "move the file out of the bag, and run `pressmark bag update --accept removed`",
     "profile-payload-file-missing": "add the file, and run `pressmark bag update --accept added`",
     "profile-serialization": "pack the bag as the profile requires",
-    "profile-tag-file-forbidden": "remove the file, and run `pressmark bag update --accept tag-files`",
+    "profile-tag-file-forbidden": "move the file out of the bag, and run `pressmark bag update --accept tag-files`",
     "profile-tag-file-missing": "add the file, and run `pressmark bag update --accept tag-files`",
     "profile-tag-manifest-forbidden": "run `pressmark bag update --drop-algorithm`",
     "profile-tag-manifest-missing": "run `pressmark bag update --add-algorithm`",
@@ -282,6 +283,61 @@ def mismatch_problem(path: bytes, algorithm: str, expected: str, found: str) -> 
     """Return the problem of a file with another digest than the one that a manifest lists."""
     message = f"{algorithm} is {short_digest(found)}; expected {short_digest(expected)}"
     return problem("checksum-mismatch", path, message, algorithm=algorithm, expected=expected, found=found)
+
+
+# --- causes -----------------------------------------------------------------------------------------------------------
+
+# Kinds of problems of required elements, which explain other problems; the first explains most.
+_CAUSES = (
+    *("declaration-missing", "declaration-malformed", "version-unknown", "encoding-unknown", "bom-missing"),
+    *("payload-directory-missing", "payload-manifest-missing", "undecodable", "line-malformed", "line-too-long"),
+    *("checksum-malformed", "path-outside-payload", "path-unsafe"),
+)
+_PAYLOAD_DIFFERS = frozenset(("file-missing", "file-unlisted", "file-not-everywhere", "checksum-mismatch"))
+
+
+class Cause:
+    """Finds the cause of the problems of bags: a required element that is missing or damaged.
+
+    Advice follows the cause. The problems that result from it must not be accepted: if a manifest is damaged, the files
+    that it lists no longer are not new.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: set[str] = set()
+        self._payload_differs = self._manifest_differs = self._misses_payload = False
+        self._unlisted = 0
+
+    def add(self, found: Problem) -> None:
+        """Add a problem of a bag."""
+        # An update rewrites bagit.txt, but not without a warning.
+        if found.severity == ERROR or found.kind == "declaration-malformed":
+            self._kinds.add(found.kind)
+        if found.path.startswith(b"data/"):
+            self._payload_differs |= found.kind in _PAYLOAD_DIFFERS
+            self._misses_payload |= found.kind == "file-missing"
+            self._unlisted += found.kind == "file-unlisted"
+        elif found.path.startswith(b"manifest-"):
+            if found.kind == "file-missing":
+                self._kinds.add("payload-manifest-missing")
+            self._manifest_differs |= found.kind in ("checksum-mismatch", "line-unterminated", "file-unreadable")
+
+    def end_bag(self, files: int) -> None:
+        """End the problems of a bag.
+
+        :param files: number of its payload files that exist
+        """
+        if (self._payload_differs and self._manifest_differs) or self._unlisted == files > 0:
+            self._kinds.add("payload-manifest-missing")
+        if self._misses_payload and not files:
+            self._kinds.add("payload-directory-missing")
+        self._payload_differs = self._manifest_differs = self._misses_payload = False
+        self._unlisted = 0
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of problem of the cause, a key of :data:`REMEDIES`; :data:`None` if required elements are sound."""
+        return next((kind for kind in _CAUSES if kind in self._kinds), None)
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
 from pressmark.fs.names import decode_fs
-from pressmark.reports import Problem
+from pressmark.reports import WARNING, Problem
 
 if TYPE_CHECKING:
     from pressmark.bagit.hash_index import HashIndex
@@ -188,10 +188,20 @@ class _Walk:
         if kind == "link":
             return self._link(path, real)
         if path == STAGING:
-            return BagEntry(path, real, "", fault=problem("change-unfinished", path))
+            return BagEntry(path, real, "", fault=self._unfinished())
         if kind == "directory":
             return BagEntry(path, real, kind)
         return BagEntry(path, real, "", fault=problem(f"file-{kind}", path))
+
+    def _unfinished(self) -> Problem:
+        """Return the problem of the hidden directory of a change: an error if names were moved, or could have been."""
+        from pressmark.fs.transaction import JOURNAL, UNDO  # few bags have the directory
+
+        journals = (b"%b/%b" % (STAGING, name) for name in (JOURNAL, UNDO))
+        if any(self._base.resolve(journal).kind != "dangling" for journal in journals):
+            return problem("change-unfinished", STAGING)
+        message = "a change is in progress, or left this directory behind, which the next change removes"
+        return problem("change-unfinished", STAGING, message, severity=WARNING)
 
     def _link(self, path: bytes, real: bytes | None) -> BagEntry:
         """Return the entry of a symbolic link."""

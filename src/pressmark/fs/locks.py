@@ -29,13 +29,13 @@ def open_lock(path: str | bytes) -> int:
         descriptor = os.open(path, _OPEN, 0o666)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise UntrustedError(path, "is a symbolic link; remove it") from None
+            raise UntrustedError(path, "is a symbolic link; move it elsewhere") from None
         raise
     status = os.fstat(descriptor)
     # The owner is written to the file, so it must not be another file under this name.
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-        raise UntrustedError(path, "not a lock file; remove it")
+        raise UntrustedError(path, "not a lock file; move it elsewhere")
     return descriptor
 
 

@@ -66,7 +66,9 @@ def require_private(path: bytes, status: os.stat_result) -> None:
     if status.st_uid != (os.geteuid() if ours is None else ours.st_uid):
         raise UntrustedError(path, _of_another(status))
     if status.st_mode & _WRITE & ~(0 if ours is None else ours.st_mode):
-        raise UntrustedError(path, "writable by other users; remove it if an interrupted run left it")
+        raise UntrustedError(
+            path, "writable by other users; if an interrupted run left it, make it writable by you only"
+        )
 
 
 def require_shared(path: bytes | str) -> os.stat_result:
@@ -174,13 +176,13 @@ def _above(path: bytes | str) -> bytes:
 def _require_directory(path: bytes | str, status: os.stat_result) -> None:
     # A junction of Windows is a directory with a reparse tag.
     if stat.S_ISLNK(status.st_mode) or getattr(status, "st_reparse_tag", 0) == _JUNCTION:
-        raise UntrustedError(path, "is a symbolic link; remove it")
+        raise UntrustedError(path, "is a symbolic link; move it elsewhere")
     if not stat.S_ISDIR(status.st_mode):
         raise UntrustedError(path, "not a directory; move it elsewhere")
 
 
 def _of_another(status: os.stat_result) -> str:
-    return f"owned by another user (uid {status.st_uid}); ask that user to remove it, or choose another directory"
+    return f"owned by another user (uid {status.st_uid}); ask that user to run it again, or choose another directory"
 
 
 def _new_file_status(folder: bytes) -> os.stat_result | None:

@@ -44,12 +44,15 @@ class StagingDirectory:
         self.path = self.inside = path
         self._shared = shared
         self._descriptor = -1
+        is_new = False
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
+                is_new = False
                 if shared:
                     make_shared(path)
                 else:
                     os.mkdir(path, 0o700)
+                is_new = True
             try:
                 self._open()
                 if holds is not None:
@@ -62,6 +65,9 @@ class StagingDirectory:
                 if isinstance(error, OSError) and error.filename is not None:
                     error.filename = self.shown(error.filename)
                 self._close()
+                if is_new:
+                    with contextlib.suppress(OSError):  # another run uses it
+                        os.rmdir(path)
                 raise
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
 

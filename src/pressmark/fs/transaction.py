@@ -171,7 +171,13 @@ class Transaction:
                     self._recover()
                 os.mkdir(self.new)
         except BaseException:
-            self._entered.abandon()
+            names = None
+            with contextlib.suppress(OSError):
+                names = os.listdir(self.staging)
+            if names == [LOCK]:
+                self._entered.leave()
+            else:
+                self._entered.abandon()
             raise
 
     def __enter__(self) -> Self:
@@ -389,6 +395,8 @@ class Transaction:
     def _read(self, path: bytes) -> tuple[dict[str, Any], Moves]:
         """Return request and moves of a journal, which is untrusted input: it may have come with the directory."""
         damaged = "damaged journal of an interrupted change"
+        # Without the journal, the next run would remove the files in old/.
+        advice = "copy this directory before anything else: old/ and data/ in it contain files that the change moved"
         try:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
             with open(descriptor, "rb") as file:
@@ -406,12 +414,12 @@ class Transaction:
             )
             request = dict(journal["request"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-            raise TransactionError(path, f"{damaged}: {error}; move it elsewhere") from None
+            raise TransactionError(path, f"{damaged}: {error}; {advice}") from None
         names = [part for one in moves.discarded for part in one.split(b"/")]
         for name in (*moves.out, *moves.into, *names):
             is_name = name not in (b"", b".", b"..", self._form.staging) and os.path.basename(name) == name
             if not is_name or b"\0" in name:
-                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; move it elsewhere")
+                raise TransactionError(path, f"{damaged}: {name!r} is not a file name; {advice}")
         if not self._moves_in(moves):
-            raise TransactionError(path, f"{damaged}: no files to add; move it elsewhere")
+            raise TransactionError(path, f"{damaged}: no files to add; {advice}")
         return request, moves

@@ -329,7 +329,7 @@ class WorkFolder:
         except OSError as error:
             raise _refused(path, error) from error
         if receipt.job_key != self.job_key or receipt.chunk != chunk:
-            raise JobError(str(path), "receipt of another run; remove it or choose another --work folder")
+            raise JobError(str(path), "receipt of another run; choose another --work folder")
         if receipt.output is not None and not (self.path / OUTPUT / receipt.output).is_file():
             return None
         return receipt

@@ -70,7 +70,7 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
     target_files(destination, entry)
     _check_left_out(options, destination, entry, content)
     if source.layout is not None and not _is_found(source, entry):
-        what = f"{row.source!r} is not the path of its identifier; remove the source manually"
+        what = f"{row.source!r} is not the path of its identifier; compare both objects"
         raise TransferError("kept", "misplaced", what)
 
     def check() -> None:
@@ -133,7 +133,7 @@ def _check_left_out(options: Options, destination: Store, entry: PlanEntry, cont
         if gone:
             left_out.append(f"{empty_text(gone)}; use --drop-empty-directories to remove it")
     if left_out:
-        what = f"not in the destination: {'; '.join(left_out)}; check it, then remove the source manually"
+        what = f"not in the destination: {'; '.join(left_out)}; copy it if you need it"
         raise TransferError("kept", "left-out", what)
 
 

@@ -102,7 +102,7 @@ class object_errors:
         if isinstance(error, SourceError):
             raise ObjectError(self._store, self._identifier, error.kind, error.reason) from error
         if isinstance(error, RecursionError):  # walking a tree is recursive
-            reason = "directories are nested too deeply; remove them, or pack them into one file"
+            reason = "directories are nested too deeply; pack them into one file"
             raise ObjectError(self._store, self._identifier, "source", reason) from None
         if isinstance(error, BagError):  # raised by copying
             reason = f"{decode_fs(encode_fs(error.path))}: {error.reason}"

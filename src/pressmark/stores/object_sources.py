@@ -392,10 +392,10 @@ def source_tree(
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None
     identity = (status.st_dev, status.st_ino)
     if identity in above:
-        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; remove it from the source")
+        raise SourceError("source", f"{decode_fs(path)}: {message_of('directory-loop')}; move it out of the source")
     if len(above) == deepest:
         what = f"{decode_fs(path)}: directories are nested more than {deepest} levels deep"
-        raise SourceError("source", f"{what}; remove it from the source, or pack it into one file")
+        raise SourceError("source", f"{what}; pack it into one file, or move it out of the source")
     yield name, path, entries
     for entry in entries:
         inside = name + b"/" + entry.name if name else entry.name
@@ -414,14 +414,14 @@ def source_tree(
 
 def _why_no_file(entry: DirectoryEntry, path: bytes) -> str:
     if entry.kind == "link":
-        return f"{message_of('link')}; follow links (--links follow), or remove it from the source"
+        return f"{message_of('link')}; follow links (--links follow), or move it out of the source"
     try:
         kind = kind_of_mode(os.stat(path).st_mode)
         why = message_of(kind) if kind else "not a regular file"
     except OSError as error:
         number = error.errno or 0
         why = message_of(kind_of_error(number, path), number)
-    return f"{why}; remove it from the source"
+    return f"{why}; move it out of the source"
 
 
 def refuse_within(path: bytes, target: bytes, above: Collection[tuple[int, int]] | None = None) -> None:

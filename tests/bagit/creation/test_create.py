@@ -271,14 +271,14 @@ def test_elements(tmp_path: Path) -> None:
     create(make(tmp_path / "s"), info=info, date=DAY)
     lines = (tmp_path / "s" / "bag-info.txt").read_text("utf-8").splitlines()
     assert lines[:4] == ["Bagging-Date: 2008-01-15", "X: 1", "X: 2", "Bag-Software-Agent: me"]
-    assert lines[5].startswith(" b b")
-    assert all(len(line) <= 79 for line in lines)
+    assert lines[4] == f"Contact-Name: {long}"
     assert sum(line.lower().startswith("bagging-date") for line in lines) == 1
     assert flaws(tmp_path / "s") == []
 
 
 @pytest.mark.parametrize(
-    "element", [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", ""), ("Payload-Oxum", "1.1")]
+    "element",
+    [("a:b", "x"), ("", "x"), (" a", "x"), ("a\n", "x"), ("A", "\ud800"), ("A", " b"), ("Payload-Oxum", "1.1")],
 )
 def test_elements_that_are_refused(tmp_path: Path, element: tuple[str, str]) -> None:
     """An invalid label or value is an error of the caller, before any file is read."""
@@ -866,7 +866,7 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
         patch.setattr(BagTransaction, "_clean", lambda _self: None)
         patch.setattr(StagingDirectory, "leave", StagingDirectory.abandon)
         create(source)
-    assert not validate(source).ok
+    assert [(one.kind, one.severity) for one in validate(source).problems] == [("change-unfinished", "warning")]
     with pytest.raises(BagError, match="already a bag"):
         create(source)
     assert validate(source).problems == []
@@ -970,7 +970,7 @@ def test_excluded_names_are_refused_in_place(tmp_path: Path, small: bool) -> Non
             path.write_bytes(b"x")
     before = tree(source)
     events: list[Event] = []
-    with pytest.raises(BagError, match="would stay in the directory; delete it"):
+    with pytest.raises(BagError, match="would stay in the directory; create the bag elsewhere"):
         create(source, exclude=[".DS_Store", "__MACOSX"], on_event=events.append)
     assert excluded_of(events) == [
         (path, "error") for path in (b".DS_Store", b"only/.DS_Store", b"sub/.DS_Store", b"sub/__MACOSX")
@@ -1009,7 +1009,7 @@ def test_a_link_to_an_excluded_file(tmp_path: Path, target: str) -> None:
     source = make(tmp_path / "s", (b"a", b"__MACOSX/x"))
     (source / "link").symlink_to(target)
     before = tree(source)
-    with pytest.raises(BagError, match="symbolic link to a file that is left out; remove it"):
+    with pytest.raises(BagError, match="symbolic link to a file that is left out; move it elsewhere"):
         create(source, exclude="__MACOSX", delete_excluded=True, links="follow")
     assert tree(source) == before
 

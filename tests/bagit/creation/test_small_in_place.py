@@ -45,7 +45,7 @@ FILES = {
     "data/bagit.txt": b"6",
     "bagit-2.txt": b"7",
 }
-INFO = {"Title": ["a b " * 50, "c"], "contact-name": "J\u00e4ne", "Bag-Size": "much", "X": " two\nlines "}
+INFO = {"Title": ["a b " * 50, "c"], "contact-name": "J\u00e4ne", "Bag-Size": "much", "X": "two\nlines "}
 UNUSUAL: dict[str, Callable[[Path], object]] = {
     "empty file": lambda folder: (folder / "e").touch(),
     "large file": lambda folder: (folder / "e").write_bytes(bytes(1 << 15)),

@@ -707,3 +707,20 @@ def test_killed_runs_are_resumed(server: Server, tmp_path: Path) -> None:
 def test_impossible_paths() -> None:
     with pytest.raises(BagError):
         complete(b"a\0b")
+
+
+def test_other_problems_of_the_bag_are_reported(tmp_path: Path) -> None:
+    """No file that fetch.txt lists is missing, but the bag is not complete: a validation would say so."""
+    line = b"https://example.org/a - data/a.txt\nnonsense\n"
+    payload = {b"data/a.txt": b"a", b"data/gone": b"b", b"data/new": b"c"}
+    sketch = Sketch(payload=payload, info=b"nonsense\n", fetch=line, absent={b"data/gone"}, unlisted={b"data/new"})
+    bag = sketch.write(tmp_path / "bag")
+    report = complete(bag)
+    assert not report.ok
+    found = [(one.kind, one.path) for one in report.problems]
+    assert sorted(found) == [
+        ("file-missing", b"data/gone"),
+        ("file-unlisted", b"data/new"),
+        ("info-malformed", b"bag-info.txt"),
+        ("line-malformed", b"fetch.txt"),
+    ]

@@ -142,7 +142,7 @@ def test_only_what_was_copied_is_removed(tmp_path: Path) -> None:
     before = tree(tmp_path / "source")
     [found] = run(Remove(chosen), tmp_path / "removal", [row.line()])
     assert found.error_code == "source_kept"
-    assert found.error == f"source kept: {row.source!r} is not the path of its identifier; remove the source manually"
+    assert found.error == f"source kept: {row.source!r} is not the path of its identifier; compare both objects"
     assert tree(tmp_path / "source") == before
 
 

@@ -166,7 +166,7 @@ def test_sources_that_are_refused(tmp_path: Path) -> None:
     cases: list[tuple[str, Callable[[Path], object], str]] = [
         ("source", lambda path: path.symlink_to("/etc/hostname"), "symbolic link not followed; follow links"),
         ("source", lambda path: path.symlink_to("/nowhere"), "symbolic link"),
-        ("source", os.mkfifo, "remove it from the source"),
+        ("source", os.mkfifo, "move it out of the source"),
         ("bad-name", lambda path: (path.parent / "\udcff").write_bytes(b""), "is not UTF-8"),
     ]
     for number, (kind, make, words) in enumerate(cases):

@@ -221,7 +221,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "remove a directory": ({"remove": ["d"]}, "missing", "'d' is a directory in the object; specify its files"),
     "rename nothing": ({"rename": {"none": "n"}}, "missing", "'none' is not in the object"),
     "rename a directory": ({"rename": {"d/e": "n"}}, "missing", "'d/e' is a directory in the object"),
-    "rename over a file": ({"rename": {"a": "b"}}, "collision", "'b' is in the object; remove it to rename 'a'"),
+    "rename over a file": ({"rename": {"a": "b"}}, "collision", "'b' is in the object; rename 'a' to another name"),
     "rename two to one": ({"rename": {"a": "n", "b": "n"}}, "collision", "'n' is specified twice"),
     "add and rename to one": ({"add": {"n": "new"}, "rename": {"a": "n"}}, "collision", "'n' is specified twice"),
     "add and rename one": ({"add": {"a": "new"}, "rename": {"a": "n"}}, "collision", "'a' is specified twice"),

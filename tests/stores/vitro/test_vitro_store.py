@@ -288,7 +288,7 @@ def test_replace(tmp_path: Path, vitro: VitroStore, name: str) -> None:
     vitro.put("http://x/1", tmp_path / "f.txt")
     vitro.put("http://x/123", {name: tmp_path / "f.txt"})
     write(tmp_path, {name: b"new"})
-    with pytest.raises(ObjectError, match=r"replace it \(--replace\), or remove it first"):
+    with pytest.raises(ObjectError, match=r"use another identifier, or --replace"):
         vitro.put("http://x/1", tmp_path / name)
     assert vitro.put("http://x/1", tmp_path / name, replace=True).proper
     assert data(vitro, "http://x/1") == (name, b"new")
@@ -402,7 +402,7 @@ def test_ambiguous(tmp_path: Path, vitro: VitroStore) -> None:
     vitro.put("abc", tmp_path / "f.txt")
     write(Path(vitro.root), {"file_storage_root/abc/.DS_Store": b""})
     for action in (vitro.get, vitro.delete, lambda one: vitro.put(one, tmp_path / "f.txt", replace=True)):
-        with pytest.raises(ObjectError, match="remove the others") as caught:
+        with pytest.raises(ObjectError, match="move the others out of it") as caught:
             action("abc")
         assert caught.value.kind == "ambiguous"
     assert [one.kind for one in vitro.check().problems] == ["files-several"]

@@ -114,7 +114,7 @@ def _check_names(entries: Sequence[FetchEntry], preflight: Preflight) -> None:
         caseless_key = collision_key(entry.path)
         if before is not entry:
             kind = "path-duplicate" if before.path == entry.path else "name-clash"
-            message = f"lines {before.line} and {entry.line} list the same path; remove one of them"
+            message = f"lines {before.line} and {entry.line} list the same path; keep one of them"
             preflight.refuse(problem(kind, entry.path, message))
         elif caseless_key in caseless:
             message = "another name differs only in case; some file systems keep only one of them"
@@ -173,7 +173,7 @@ def _compare(
             preflight.refuse(problem("fetch-unlisted", file, f"no {', '.join(lacking)} checksum in {shown}; add it"))
     for name in listed:
         if above + name not in checksums:
-            message = f"listed in {shown}, but not among the files to fetch; remove it from one, or add it to the other"
+            message = f"listed in {shown}, but not among the files to fetch; correct the lists"
             preflight.refuse(problem("file-missing", name, message))
 
 
@@ -188,7 +188,7 @@ def _read_list(path: bytes, wanted: Sequence[str], preflight: Preflight) -> _Che
         for name, digests in _entries_of(file, path, wanted, preflight):
             before = listed.setdefault(name, {})
             if before.keys() & digests.keys():
-                message = f"listed twice in {os.fsdecode(path)}; remove one of the lines"
+                message = f"listed twice in {os.fsdecode(path)}; keep one of the lines"
                 preflight.refuse(problem("path-duplicate", name, message))
             before.update(digests)
     return listed

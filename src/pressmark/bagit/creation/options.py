@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bag_info import INFO_LIMIT, BagInfo
 from pressmark.bagit.changes import refusing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD, canonical, normal_key, why_unsafe
 from pressmark.errors import BagError, quoted
@@ -121,7 +121,8 @@ def checked_elements(info: Elements | None) -> list[tuple[str, str]]:
         if label.lower() == "payload-oxum":
             raise ValueError("Payload-Oxum is computed; omit it")
         pairs += [(label, value)] if isinstance(value, str) else [(label, one) for one in value]
-    BagInfo(pairs)  # raises ValueError
+    if len(BagInfo(pairs).to_bytes()) > INFO_LIMIT - 4096:  # for the computed elements
+        raise ValueError(f"bag-info.txt would be larger than {INFO_LIMIT} bytes; put the text into another tag file")
     return pairs
 
 
@@ -155,7 +156,7 @@ def _why_not_a_tag_file(path: bytes) -> str | None:
         return fault
     # Otherwise ./bagit.txt would not be recognized as bagit.txt.
     if canonical(path)[1]:
-        return "path contains a '.' segment; remove it"
+        return "path contains a '.' segment; omit it"
     if path[:1] in b" \t*":
         return "path starts with a character that manifests do not preserve"
     if first in (PAYLOAD, STAGING):

@@ -131,7 +131,7 @@ class Preflight:
             return  # below a link; also found without it
         full = os.path.join(base.path, found.path)
         if not self._delete_excluded:
-            message = "would stay in the directory; delete it (--delete-excluded), or create the bag elsewhere (-o)"
+            message = "would stay in the directory; create the bag elsewhere (-o)"
             self.refuse(problem("excluded", found.path, message))
         elif not (is_writable(os.path.dirname(full)) and (found.kind != "directory" or is_writable(full))):
             self.refuse(problem("excluded", found.path, "no permission to delete it; change the permissions"))
@@ -162,7 +162,9 @@ class Preflight:
                 return False
             if in_place and fault.severity == "warning" and not _moves_along(base, found.path):
                 self.refuse(
-                    fault._replace(message="symbolic link would have another target inside the payload; remove it")
+                    fault._replace(
+                        message="symbolic link would have another target in the payload; replace it with the target"
+                    )
                 )
                 return False
         if not found.kind:
@@ -175,7 +177,7 @@ class Preflight:
             self.refuse(problem("path-unsafe", found.path, reason))
             return False
         if in_place and self._leads_to_excluded(found):
-            self.refuse(problem("excluded", found.path, "symbolic link to a file that is left out; remove it"))
+            self.refuse(problem("excluded", found.path, "symbolic link to a file that is left out; move it elsewhere"))
             return False
         full = os.path.join(base.path, found.path)
         if found.kind == "file" and not is_readable(full):
@@ -255,13 +257,13 @@ def payload_files(base: BagDirectory, links: str, exclusion: Exclusion | None = 
 def _link_message(kind: str, in_place: bool) -> str:
     """Return the message for a symbolic link that is not followed; not every link can be."""
     if kind == "link-dangling":
-        return "symbolic link to a missing target; remove it"
+        return "symbolic link to a missing target; restore the target, or move the link elsewhere"
     if kind == "link-outside" and in_place:
         return (
-            "symbolic link to a target outside the directory; remove it, or create the bag in a new directory with"
+            "symbolic link to a target outside the directory; move it, or create the bag in a new directory with"
             " --links follow"
         )
-    return "symbolic link; remove it, or include its target with --links follow"
+    return "symbolic link; include its target with --links follow, or move it elsewhere"
 
 
 def is_writable(path: bytes) -> bool:
@@ -324,7 +326,7 @@ def _refuse_around(into: bytes, link: bytes) -> None:
     :raises BagError: the link leads there
     """
     if is_inside(into, link):
-        raise BagError(link, "symbolic link to a directory that contains the destination; remove it")
+        raise BagError(link, "symbolic link to a directory that contains the destination; choose another destination")
 
 
 def refuse_bag(path: bytes, nested: bool) -> None:

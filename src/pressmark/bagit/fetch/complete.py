@@ -33,6 +33,7 @@ from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK
 from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import BagReport, applies, problem
+from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress
@@ -182,6 +183,11 @@ class _Run:
             except OSError as error:
                 message = f"{_words(error)}; downloads are in place, but a power failure can still remove them"
                 self._add([problem("file-unwritable", b"", message)])
+        if not (self._failed or self._full):
+            # The other problems of the bag, without reading the payload: a file that no fetch.txt lists may be missing.
+            known = {(one.kind, one.path) for one in self._report.problems}
+            found = validate(self._bag.path, "complete").errors
+            self._add([one for one in found if (one.kind, one.path) not in known])
         self._report_progress()
         self._report.counts = {
             "files": self._files,
@@ -474,7 +480,9 @@ class _Run:
         digests = {name: hasher.hexdigest() for name, hasher in hashers.items()}
         if digests == job.digests:
             return Download(None, "", size, digests)
-        return Download("mismatch", "existing file has wrong checksums; remove it to download it again", size, digests)
+        return Download(
+            "mismatch", "existing file has wrong checksums; move it elsewhere to download it again", size, digests
+        )
 
 
 # The kinds of problems of failed downloads; a cancelled download is not a problem.

@@ -258,7 +258,8 @@ class Profile:
         return not same.isdisjoint(self.accept_serialization or ())
 
     def _check_identifier(self, bag: BagTags) -> Iterator[Problem]:
-        named = [value for label, value in bag.info.elements if label.lower() == IDENTIFIER.lower()]
+        elements = bag.info.elements
+        named = [bag_info.unfolded(value) for label, value in elements if label.lower() == IDENTIFIER.lower()]
         if self.identifier not in named:
             message = f"{IDENTIFIER} refers to other profiles" if named else f"{IDENTIFIER} not found"
             found = ", ".join(named) or None
@@ -303,7 +304,8 @@ def _check_element(bag: BagTags, element: Element) -> Iterator[Problem]:
     if len(values) > 1 and not element.repeatable:
         yield problem("profile-element-repeated", bag_info.NAME, f"{label} occurs {len(values)} times")
     for value in values:
-        if element.values and value not in element.values:
+        # Many programs fold long values where the profile has a space.
+        if element.values and not {value, bag_info.unfolded(value)} & set(element.values):
             expected = ", ".join(element.values)
             message = f"value of {label} not allowed by the profile"
             yield problem("profile-element-value", bag_info.NAME, message, expected=expected, found=value)

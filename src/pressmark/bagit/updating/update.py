@@ -11,10 +11,10 @@ import filecmp
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import bag_info, bagit_txt
-from pressmark.bagit.bag_directory import BagDirectory, open_tag_file
+from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath, open_tag_file
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missing_problem, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
@@ -26,9 +26,10 @@ from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name
 from pressmark.bagit.manifest_index import Listing
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
-from pressmark.bagit.problems import KINDS, BagReport, mismatch_problem, problem
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD
+from pressmark.bagit.problems import KINDS, REMEDIES, BagReport, Cause, mismatch_problem, problem
 from pressmark.bagit.updating.options import UpdateOptions
+from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.ledger import Ledger
@@ -46,6 +47,8 @@ ADDED = "added to the tag manifests"
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
 # Problems of the declaration and structure that make manifests ambiguous.
 FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
+# Problems of lines of bag-info.txt that only its author can correct.
+FATAL_IN_INFO = frozenset(("info-malformed", "info-too-long", "line-too-long", "undecodable"))
 Listener = Callable[[Event], object]
 
 
@@ -121,20 +124,24 @@ class _Update:
         self._on_event = on_event
         self._report = BagReport()
         self._refused = False
+        self._cause = Cause()
         self._hints: dict[str, None] = {}  # words that the caller could accept, in order
         self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
         self._left_out: set[bytes] = set()  # tag files that no tag manifest listed and that stay so
         self._listed_manifests: list[BagEntry] = []  # tag manifests listed by another one, as allowed before 1.0
         self._rewrite = options.rewrite
+        self._rewrite_fetch = False
         self._nbytes = self._nfiles = 0
         self._unread = False  # whether a payload manifest could not be read
         self._holes = 0  # files of fetch.txt that are missing
+        self._nfound = 0  # number of payload files that exist
         self._changed = False  # whether the payload differs from the manifests
         self._linked: dict[bytes, bytes] = {}  # links to files in the base directory, and their targets
         problems: list[Problem] = []
         self._bag, self._names = read_tag_files(base, problems)
         for found in problems:
-            self._note(found, found.kind in FATAL)
+            in_info = found.path == self._bag.info_name and found.kind in FATAL_IN_INFO
+            self._note(found, found.kind in FATAL or in_info)
         self._target = options.target(self._bag)
         self._charset = find_charset(self._bag.encoding) or UTF8
         self._payload = self._listing(self._bag.manifests if options.payload else (), stack, tag=False)
@@ -144,9 +151,13 @@ class _Update:
         """Verify, write, and commit or refuse."""
         self._on_event(Stage("examine"))
         self._check_algorithms()
+        self._check_info()
+        self._check_fetch()
+        if PAYLOAD not in self._names:
+            self._note(problem("payload-directory-missing", PAYLOAD), True)
         tag_files, jobs = self._examine()
-        self._settle(compared=False)
         self._verify_tag_files([*tag_files, *self._listed_manifests])
+        self._settle(compared=False)
         if self._options.payload:
             self._on_event(Stage("hash", len(self._payload)))
             self._hash(jobs)
@@ -161,6 +172,7 @@ class _Update:
         self._refused |= fatal
         found = found._replace(severity="error" if fatal else "warning")
         self._report.add([found])
+        self._cause.add(found)
         self._on_event(Notice(found))
 
     def _judge(self, found: Problem, word: str) -> None:
@@ -179,21 +191,26 @@ class _Update:
         if not self._refused:
             return
         errors = self._report.errors
-        reason = f"bag does not match its manifests, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
+        what = "does not match its manifests" if self._hints else "is not valid"
+        reason = f"bag {what}, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
         if len(errors) > 1:
             reason += f"; and {len(errors) - 1} more"
-        if self._hints:
+        self._cause.end_bag(self._nfound)
+        if self._cause.kind is not None:
+            reason += "; " + REMEDIES[self._cause.kind].replace("`", '"')
+        elif self._hints:
             reason += f"; if this is intended, use --accept {','.join(self._hints)}"
         if not compared:
-            reason += '; checksums were not compared; "pressmark bag validate" lists all problems'
+            reason += '; the payload was not read; "pressmark bag validate" lists all problems'
         raise BagInvalidError(self._bag.path, reason, self._report)
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:
         problems: list[Problem] = []
         listing = open_listing(self._base, self._bag, manifests, problems, tag=tag, lenient=True)
         for found in problems:
-            # A repeated line with the same checksum can be removed.
+            # A repeated line with the same checksum can be removed, and tag manifests are always rewritten.
             mended = found.kind in REWRITTEN or (found.kind == "path-duplicate" and found.expected is None)
+            mended |= found.kind in ("tag-manifest-payload", "tag-manifest-itself")
             self._rewrite |= mended and not tag
             self._note(found, not mended and found.severity == "error")
         self._unread |= not tag and len(listing.algorithms) < len(manifests)
@@ -204,13 +221,12 @@ class _Update:
         manifests = self._bag.manifests
         for manifest in (*manifests, *self._bag.tag_manifests):
             if not manifest.known and bag_name(manifest.algorithm) not in self._options.drop:
-                message = (
-                    f"unknown algorithm {manifest.algorithm}; drop it, or update the bag with software that supports it"
-                )
+                message = f"unknown algorithm {manifest.algorithm}; update the bag with software that supports it"
                 self._note(problem("algorithm-unknown", manifest.name, message), True)
         if len({manifest.algorithm for manifest in manifests}) < len(manifests):
             self._note(
-                problem("algorithm-name", b"", "two manifests have the same algorithm; remove one of them"), True
+                problem("algorithm-repeated", b"", "two manifests have the same algorithm; find out which is correct"),
+                True,
             )
         if not manifests:
             self._note(problem("payload-manifest-missing", b""), True)
@@ -243,6 +259,7 @@ class _Update:
                 elif self._tags.mark_seen(found.path):
                     self._listed_manifests.append(found)
             elif self._options.payload:
+                self._nfound += 1
                 if not self._payload.mark_seen(found.path):
                     unlisted.append(found)
                 elif found.real != found.path:
@@ -309,6 +326,8 @@ class _Update:
             elif listed.path not in hidden:
                 self._judge(missing_problem(listed.path, self._bag.manifests, listed.digests), "removed")
                 self._changed = True
+        if self._changed and not (self._nfound or hidden):
+            self._note(problem("payload-directory-missing", PAYLOAD, "no payload file would be left"), True)
         advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
@@ -317,15 +336,35 @@ class _Update:
 
     def _fetched(self) -> Iterator[FetchEntry]:
         """Yield the entries of fetch.txt."""
+        return (line for line in self._fetch_lines() if isinstance(line, FetchEntry))
+
+    def _fetch_lines(self) -> Iterator[FetchEntry | Problem]:
         problems: list[Problem] = []
         file = open_tag_file(self._base, FETCH_TXT, problems) if FETCH_TXT in self._names else None
         for found in problems:
             self._note(found, True)
         if file is not None:
             with file:
-                for entry in read_fetch(file, self._bag.encoding, self._bag.version):
-                    if isinstance(entry, FetchEntry):
-                        yield entry
+                yield from read_fetch(file, self._bag.encoding, self._bag.version)
+
+    def _check_info(self) -> None:
+        """Refuse elements that the character set of the bag lacks.
+
+        :raises BagError: an element cannot be written
+        """
+        try:
+            BagInfo([(label, value) for label, values in self._options.info for value in values], self._charset.name)
+        except ValueError as error:
+            raise BagError(self._bag.path, str(error)) from None
+
+    def _check_fetch(self) -> None:
+        """Note the problems of fetch.txt, and have it rewritten if that fixes them."""
+        for found in self._fetch_lines():
+            if isinstance(found, Problem):
+                is_error = found.severity == "error"
+                mended = found.kind in REWRITTEN and self._options.payload
+                self._rewrite_fetch |= is_error and mended
+                self._note(found, is_error and not mended)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -426,8 +465,7 @@ class _Update:
         old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
         if self._options.payload:
             self._keep_manifests()
-            if self._bag.version < VERSION:
-                self._stage_fetch()
+            self._stage_fetch()
         self._stage_info()
         version = VERSION if self._options.payload else self._bag.version
         self._write(bagit_txt.NAME, declaration_bytes(Declaration(version, self._bag.encoding)))
@@ -440,6 +478,7 @@ class _Update:
         write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset, version)
         staged = set(os.listdir(self._new))
         gone = {name for name in old if name not in staged and name not in kept}
+        self._check_result(staged, gone)
         changed = {name for name in staged if not self._is_same(name)}
         if not changed and not gone:
             return
@@ -462,6 +501,18 @@ class _Update:
                 reason = f"symbolic link to {os.fsdecode(real)}, which the update changes"
                 raise BagError(os.path.join(self._bag.path, path), f"{reason}; replace the link with a copy first")
 
+    def _check_result(self, staged: Collection[bytes], gone: Collection[bytes]) -> None:
+        """Check the tag files as they will be, as a validation does: an update never returns an invalid bag."""
+        with BagDirectory(self._new) as new, contextlib.ExitStack() as stack:
+
+            def note_errors(problems: Iterable[Problem]) -> None:
+                for found in problems:
+                    if found.severity == "error":
+                        self._note(found, True)
+
+            TagFiles(_Result(self._base, new, staged, gone), "complete", False, note_errors, stack)
+        self._settle()
+
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
         """Return whether the update keeps a manifest unchanged."""
         return any(
@@ -478,10 +529,10 @@ class _Update:
                 os.unlink(os.path.join(self._new, name))
 
     def _stage_fetch(self) -> None:
-        """Rewrite fetch.txt for 1.0 if it contains percent signs (2.2.3)."""
-        has_percent = any(b"%" in entry.path for entry in self._fetched())
+        """Rewrite fetch.txt if that fixes problems, or for 1.0 if it contains percent signs (2.2.3)."""
+        has_percent = self._bag.version < VERSION and any(b"%" in entry.path for entry in self._fetched())
         self._settle()  # in case reading it again failed
-        if not has_percent:
+        if not has_percent and not self._rewrite_fetch:
             return
         try:
             lines = b"".join(map(fetch_line, self._fetched())).decode()
@@ -494,11 +545,13 @@ class _Update:
         """Write bag-info.txt if elements change."""
         info = self._bag.info
         before = info.to_bytes()
-        if self._options.payload and self._bag.version < VERSION:
+        if self._options.payload:
             _, problems = BagInfo.parse(before, self._bag.encoding, VERSION)
-            kinds = {found.kind for found in problems}
-            if "info-whitespace" in kinds and "info-malformed" not in kinds:
-                info = BagInfo(info.elements, self._bag.encoding)
+            if {found.kind for found in problems} & {"bom", "info-whitespace"}:
+                try:
+                    info = BagInfo(info.elements, self._bag.encoding)
+                except ValueError as error:
+                    self._note(problem("info-malformed", self._bag.info_name, str(error)), True)
         for label, values in self._options.info:
             info.remove(label) if len(values) != 1 else info.set(label, values[0])
             if len(values) > 1:
@@ -534,6 +587,36 @@ class _Update:
             return False
         with open(new, "rb") as new_file, open(old, "rb") as old_file:
             return sorted(new_file) == sorted(old_file)
+
+
+class _Result:
+    """The files in the base directory as they will be, for reading the tag files.
+
+    :param new: the directory of the new files
+    :param staged: the names in it that will replace others
+    :param gone: names that will not exist any more
+    """
+
+    def __init__(
+        self, base: BagDirectory, new: BagDirectory, staged: Collection[bytes], gone: Collection[bytes]
+    ) -> None:
+        self.path = base.path
+        self.status, self.why_unreadable = base.status, base.why_unreadable
+        self._base, self._new, self._staged, self._gone = base, new, staged, gone
+
+    def _place(self, path: bytes) -> BagDirectory:
+        return self._new if path in self._staged else self._base
+
+    def open(self, path: bytes) -> BinaryIO:
+        return self._place(path).open(path)
+
+    def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
+        assert not path
+        yield from (one for one in self._base.scan(path) if os.fsencode(one.name) not in {*self._staged, *self._gone})
+        yield from self._new.scan(path)
+
+    def resolve(self, path: bytes) -> ResolvedPath:
+        return self._place(path).resolve(path)
 
 
 def _is_tag_manifest(bag: BagTags, path: bytes) -> bool:

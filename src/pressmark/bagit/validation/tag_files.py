@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pressmark.bagit.bag_directory import BagFiles
-from pressmark.bagit.bag_info import read_oxum
+from pressmark.bagit.bag_info import read_oxum, unfolded
 from pressmark.bagit.bag_tags import ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
@@ -74,7 +74,7 @@ class TagFiles:
 
     def check_oxum(self, nbytes: int, nfiles: int) -> None:
         """Compare Payload-Oxum with the size and number of payload files (2.2.2)."""
-        values = self.bag.info.all("Payload-Oxum")
+        values = list(map(unfolded, self.bag.info.all("Payload-Oxum")))
         if not values and self.level == "oxum":
             self._report_problems([problem("oxum-missing", self.bag.info_name)])
         found = f"{nbytes}.{nfiles}"

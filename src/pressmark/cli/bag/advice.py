@@ -43,18 +43,26 @@ def what_to_do(problems: Problems, level: str, bag: bytes | None) -> str:
     errors = Counter({kind: count for (kind, severity), count in problems.report.tally.items() if severity == ERROR})
     if level != "full" and set(errors) == {"oxum-mismatch"}:
         return f"find the files that cause it: pressmark bag validate {name}"
+    if (cause := problems.cause.kind) is not None:
+        return _remedy(cause, errors) if bag is None or os.path.isdir(bag) else "request the archive again"
     if bag is not None and not os.path.isdir(bag) and (problems.accept or errors["file-not-fetched"]):
         command = "update" if problems.accept else "complete"
         how = f"unpack it with tar or unzip, and run pressmark bag {command} on the directory"
         return f"request the archive again; or {how}"
     if problems.accept:
         copied = "restore the files from another copy of the bag"
-        how = copied if problems.accept - {"added"} else "remove the files that no manifest lists"
+        how = copied if problems.accept - {"added"} else "compare the manifests with another copy of the bag"
         words = ",".join(sorted(problems.accept))
         return f"{how}; if the changes are intended: pressmark bag update {name} --accept {words}"
     if errors["file-not-fetched"]:
         return f"download the files: pressmark bag complete {name}"
-    (kind, _), *others = errors.most_common()
+    return _remedy(errors.most_common(1)[0][0], errors)
+
+
+def _remedy(kind: str, errors: Counter[str]) -> str:
     remedy = REMEDIES[kind].replace("`", '"')
+    others = set(errors) - {kind}
     more = "; the documentation lists the other kinds (bagit-problems)" if others else ""
-    return f"{kind}: {remedy}{more}"
+    # A damaged manifest is a cause without a problem of its kind.
+    named = f"{kind}: " if kind in errors else ""
+    return f"{named}{remedy}{more}"

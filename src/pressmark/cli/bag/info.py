@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from pressmark.bagit import Bag
+from pressmark.bagit.bag_info import unfolded, value_lines
 from pressmark.cli.bag.options import BAG, bag_errors
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.file_progress import format_bytes, format_count
@@ -50,13 +51,14 @@ def info_command(bag: bytes, as_json: bool) -> None:
 
 def describe(bag: Bag) -> dict[str, Any]:
     """Return the metadata of a bag, as ``--json`` prints it."""
+    oxum = bag.info.get("Payload-Oxum")
     return {
         "path": os.fsdecode(bag.path),
         "version": ".".join(map(str, bag.version)),
         "encoding": bag.encoding,
         "algorithms": list(bag.algorithms),
         "tag_algorithms": list(bag.tag_algorithms),
-        "payload_oxum": bag.info.get("Payload-Oxum"),
+        "payload_oxum": None if oxum is None else unfolded(oxum),
         "fetch": len(bag.fetch),
         "elements": [{"label": label, "value": value} for label, value in bag.info.elements],
     }
@@ -78,7 +80,9 @@ def _lines(about: dict[str, Any]) -> Iterator[str]:
     if about["elements"]:
         yield ""
         for element in about["elements"]:
-            yield one_line(f"{element['label']}: {element['value']}")
+            first, *others = value_lines(element["value"])[::2]
+            yield one_line(f"{element['label']}: {first}")
+            yield from (one_line(f"  {line}") for line in others)
 
 
 def _payload(oxum: str | None) -> str:

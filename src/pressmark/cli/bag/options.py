@@ -123,7 +123,7 @@ def _read(file: str) -> list[tuple[str, str]]:
         if problem.severity == "error":
             raise CallError(f"{source.name}: {problem.message}")
     # The file can be the bag-info.txt of another bag, with its Payload-Oxum.
-    return [(label, value) for label, value in info.elements if value and not _is_counted(label)]
+    return [(label, value) for label, value in info.elements if not _is_counted(label)]
 
 
 def _is_counted(label: str) -> bool:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from pressmark.bagit.paths import BELOW_PAYLOAD
-from pressmark.bagit.problems import BagReport
+from pressmark.bagit.problems import BagReport, Cause
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.files import BufferedLines, OutputStream
 from pressmark.reports import Problem, Report
@@ -31,11 +31,13 @@ class Problems:
 
     :ivar report: number of problems of all bags; problems are not kept
     :ivar accept: words for ``--accept``, of all changes that can be accepted
+    :ivar cause: the cause of the problems of all bags
     """
 
     def __init__(self, sink: OutputStream, as_json: bool, *, several: bool = False, go_on: bool = False) -> None:
         self.report = BagReport(keep=0)
         self.accept: set[str] = set()
+        self.cause = Cause()
         self._lines = BufferedLines(sink, go_on=go_on)
         self._as_json = as_json
         self._several = several
@@ -48,6 +50,7 @@ class Problems:
     def write(self, problem: Problem) -> None:
         """Write a problem."""
         self.report.add([problem])
+        self.cause.add(problem)
         if (word := accept_word(problem)) is not None:
             self.accept.add(word)
         if self._as_json:

@@ -203,6 +203,7 @@ def validate_command(
                     reporter.fail(str(report))
                     continue
                 failed += not report.ok
+                problems.cause.end_bag(report.counts["files"])
                 counts.update(report.counts)
                 problems.summarize(report, **ledger_counts(journal))
                 problems.flush()

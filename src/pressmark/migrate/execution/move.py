@@ -80,7 +80,7 @@ def _merge_removal(plan: Plan, before: MergedRows) -> MergedRows:
         return before
     work = jobs.WorkFolder.open(os.path.join(plan.work, REMOVAL))
     if work.summary().n != before.objects:
-        raise JobError(str(work.path), "does not belong to this run; remove the folder and resume the run")
+        raise JobError(str(work.path), "does not belong to this run; move the folder elsewhere and resume the run")
     merged = MergedRows(ROWS)
     # They include the objects that the plan left out.
     write_rows(plan.work, merged, output_lines(work), None)

@@ -160,7 +160,9 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
             raise JobError(str(path), f"cannot be read ({error.strerror}); the run needs it") from error
         # Checked before any line is yielded: a damaged file may have no rows at all.
         if hashlib.sha256(rows).hexdigest() != receipt.sha256:
-            raise JobError(str(path), "changed since it was written; remove it and resume the run to repeat its chunk")
+            raise JobError(
+                str(path), "changed since it was written; move it elsewhere and resume the run to repeat its chunk"
+            )
         yield from rows.splitlines(keepends=True)
 
 

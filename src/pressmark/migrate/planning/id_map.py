@@ -35,7 +35,7 @@ def read_map(given: IdentifierMap, index: IdentifierIndex) -> None:
         if not same:
             lines = _lines_of(where, first, second) if where != "the map" else f"pairs {first + 1} and {second + 1}"
             what = f"two new identifiers for {quoted(identifier)}, in {lines}"
-            raise ListError(f"{where}: {what}; remove one")
+            raise ListError(f"{where}: {what}; keep one")
 
 
 def _checked(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_info import unfolded
 from pressmark.bagit.bag_tags import BagTags, open_listing
 from pressmark.bagit.validation.validate import validate
 from pressmark.fixity import ALGORITHMS
@@ -116,4 +117,4 @@ def _wrapped_encapsulation(bag: BagTags, content: Content) -> str | None:
         return None
     if any(not name.startswith(_PAYLOAD) and name != _PAYLOAD[:-1] for name, _path in content.empty):
         return None
-    return said[0].partition(" ")[2]
+    return unfolded(said[0]).partition(" ")[2]

@@ -137,7 +137,7 @@ def list_tree(top: bytes, files: list[File], empty: list[File], below: bytes = b
 def link_error(path: bytes) -> TransferError:
     """Return the error for a symbolic link or a special file in an object."""
     is_link = os.path.islink(path)
-    what = "neither file nor directory; remove it"
+    what = "neither file nor directory; move it out of the object"
     if is_link:
         what = "a symbolic link; follow links (--links follow), or omit the object"
     return TransferError("source_invalid", "link" if is_link else "special-file", f"{decode_fs(path)} is {what}")

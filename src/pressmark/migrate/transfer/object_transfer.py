@@ -269,7 +269,7 @@ class Transfer:
         try:
             theirs = direction.read_target(entry)
         except SourceError as error:
-            what = f"the object in the destination is damaged: {error.reason}; remove it there, and migrate it again"
+            what = f"the object in the destination is damaged: {error.reason}; move it elsewhere, and migrate it again"
             raise TransferError("digest_mismatch", "damaged", what) from None
         if any(found.whole == ours.whole for found in theirs):
             item.status, item.verify = "exists_same", "reread"
@@ -301,5 +301,5 @@ class Transfer:
             item.digest = found[0].whole  # equal to the recorded digests
         item.verify = "reread"
         if all(one.whole != item.digest for one in found):
-            what = "the object in the destination differs from the source; remove it there, and migrate it again"
+            what = "the object in the destination differs from the source; migrate it again with --replace"
             item.fail(TransferFailure("digest_mismatch", "mismatch", what))

@@ -124,7 +124,7 @@ class OcflToOcfl(BulkDirection):
             found = None
         if found is None or found.name != name:
             what = f"{name} cannot be added to the object at {entry.target!r}, because it has no inventory or changes"
-            what += " more than files; remove the object there, and migrate this one again"
+            what += " more than files; move that object out of the destination, and migrate this one again"
             raise TransferError("exists_different", "version", what)
         return found
 
@@ -310,7 +310,7 @@ def _later_versions(
         is_new = name not in theirs.digests and name.partition("/")[0] in later
         if ours.digests.get(name) != theirs.digests.get(name) and not is_new and not (later and name in replaced):
             what = f"the object at {entry.target!r} is not an earlier state of this one: {name!r} differs"
-            raise TransferError("exists_different", "exists", f"{what}; compare both, and remove the wrong one")
+            raise TransferError("exists_different", "exists", f"{what}; compare both, and move the wrong one elsewhere")
     return later
 
 

@@ -271,11 +271,13 @@ class BagFolder(BagFolderReader):
         """
         if old is not None:
             if not replace:
-                reason = f"bag exists at {decode_fs(old)}; replace it (--replace), or remove it first"
+                reason = f"bag exists at {decode_fs(old)}; use another identifier, or --replace"
                 raise ObjectError(self.root, identifier, "exists", reason)
             # Checked only once, because another run may be removing it.
             if is_blocked(os.path.join(self._base, old)):
-                reason = f"serialized bag exists at {decode_fs(old)}; remove it first"
+                reason = (
+                    f"serialized bag exists at {decode_fs(old)}; use another identifier, or move it out of the folder"
+                )
                 raise ObjectError(self.root, identifier, "exists", reason)
             return
         parts = place.split(b"/")

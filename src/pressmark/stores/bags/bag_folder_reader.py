@@ -33,7 +33,7 @@ from typing import ClassVar, Literal
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
-from pressmark.bagit.bag_info import BagInfo
+from pressmark.bagit.bag_info import BagInfo, unfolded
 from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fs.durable import exists, is_directory
@@ -84,7 +84,7 @@ def is_writable_identifier(identifier: str) -> bool:
         return True
     try:
         written = BagInfo([(IDENTIFIER, identifier)]).to_bytes()
-        return BagInfo.parse(written)[0].all(IDENTIFIER) == [identifier]
+        return bool(identifier) and unfolded(BagInfo.parse(written)[0].all(IDENTIFIER)[0]) == identifier
     except (BagError, ValueError):
         return False
 
@@ -208,7 +208,7 @@ class BagFolderReader(Store):
         """
         if self.identifiers == "name":
             return decode_fs(place), []
-        given = info.all(IDENTIFIER)
+        given = list(map(unfolded, info.all(IDENTIFIER)))  # other programs fold long ones
         problems = []
         if len(given) > 1:
             message = f"{len(given)} {IDENTIFIER}s; keep one of them"

@@ -476,7 +476,7 @@ class StorageRoot(Store):
         self._check_place_free_in_turn(identifier, place)
 
     def _exists(self, identifier: str, place: bytes) -> ObjectError:
-        what = f"object exists at {decode_fs(place)!r}; replace it (--replace), or remove it first"
+        what = f"object exists at {decode_fs(place)!r}; use another identifier, or --replace to add a version"
         return ObjectError(self.root, identifier, "exists", what)
 
     def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:

@@ -168,7 +168,7 @@ class PairtreeReader(Store):
             other = canonical
         if other == record.path:
             return record
-        message = f"{other} has the same identifier; remove or move one of them"
+        message = f"{other} has the same identifier; compare both, and move one of them"
         found = problem("duplicate-id", encode_fs(record.path), message, expected=canonical, found=other)
         return record._replace(problems=(*record.problems, found))
 
@@ -313,7 +313,7 @@ class PairtreeReader(Store):
         if links:
             link = f"{ROOT}/{place}/{decode_fs(links[0])}"
             reason = "is a symbolic link without a target, possibly a branch of the tree"
-            way_out = "mount its target, or remove the link"
+            way_out = "mount its target"
             raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")
         if not found.ours:
             return found

@@ -178,7 +178,7 @@ class PairtreeStore(PairtreeReader):
         return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
 
     def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{place}; replace it (--replace), or remove it first"
+        reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
         return ObjectError(self.root, identifier, "exists", reason)
 
     def refuse_changes(self) -> None:

@@ -46,7 +46,7 @@ def prefix_of(base: bytes) -> str:
     if len(data) > LONGEST_PREFIX:
         raise StoreError(path, f"not a prefix, because it is longer than {LONGEST_PREFIX} bytes; restore the file")
     if b"\n" in prefix or b"\r" in prefix:
-        raise StoreError(path, "the prefix has more than one line; remove the other lines")
+        raise StoreError(path, "the prefix has more than one line; expected only the prefix")
     if b"\0" in prefix:
         raise StoreError(path, "the prefix contains a NUL character; restore the file")
     try:

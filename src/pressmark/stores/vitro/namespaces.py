@@ -143,7 +143,9 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
         raise StoreError(path, f"not a namespaces file, because it is longer than {LONGEST} bytes; restore the file")
     problems = []
     if data.startswith(codecs.BOM_UTF8):
-        problems.append(_malformed("byte order mark at the beginning, which Vitro reads as a prefix; remove it"))
+        problems.append(
+            _malformed("byte order mark at the beginning, which Vitro reads as a prefix; save the file without it")
+        )
         data = data.removeprefix(codecs.BOM_UTF8)
     try:
         text = data.decode(encoding, "surrogateescape")
@@ -164,7 +166,7 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
             if prefix in read:
                 continue
         elif prefix in read:
-            what = f"line {number}: prefix {prefix!r} is repeated, and Vitro uses the last line; remove the others"
+            what = f"line {number}: prefix {prefix!r} is repeated, and Vitro uses the last line; keep the correct one"
             problems.append(problem("namespaces-repeated", NAMESPACES, what, found=prefix))
         read[prefix] = namespace
     return NamespacesFile(read, (*problems, *_namespaces_problems(read)))

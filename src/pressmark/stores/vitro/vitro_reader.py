@@ -251,7 +251,7 @@ class VitroReader(Store):
         if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
             canonical = self._canonical(identifier)
             if canonical and canonical != place and self._files(canonical):
-                message = f"{ROOT}/{canonical} has the same identifier; remove one of them"
+                message = f"{ROOT}/{canonical} has the same identifier; compare both, and move one out of the store"
                 problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
         proper = not any(found.kind in _IMPROPER for found in problems)
         return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
@@ -389,7 +389,9 @@ class VitroReader(Store):
                 reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
             raise ObjectError(self.root, identifier, "missing", reason)
         if len(files) > 1:
-            reason = f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); remove the others"
+            reason = (
+                f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); move the others out of it"
+            )
             raise ObjectError(self.root, identifier, "ambiguous", reason)
         return files[0]
 

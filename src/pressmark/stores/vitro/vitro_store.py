@@ -236,7 +236,7 @@ class VitroStore(VitroReader):
         if len(files) > 1:
             self._only_file(identifier, place)
         if files and not replace:
-            reason = f"object exists at {ROOT}/{place}; replace it (--replace), or remove it first"
+            reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
             raise ObjectError(self.root, identifier, "exists", reason)
 
     def _move_in(self, new: bytes, place: str, stored: bytes, flush: bool = True) -> None:

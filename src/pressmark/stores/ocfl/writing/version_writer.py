@@ -374,16 +374,14 @@ def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[s
     for paths in ((*removed, *renamed, *added), (*renamed.values(), *added)):
         path, count = Counter(paths).most_common(1)[0] if paths else ("", 0)
         if count > 1:
-            raise SourceError(
-                "collision", f"{quoted(path)} is specified twice; add, remove or rename it, or use another name"
-            )
+            raise SourceError("collision", f"{quoted(path)} is specified twice; use another name")
     kept = {path: before[path] for path in before.keys() - {*removed, *renamed, *added}}
     for old, new in renamed.items():
         if new in kept:
-            raise SourceError("collision", f"{quoted(new)} is in the object; remove it to rename {quoted(old)}")
+            raise SourceError("collision", f"{quoted(new)} is in the object; rename {quoted(old)} to another name")
     kept.update((new, before[old]) for old, new in renamed.items())
     for path in path_conflicts({*kept, *added}):
-        raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename or remove one of them")
+        raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename one of them")
     return kept
 
 
