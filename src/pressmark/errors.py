@@ -21,6 +21,7 @@
     ├── SpillError(path, reason)                                   a temporary file cannot be written or read
     ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
     │   └── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
+    │       └── DamagedObjectError(…)               + FixityError  its content does not match its digest
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 
@@ -41,6 +42,7 @@ __all__ = [
     "BagError",
     "BagInvalidError",
     "ColumnError",
+    "DamagedObjectError",
     "FileError",
     "FixityError",
     "IdentifierError",
@@ -451,6 +453,15 @@ class ObjectError(StoreError):
 
     def __str__(self) -> str:
         return f"{quoted(self.path, PATH_CHARACTERS)}: object {quoted(self.identifier)}: {self.reason}"
+
+
+class DamagedObjectError(ObjectError, FixityError):
+    """Content of an object that does not match its recorded digest, or that no digest verifies.
+
+    :ivar kind: ``content-mismatch``; ``content-missing``: recorded, but not found; ``content-unlisted``: without a
+        recorded digest; ``sidecar-mismatch``: the inventory, which records the digests, does not match its own; or
+        ``digest-algorithm``: not available
+    """
 
 
 class JobError(_PlaceError):

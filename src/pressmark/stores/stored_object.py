@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
-from pressmark.errors import ObjectError
+from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.exceptions import is_unsafe_name, object_errors
+from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
+from pressmark.stores.verified_file import RecordedDigest, open_verified
 
 __all__ = ["StoredObject", "is_same_version", "status_of"]
 
@@ -61,7 +62,7 @@ class StoredObject:
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the name of each file in the object and its path, in the order of the names' bytes.
 
-        Call :meth:`confirm` after reading the paths.
+        Content read by these paths is not verified. Call :meth:`confirm` after reading them.
 
         :raises ObjectError: a directory cannot be read, or contains a special file; or of kind ``changed``, at the end
             at the latest
@@ -115,13 +116,97 @@ class StoredObject:
     def _name(self, path: bytes) -> bytes:
         return os.path.relpath(path, self.path).replace(os.sep.encode(), b"/")
 
-    def open(self, name: str) -> BinaryIO:
+    def recorded_digests(self, names: Sequence[str], *, whole: bool = False) -> Mapping[str, RecordedDigest] | None:
+        """Return the recorded digest of each file; :data:`None` if stores of this kind record none.
+
+        :param names: of files in the object
+        :param whole: these are all files in the object; another file with a recorded digest is missing
+        :raises ObjectError: the digests cannot be read
+        :raises DamagedObjectError: a file has no digest or is missing, or the digests are not those that were recorded
+        """
+        return None
+
+    def open(self, name: str, *, verify: bool = True) -> BinaryIO:
         """Open a file of the object for reading.
 
+        The stream compares the content with its recorded digest, in OCFL objects and bags: reading the last byte raises
+        :class:`DamagedObjectError` if they differ. A stream that is positioned by ``seek``, or closed before its end,
+        is not verified. Pairtrees and Vitro stores record no digests.
+
         :param name: its name in the object
+        :param verify: whether to compare the content with its digest
         :raises ObjectError: of kind ``missing``: the object has no such file; of kind ``changed``: the object was
             replaced; or the file cannot be read
+        :raises DamagedObjectError: the content cannot be verified
         """
+        if not verify:
+            return self._open(name)
+        recorded = self.recorded_digests([name])
+        file = self._open(name)
+        if recorded is None:
+            return file
+        return open_verified(file, recorded[name], lambda found: self._damaged(name, recorded[name], found))
+
+    def read_bytes(self, name: str, *, verify: bool = True) -> bytes:
+        """Return the content of a file.
+
+        :raises ObjectError: as for :meth:`open`
+        :raises DamagedObjectError: the content does not match its recorded digest
+        """
+        with self.open(name, verify=verify) as file, object_errors(self._store, self.id):
+            return file.read()
+
+    def copy(self, target: bytes, *, mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
+        """Copy all files and empty directories of the object into the new directory ``target``.
+
+        If this fails, ``target`` remains incomplete.
+
+        :param mode: as for :func:`pressmark.fixity.copying.copy_files`
+        :param verify: compare each copy with its recorded digest
+        :return: the names of the files, and of the empty directories
+        :raises ObjectError: the object was changed, or a file cannot be read
+        :raises DamagedObjectError: content does not match its recorded digest, or cannot be verified
+        :raises BagError: files cannot be cloned
+        :raises OSError: a copy cannot be written
+        """
+        from pressmark.stores.object_sources import copy_source  # opening an object needs no copier
+
+        files = dict(self.files())
+        empty = {name: os.fsdecode(path) for name, path in self.empty_directories()}
+        recorded = self.recorded_digests(list(files), whole=True) if verify else None
+        algorithms = tuple(sorted({digest.algorithm for digest in (recorded or {}).values()}))
+
+        def compare(name: bytes, outcome: Outcome) -> None:
+            if recorded is None:
+                return
+            expected = recorded[decode_fs(name)]
+            found = (outcome.digests or {}).get(expected.algorithm, "")
+            if found != expected.digest:
+                raise self._damaged(decode_fs(name), expected, found)
+
+        try:
+            copy_source({**self._sources(files), **empty}, target, mode=mode, algorithms=algorithms, on_file=compare)
+        except SourceError as error:
+            self.confirm()  # that may be why a file has gone
+            raise ObjectError(self._store, self.id, error.kind, error.reason) from None
+        self.confirm()
+        return list(files), list(empty)
+
+    def _sources(self, files: Mapping[str, bytes]) -> dict[str, str]:
+        """Return the paths to read, from the paths that :meth:`files` has yielded."""
+        return {name: os.fsdecode(path) for name, path in files.items()}
+
+    def _damaged(self, name: str, expected: RecordedDigest, found: str) -> DamagedObjectError:
+        digests = f"expected {short_digest(expected.digest)}, found {short_digest(found)}"
+        what = f"{quoted(name)}: content does not match its {expected.algorithm} digest ({digests})"
+        return self._unverified("content-mismatch", what)
+
+    def _unverified(self, kind: str, what: str) -> DamagedObjectError:
+        self.confirm()  # content and digests of two versions differ
+        advice = 'list all problems with "pressmark store check --digests", or read without verification'
+        return DamagedObjectError(self._store, self.id, kind, f"{what}; {advice}")
+
+    def _open(self, name: str) -> BinaryIO:
         parts = encode_fs(name).split(b"/")
         # No name leads out of the object.
         if is_unsafe_name(encode_fs(name)) or not (self._members is None or parts[0] in self._members):

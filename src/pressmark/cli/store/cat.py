@@ -10,6 +10,7 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.store.options import (
     IDENTIFIER,
     STORE,
+    VERIFY,
     VERSION,
     command_errors,
     find_object,
@@ -34,7 +35,12 @@ Examples:
 EPILOG = """\
 "pressmark store ls STORE IDENTIFIER" lists the names. The only file of a serialized bag is the archive.
 
-Exit status: 0 success, 1 object or file not found, or reading failed; 2 usage error, 130 interrupted.
+Files of OCFL objects and bags are compared with their digest in the inventory or the manifests while they are read. If
+content is damaged, the exit status is 1, but part of it may have been written. Pairtrees and Vitro stores record no
+digests.
+
+Exit status: 0 success, 1 object or file not found, content is damaged, or reading failed; 2 usage error,
+130 interrupted.
 """
 
 
@@ -43,6 +49,7 @@ Exit status: 0 success, 1 object or file not found, or reading failed; 2 usage e
 @IDENTIFIER
 @click.argument("name", metavar="NAME")
 @VERSION
+@VERIFY
 @store_options
 def cat_command(
     path: bytes,
@@ -54,11 +61,13 @@ def cat_command(
     identifier: str,
     name: str,
     version: str | None,
+    verify: bool,
 ) -> int:
     """Write a file of an object to standard output."""
     with command_errors():
         store = open_store(path, kind, layout, identifiers, ignore)
-        with open_sink(None, None) as sink, find_object(store, identifier, version).open(name) as file:
+        found = find_object(store, identifier, version)
+        with open_sink(None, None) as sink, found.open(name, verify=verify) as file:
             try:
                 while True:
                     with object_errors(path, identifier):

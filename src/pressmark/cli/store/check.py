@@ -114,7 +114,7 @@ def check_command(
                 return 0 if problems.report.ok else Failure.exit_code
             except KeyboardInterrupt:
                 raise Interrupted("interrupted; nothing was changed; run the same command again") from None
-    say(f"{os.fsdecode(path)}: {verdict(report)}")
+    say(f"{os.fsdecode(path)}: {verdict(report, unread=not digests and store.kind in ('ocfl', 'bags'))}")
     return 0 if report.ok else Failure.exit_code
 
 
@@ -135,8 +135,11 @@ def _shared(
     return joined_report(job, workers.run(job, job.plan, [], None, count), problems.write)
 
 
-def verdict(report: Report) -> str:
-    """Return the summary of a check in one line."""
+def verdict(report: Report, *, unread: bool = False) -> str:
+    """Return the summary of a check in one line.
+
+    :param unread: the store records digests, or may contain damaged files, and no content was read
+    """
     summary = report.summary()
     pieces = [format_count(report.counts.get("objects", 0), "object")]
     improper = report.counts.get("objects", 0) - report.counts.get("proper", report.counts.get("objects", 0))
@@ -145,4 +148,4 @@ def verdict(report: Report) -> str:
     pieces += [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     if not report.problems:
         pieces.append("no problem")
-    return ", ".join(pieces)
+    return ", ".join(pieces) + ("; content was not read" if unread else "")

@@ -17,6 +17,7 @@ from pressmark.cli.store.options import (
     JSON,
     MODE,
     STORE,
+    VERIFY,
     VERSION,
     command_errors,
     find_object,
@@ -29,8 +30,6 @@ from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
-from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import copy_source
 
 __all__ = ["get_command"]
 
@@ -47,7 +46,12 @@ EPILOG = """\
 DESTINATION is created atomically. For an OCFL object, the command copies the files of its newest version, or of
 --version; for a bag, its payload; for a serialized bag, the archive. It also creates empty directories.
 
-Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usage error, 130 interrupted.
+Files of OCFL objects and bags are hashed while they are copied, and compared with the inventory or the manifests. If
+one does not match, nothing is created. Where an OCFL inventory lists a second, intact content file, that one is copied.
+Pairtrees and Vitro stores record no digests: their files are copied without verification.
+
+Exit status: 0 success, 1 object not found, content is damaged, or reading or writing failed; 2 usage error,
+130 interrupted.
 """
 
 
@@ -57,6 +61,7 @@ Exit status: 0 success, 1 object not found, or reading or writing failed; 2 usag
 @click.argument("destination", metavar="DESTINATION", type=click.Path(path_type=bytes))
 @VERSION
 @MODE
+@VERIFY
 @JSON
 @store_options
 def get_command(
@@ -70,6 +75,7 @@ def get_command(
     destination: bytes,
     version: str | None,
     mode: str,
+    verify: bool,
     as_json: bool,
 ) -> int:
     """Copy the files of an object."""
@@ -90,17 +96,10 @@ def get_command(
             objects = Objects(sink, None, True, False)
             try:
                 found = find_object(store, identifier, version)
-                files = {name: os.fsdecode(path) for name, path in found.files()}
-                empty = {name: os.fsdecode(path) for name, path in found.empty_directories()}
                 hidden = stack.enter_context(StagingDirectory(hidden_path))
                 stack.callback(hidden.remove, b"files")
                 new = os.path.join(hidden.inside, b"files")
-                try:
-                    copy_source({**files, **empty}, new, mode=mode)
-                except (SourceError, BagError):
-                    found.confirm()  # that may be why a file has gone
-                    raise
-                found.confirm()
+                files, empty = found.copy(new, mode=mode, verify=verify)
                 flush_tree(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))
@@ -108,10 +107,10 @@ def get_command(
                 raise Interrupted("interrupted; nothing was created") from None
             except (PressmarkError, OSError) as error:
                 if as_json:
+                    if isinstance(error, ObjectError):
+                        objects.write_json({"kind": error.kind, "severity": "error", "message": error.reason})
                     objects.write_json({"summary": {"ok": False, "files": 0, "empty_directories": 0}})
                     objects.flush()
-                if isinstance(error, SourceError):
-                    raise ObjectError(path, identifier, error.kind, error.reason) from None
                 if isinstance(error, PressmarkError) and not isinstance(error, BagError):
                     raise
                 why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"

@@ -32,6 +32,7 @@ __all__ = [
     "MODE",
     "NULL",
     "STORE",
+    "VERIFY",
     "VERSION",
     "check_version",
     "command_errors",
@@ -100,6 +101,11 @@ VERSION = click.option(
     metavar="VERSION",
     callback=check_version,
     help="Version of an OCFL object, such as v2 (default: the newest).",
+)
+VERIFY = click.option(
+    "--verify/--no-verify",
+    default=True,
+    help="Compare content with its recorded digest, or read it without verification (default: verify).",
 )
 _KIND = click.option(
     "--kind",

@@ -42,8 +42,9 @@ Each change is a line on standard output: the action, the path in STORE, and nam
   rename        Vitro: rename a file as Vitro encodes its name
   write         OCFL: restore a layout file, declaration or sidecar
 
-A repair does not change identifiers or file contents. Running it again changes nothing; you can run an interrupted
-repair again.
+A repair reads only the structure of the store: "pressmark store check --digests" finds damaged files of OCFL objects
+and bags. A repair does not change identifiers or file contents. Running it again changes nothing; you can run an
+interrupted repair again.
 
 Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted.
 """
@@ -94,8 +95,8 @@ def repair_command(
                 raise Interrupted("interrupted; run the same command to continue") from None
             for problem in report.problems:
                 problems.write(problem)
-            problems.summarize(report, dry_run=dry_run)
+            problems.summarize(report, dry_run=dry_run, content_read=False)
             problems.flush()
     what = "would be made" if dry_run else "made"
-    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; {verdict(report)}")
+    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; structure: {verdict(report, unread=True)}")
     return 0 if report.ok else Failure.exit_code

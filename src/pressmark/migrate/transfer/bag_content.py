@@ -7,19 +7,18 @@ migration to another kind of store unwraps such a bag, unless something was adde
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import unfolded
-from pressmark.bagit.bag_tags import BagTags, open_listing
+from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.validation.validate import validate
-from pressmark.fixity import ALGORITHMS
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.transfer.content import Content
 from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.stores.bags.bag_folder_reader import IDENTIFIER
+from pressmark.stores.bags.bag_object import listed_digests
 
-__all__ = ["WRAPPED", "check_bag", "is_bag", "listed_digests", "with_manifests"]
+__all__ = ["WRAPPED", "check_bag", "is_bag", "with_manifests"]
 
 #: The element of bag-info.txt that records from which kind of store the payload came, and its encapsulation.
 WRAPPED = "Pressmark-Wrapped"
@@ -59,33 +58,11 @@ def with_manifests(content: Content, path: bytes, unwrap: bool) -> Content:
     :param unwrap: whether a bag may be unwrapped
     """
     bag = BagTags.open(path)
-    known = listed_digests(bag, path, [name for name, _path in content.files])
+    known = listed_digests(bag, path, [name for name, _path in content.files]).digests
     encapsulation = _wrapped_encapsulation(bag, content) if unwrap else None
     if encapsulation is None:
         return content._replace(known=known)
     return _payload(content, known, path, encapsulation)
-
-
-def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> dict[str, dict[str, str]]:
-    """Return the digests in the manifests of a bag, by algorithm and name.
-
-    :param path: the base directory
-    :param names: of all files of the bag
-    """
-    known: dict[str, dict[str, str]] = {}
-    with BagDirectory(path) as base:
-        for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
-            kept = [manifest for manifest in manifests if manifest.known]
-            with open_listing(base, bag, kept, [], tag=tag) as listing:
-                # All exact names first, then names in other spellings.
-                found = {name: listing.find(name, mark=True) for name in names if name.startswith(_PAYLOAD) != tag}
-                for name, digests in found.items():
-                    for again in listing.find_rest(name, digests):
-                        digests.update(again.digests)
-                    for algorithm, digest in digests.items():
-                        if algorithm in ALGORITHMS:
-                            known.setdefault(algorithm, {})[decode_fs(name)] = digest
-    return known
 
 
 def _payload(content: Content, known: Mapping[str, Mapping[str, str]], bag: bytes, encapsulation: str) -> Content:

@@ -90,11 +90,12 @@ def _manifest_digests(bag: bytes, files: list[tuple[str, bytes]]) -> _Digests:
     :raises SourceError: of kind ``mismatch``: the bag is incomplete
     """
     from pressmark.bagit.bag_tags import BagTags
-    from pressmark.migrate.transfer.bag_content import check_bag, listed_digests
+    from pressmark.migrate.transfer.bag_content import check_bag
+    from pressmark.stores.bags.bag_object import listed_digests
 
     try:
         check_bag(bag)
-        return listed_digests(BagTags.open(bag), bag, [encode_fs(name) for name, _path in files])
+        return listed_digests(BagTags.open(bag), bag, [encode_fs(name) for name, _path in files]).digests
     except TransferError as error:
         raise SourceError("mismatch", error.failure.message) from None
 

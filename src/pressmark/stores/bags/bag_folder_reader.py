@@ -31,7 +31,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
-from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo, unfolded
 from pressmark.bagit.bag_tags import read_tag_files
@@ -46,12 +45,12 @@ from pressmark.layouts import layout as layout_by_name
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex
+from pressmark.stores.bags.bag_object import BagObject
 from pressmark.stores.bags.index_file import NAME, key_of
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
-from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
     "CONFIG",
@@ -87,27 +86,6 @@ def is_writable_identifier(identifier: str) -> bool:
         return bool(identifier) and unfolded(BagInfo.parse(written)[0].all(IDENTIFIER)[0]) == identifier
     except (BagError, ValueError):
         return False
-
-
-class BagObject(StoredObject):
-    """A bag in a folder of bags: its files are the payload, or the one file of a serialized bag.
-
-    :ivar bag_path: the bag's base directory or file, absolute
-    :ivar serialized: whether it is a file
-    """
-
-    def __init__(self, store: str, identifier: str, path: bytes, serialized: bool) -> None:
-        inside = os.path.dirname(path) if serialized else os.path.join(path, b"data")
-        super().__init__(store, identifier, inside, (os.path.basename(path),) if serialized else None, "refuse")
-        self.bag_path = path
-        self.serialized = serialized
-
-    def bag(self) -> Bag:
-        """Open the bag.
-
-        :raises BagError: the bag is serialized, or cannot be opened
-        """
-        return Bag.open(self.bag_path)
 
 
 class BagFolderReader(Store):

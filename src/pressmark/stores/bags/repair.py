@@ -14,6 +14,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, BagFolderReader
+from pressmark.stores.bags.check import check
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 
@@ -41,25 +42,25 @@ def repair(
         if not dry_run and (os.path.isdir(folder) or any(_mendable(item) for item in items)):
             staging = stack.enter_context(RunDirectory(folder))
         gone: set[bytes] = set()
+        mended: set[tuple[str, bytes]] = set()
         for item in items:
-            if isinstance(item, StoreObject):
-                report.counts["objects"] += 1
             action = _mendable(item)
             if action is None:
-                report.add(item.problems if isinstance(item, StoreObject) else [item])
                 continue
             try:
                 with staging.lock() if staging is not None else contextlib.nullcontext():
                     done = list(_mend(bags, action, item, staging, gone))
             except OSError as error:
                 report.add([unrepaired(encode_fs(item.path), error)])
-                report.add(item.problems if isinstance(item, StoreObject) else [item])
                 continue
             for path in done:
                 tell(RepairStep(action, path))
             report.counts["repaired"] += bool(done)
-            if isinstance(item, StoreObject):
-                report.add(one for one in item.problems if one.kind != "unfinished")
+            problems = item.problems if isinstance(item, StoreObject) else [item]
+            mended.update((one.kind, one.path) for one in problems if action != "finish" or one.kind == "unfinished")
+    found = check(bags, ignore=ignore)
+    report.counts["objects"] = found.counts["objects"]
+    report.add(one for one in found.problems if not dry_run or (one.kind, one.path) not in mended)
     return report
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
-from pressmark.errors import ObjectError
+from pressmark.errors import AlgorithmError, ObjectError
+from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.changes import Changes, compare_states
@@ -25,15 +26,19 @@ from pressmark.stores.ocfl.inventory import (
     logical_files,
     path_fault,
     read_inventory,
+    sidecar_digest,
+    sidecar_name,
     version_state,
 )
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.unversioned import unversioned
 from pressmark.stores.stored_object import StoredObject, is_same_version
+from pressmark.stores.verified_file import RecordedDigest
 
 __all__ = ["OcflObject"]
 
 _INVENTORY = encode_fs(INVENTORY)
+_SIDECAR_LIMIT = 1 << 12  # bytes
 
 
 class OcflObject(StoredObject):
@@ -64,6 +69,7 @@ class OcflObject(StoredObject):
         self._read: os.stat_result = seen
         # Directories that are known not to be below a link.
         self._folders: set[bytes] = set()
+        self._inventory_matches = False
         self._contents: dict[str, str] = {}
         self.digests: dict[str, str] = {}
         with self._inventory_errors():
@@ -178,11 +184,70 @@ class OcflObject(StoredObject):
             raise self._changed()
         self._read = status
 
-    def open(self, name: str) -> BinaryIO:
-        """Open a file by its logical path.
+    def recorded_digests(self, names: Sequence[str], *, whole: bool = False) -> Mapping[str, RecordedDigest]:
+        """Return the digest of each file in the inventory, after comparing the inventory with its sidecar.
 
-        :raises ObjectError: the object has no such file, or it cannot be read; or as for :meth:`confirm`
+        If the inventory lists several content files for a digest, the file is read from an intact one from now on.
         """
+        try:
+            algorithm = algorithm_name(str(self.inventory["digestAlgorithm"]))
+        except AlgorithmError as error:
+            raise self._unverified("digest-algorithm", str(error)) from None
+        self._check_inventory(algorithm)
+        for name in names:
+            if name not in self._contents:
+                raise self._no_file(name)
+        self._choose_intact(names, algorithm)
+        return {name: RecordedDigest(algorithm, self.digests[name]) for name in names}
+
+    def _sources(self, files: Mapping[str, bytes]) -> dict[str, str]:
+        return {name: os.fsdecode(self._path(self._contents[name])) for name in files}
+
+    def _check_inventory(self, algorithm: str) -> None:
+        """Compare the inventory with its sidecar, once; ``store check`` reports a missing or malformed sidecar."""
+        if self._inventory_matches:
+            return
+        sidecar = encode_fs(sidecar_name(str(self.inventory["digestAlgorithm"])))
+        expected = []
+        with object_errors(self._store, self.id), self._inventory_errors():
+            hasher = ALGORITHMS[algorithm].make(1)
+            # Another process may have added a version since.
+            data = self._storage.read(_INVENTORY)
+            hasher.update(data)
+            head = encode_fs(str(read_inventory(data)["head"]))
+            # Another process replaces the two files of the root one after the other, those of a version never.
+            for folder in (b"", head + b"/"):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    expected.append(sidecar_digest(self._storage.read(folder + sidecar, _SIDECAR_LIMIT)))
+        self.confirm()
+        if any(expected) and hasher.hexdigest() not in expected:
+            raise self._unverified("sidecar-mismatch", f"{INVENTORY} does not match {decode_fs(sidecar)}")
+        self._inventory_matches = True
+
+    def _choose_intact(self, names: Sequence[str], algorithm: str) -> None:
+        """Read files from intact content, where the inventory lists several content files for a digest."""
+        several = {digest.lower(): paths for digest, paths in self.inventory["manifest"].items() if len(paths) > 1}
+        if not several:
+            return
+        chosen: dict[str, str] = {}
+        for name in names:
+            digest = self.digests[name]
+            if digest not in several:
+                continue
+            if digest not in chosen:
+                chosen[digest] = self._intact(several[digest], algorithm, digest)
+            self._contents[name] = chosen[digest]
+
+    def _intact(self, contents: Sequence[str], algorithm: str, digest: str) -> str:
+        """Return the first content file that matches the digest; the first one if there is none."""
+        for content in contents:
+            with suppress(ObjectError):
+                for outcome in self._storage.hash_files([self._content(content)], (algorithm,), 1):
+                    if outcome.digests is not None and outcome.digests[algorithm] == digest:
+                        return content
+        return contents[0]
+
+    def _open(self, name: str) -> BinaryIO:
         if name not in self._contents:
             raise self._no_file(name)
         try:

@@ -45,7 +45,7 @@ class InterruptedObject(StoredObject):
         for part in self._parts:
             part.confirm()
 
-    def open(self, name: str) -> BinaryIO:
+    def _open(self, name: str) -> BinaryIO:
         for part in self._parts[:-1]:
             try:
                 return part.open(name)

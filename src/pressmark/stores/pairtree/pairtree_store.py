@@ -25,6 +25,7 @@ from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.version_files import (
     encoded_prefix,
     prefix_of,
+    version_problems,
     write_prefix,
     write_version,
 )
@@ -307,7 +308,8 @@ class PairtreeStore(PairtreeReader):
             self.refuse_changes()
         run = Repair(self, dry_run, on_event, (*self._ignore, *ignore))
         with store_errors(self._base), run:
-            for item in self._walk(ignore).items():
+            run.report.add(version_problems(self._base))
+            for item in self._walk(ignore, readable=True).items():
                 run.see(item)
         return run.report
 

@@ -81,11 +81,7 @@ class VitroObject(StoredObject):
         """Return whether the file is still the one that was looked up."""
         return is_same_version(status_of(self.file), self._seen[self.file])
 
-    def open(self, name: str) -> BinaryIO:
-        """Open the file for reading.
-
-        :raises ObjectError: the file has another name, was replaced, or cannot be read
-        """
+    def _open(self, name: str) -> BinaryIO:
         file = self._opened(self.file, self.file) if name == self.name else None
         if file is None:
             raise ObjectError(

@@ -1,0 +1,116 @@
+"""The files of one bag in a folder of bags, and the digests in its manifests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pressmark.bagit.bag import Bag
+from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_tags import BagTags, open_listing
+from pressmark.bagit.paths import BELOW_PAYLOAD
+from pressmark.bagit.validation.validate import validate
+from pressmark.errors import BagError, ObjectError, quoted
+from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.stored_object import StoredObject
+from pressmark.stores.verified_file import RecordedDigest
+
+__all__ = ["BagObject", "Listed", "listed_digests"]
+
+_BELOW = decode_fs(BELOW_PAYLOAD)
+# Problems of a serialized bag that concern other content than its payload.
+_ELSEWHERE = ("info-", "element-", "oxum-", "tag-", "fetch-")
+
+
+class BagObject(StoredObject):
+    """A bag in a folder of bags: its files are the payload, or the one file of a serialized bag.
+
+    :ivar bag_path: the bag's base directory or file, absolute
+    :ivar serialized: whether it is a file
+    """
+
+    def __init__(self, store: str, identifier: str, path: bytes, serialized: bool) -> None:
+        inside = os.path.dirname(path) if serialized else os.path.join(path, b"data")
+        super().__init__(store, identifier, inside, (os.path.basename(path),) if serialized else None, "refuse")
+        self.bag_path = path
+        self.serialized = serialized
+
+    def bag(self) -> Bag:
+        """Open the bag.
+
+        :raises BagError: the bag is serialized, or cannot be opened
+        """
+        return Bag.open(self.bag_path)
+
+    def recorded_digests(self, names: Sequence[str], *, whole: bool = False) -> Mapping[str, RecordedDigest] | None:
+        """Return the digest of each payload file; of a file in several manifests, the longest one.
+
+        A serialized bag is validated instead: its one file, the archive, has no digest of its own.
+        """
+        try:
+            if self.serialized:
+                self._validate()
+                return None
+            listed = listed_digests(
+                BagTags.open(self.bag_path), self.bag_path, [BELOW_PAYLOAD + encode_fs(name) for name in names]
+            )
+        except BagError as error:
+            raise ObjectError(self._store, self.id, "unreadable", str(error)) from None
+        recorded: dict[str, RecordedDigest] = {}
+        for algorithm in sorted(listed.digests, key=lambda name: ALGORITHMS[name].size):
+            for path, digest in listed.digests[algorithm].items():
+                recorded[path.removeprefix(_BELOW)] = RecordedDigest(algorithm, digest)
+        for name in names:
+            if name not in recorded:
+                if not os.path.lexists(os.path.join(self.path, encode_fs(name))):
+                    raise self._no_file(name)
+                raise self._unverified(
+                    "content-unlisted", f"{quoted(name)}: no manifest with a known algorithm lists it"
+                )
+        if whole and listed.missing is not None:
+            raise self._unverified("content-missing", f"{quoted(listed.missing)}: listed in a manifest, but not found")
+        return recorded
+
+    def _validate(self) -> None:
+        for found in validate(self.bag_path).errors:
+            if not found.kind.startswith(_ELSEWHERE):
+                where = f"{quoted(found.path)}: " if found.path else ""
+                raise self._unverified("content-mismatch", f"{where}{found.message}")
+
+
+class Listed(NamedTuple):
+    """What the manifests of a bag list.
+
+    :ivar digests: by algorithm and name
+    :ivar missing: the first payload file that is listed and was not among the names
+    """
+
+    digests: dict[str, dict[str, str]]
+    missing: bytes | None
+
+
+def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
+    """Return the digests in the manifests of a bag.
+
+    :param path: the base directory
+    :param names: of all files of the bag, or of some
+    """
+    known: dict[str, dict[str, str]] = {}
+    missing: bytes | None = None
+    with BagDirectory(path) as base:
+        for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
+            kept = [manifest for manifest in manifests if manifest.known]
+            with open_listing(base, bag, kept, [], tag=tag) as listing:
+                # All exact names first, then names in other spellings.
+                found = {name: listing.find(name, mark=True) for name in names if name.startswith(BELOW_PAYLOAD) != tag}
+                for name, digests in found.items():
+                    for again in listing.find_rest(name, digests):
+                        digests.update(again.digests)
+                    for algorithm, digest in digests.items():
+                        if algorithm in ALGORITHMS:
+                            known.setdefault(algorithm, {})[decode_fs(name)] = digest
+                if not tag:
+                    missing = next((listed.path for listed in listing.unmarked()), None)
+    return Listed(known, missing)
