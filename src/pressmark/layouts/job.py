@@ -171,7 +171,7 @@ class MapIds:
             else:
                 with open(chunk.source, "rb") as file:
                     if format == "lines" and isinstance(sink, _Lines):
-                        sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf == "strip"))
+                        sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf))
                     else:
                         shape = self._shape(file, format)
                         for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
