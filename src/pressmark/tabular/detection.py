@@ -211,8 +211,8 @@ def open_list(
     _refuse_foreign(head, delimiter, crlf)
     bom = BOM if head.startswith(BOM) else b""
     if format != "lines":
-        _refuse_returns(head)
-        guard = Guard(format)
+        _refuse_returns(head, format)
+        guard = Guard(format, start=len(bom))
         stream = ListStream(source, head.removeprefix(BOM), bom=bom, guard=guard)
         guard.refuse = refuse
         return stream
@@ -253,9 +253,10 @@ def _refuse_foreign(head: bytes, delimiter: bytes | None, crlf: str | None) -> N
         raise FormatError(f"content is {UTF16}")
 
 
-def _refuse_returns(head: bytes) -> None:
+def _refuse_returns(head: bytes, format: str) -> None:
     """Refuse a table whose rows end with carriage returns only."""
-    if b"\n" not in head and first_return(_QUOTED.sub(b"", head), open_end=True) >= 0:
+    text = _QUOTED.sub(b"", head) if format == "csv" and b"\r" in head else head
+    if b"\n" not in text and first_return(text, open_end=True) >= 0:
         raise FormatError("rows end with carriage returns only; convert them to line feeds")
 
 

@@ -72,6 +72,7 @@ class Guard:
     :param delimiter: the end of a line
     :param crlf: for lines: whether carriage returns before line feeds and byte-order marks at the start of lines were
         removed (``strip``)
+    :param start: the offset of the first block in the file
     :ivar refuse: creates the exception from a message that does not name the file
     """
 
@@ -81,20 +82,21 @@ class Guard:
         delimiter: bytes = b"\n",
         crlf: Crlf | None = None,
         refuse: Callable[[str], Exception] = FormatError,
+        start: int = 0,
     ) -> None:
+        self.refuse = refuse
         self._feeds = format == "lines" and delimiter == b"\n"
         self._returns = self._feeds and crlf is None
         self._table = format != "lines"
         self._delimiter = delimiter
         self._advice = _STRIP if crlf is None else _KEEP
-        self.refuse = refuse
-        self._read = 0
+        self._read = start
         self._last = delimiter  # the last bytes, which may begin a byte-order mark
         self._line = b""  # the carriage returns of the last line
 
     def check(self, data: bytes) -> None:
         """Check a block; an empty one is the end of the list."""
-        if b"\r" in data or self._line:
+        if (b"\r" in data or self._line) and self._feeds:
             self._check_returns(data)
         if b"\0" in data:
             self._check_nul(data)
@@ -104,34 +106,31 @@ class Guard:
         self._read += len(data)
 
     def _check_returns(self, data: bytes) -> None:
-        if not self._feeds:
-            return
         text = self._line + data
-        if self._returns and (b"\r\n" in text or (not data and text.endswith(b"\r"))):
-            raise self.refuse(f"carriage return at the end of a line, {self._where}; {self._advice}")
-        if first_return(text, open_end=not data) >= 0:
-            what = f"carriage returns without line feeds, {self._where}"
+        found = text.find(b"\r\n") if self._returns else -1
+        if found >= 0 or (self._returns and not data and text.endswith(b"\r")):
+            raise self.refuse(f"carriage return at the end of a line, {self._near(found)}; {self._advice}")
+        found = first_return(text, open_end=not data)
+        if found >= 0:
+            what = f"lines end with carriage returns only, {self._near(found)}"
             raise self.refuse(f"{what}; convert them to line feeds, or use --crlf keep to keep them in identifiers")
         last = text[text.rfind(b"\n") + 1 :]
         self._line = (b"\r." if _BARE.search(last) else b"") + last[-1:] * last.endswith(b"\r")
 
     def _check_nul(self, data: bytes) -> None:
         if self._feeds:
-            found = f"unexpected NUL, {self._where}"
+            found = f"unexpected NUL, {self._near(data.index(0))}"
             raise self.refuse(f"{found}; use -0 if NUL ends all identifiers, --crlf keep if they contain it")
-        if self._table and _UTF16_RUN.search(data):
-            raise self.refuse(f"content is {UTF16}, {self._where}")
+        if self._table and (run := _UTF16_RUN.search(data)):
+            raise self.refuse(f"UTF-16 inside the file, {self._near(run.start())}; convert each part to UTF-8")
 
     def _check_mark(self, data: bytes) -> None:
-        text = self._last + data
-        # A mark inside a line of a list was the start of a file that was joined to a file without a last line end. In
-        # tables it may be part of a text.
-        start = b"" if self._feeds else self._delimiter
-        if start + BOM in text:
-            what = f"byte-order mark inside the list, {self._where}"
-            advice = "remove it" if self._table else self._advice
-            raise self.refuse(f"{what}, as in joined files; {advice}")
+        # A mark inside a line of a list was the start of a file, joined to one without a last line end. In tables it
+        # may be part of a text.
+        found = (self._last + data).find(BOM if self._feeds else self._delimiter + BOM)
+        if found >= 0:
+            what = f"byte-order mark, {self._near(found)}, as in joined files"
+            raise self.refuse(f"{what}; {'remove it' if self._table else self._advice}")
 
-    @property
-    def _where(self) -> str:
-        return f"after byte {self._read:,}"
+    def _near(self, index: int) -> str:
+        return f"near byte {self._read + max(0, index):,}"

@@ -163,7 +163,7 @@ def lines_of(file: BinaryIO, start: int, stop: int, crlf: Crlf | None) -> ListSt
     :param crlf: as for :func:`shape_of`
     :raises FormatError: on reading: the lines need another ``crlf``
     """
-    guard = None if crlf == "keep" else Guard("lines", crlf=crlf)
+    guard = None if crlf == "keep" else Guard("lines", crlf=crlf, start=start)
     return ListStream(Stretch(file, start, stop), strip=crlf == "strip", guard=guard)
 
 
@@ -178,7 +178,7 @@ def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> 
     if format == "lines":
         yield from _rows(lines_of(file, start, stop, shape.crlf), TSV)
         return
-    source = ListStream(Stretch(file, start, stop), guard=Guard(format))
+    source = ListStream(Stretch(file, start, stop), guard=Guard(format, start=start))
     if format == "jsonl":
         for row in _rows(source, TSV):
             if row.strip():
