@@ -193,8 +193,8 @@ _RUN = (
     click.option(
         "--resume",
         is_flag=True,
-        help="Continue an unfinished run; objects that are done are skipped. Other options and lists than those of the run"
-        " are refused; omitted ones stay as they are.",
+        help="Continue an unfinished run; objects that are done are skipped. Options and lists that differ from those"
+        " of the run are refused; omitted ones stay as they are.",
     ),
     click.option(
         "--catch-up",
