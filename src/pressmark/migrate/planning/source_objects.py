@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -29,16 +29,25 @@ _HIDING = frozenset({"unreadable", "link", "link-dangling", "link-loop", "symbol
 
 
 # Problems of a file in a directory without an object, by kind of store.
-_CONTENT = {"ocfl": {"file-stray"}, "bags": {"beside"}}
+_CONTENT = {
+    "ocfl": {"file-stray": "files without the declaration of an object"},
+    "bags": {"beside": "files without the bagit.txt of a bag"},
+}
 # Files that only an object has.
 _OF_OBJECT = re.compile(r"inventory\.json(\..*)?|(tag)?manifest-.*\.txt|bag-info\.txt")
 _VERSION = re.compile(r"/v[0-9]+(?=/|$)")
 
 
 class _Unrecognised:
-    """Directories that contain files, as objects do, and no object."""
+    """Directories that contain files, as objects do, and no object.
 
-    def __init__(self) -> None:
+    :param kinds: the meaning of the problem of such a file, by its kind
+    :ivar last_object: the path of the last object of the walk
+    """
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self._kinds = kinds
+        self.last_object = ""
         # By path, whether a file proves that it is meant as an object, and its problem.
         self._found: dict[str, tuple[bool, str]] = {}
 
@@ -51,6 +60,8 @@ class _Unrecognised:
         if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self._found.items()):
             return
         certain = version is not None or _OF_OBJECT.fullmatch(name) is not None
+        if not certain and _is_below(self.last_object, directory):
+            return
         self._found[directory] = certain, kind
 
     def rows(self, before: str | None) -> Iterator[Row]:
@@ -66,7 +77,7 @@ class _Unrecognised:
         for directory, kind in found.items():
             if last is None or not _is_below(directory, last):
                 last = directory
-                what = "files, but no object: its declaration or bagit.txt is missing, or they belong elsewhere"
+                what = f'{self._kinds[kind]}; restore it, or move the files away ("pressmark store check" lists them)'
                 yield _row(directory, kind, what)
 
 
@@ -108,14 +119,15 @@ class SourceObjects:
     def all(self) -> Iterator[StoreObject | Row]:
         """Yield every object of the source."""
         hidden: list[Row] = []
-        unrecognised = _Unrecognised()
+        contents = _CONTENT.get(self._store.kind, {})
+        unrecognised = _Unrecognised(contents)
 
         def stray(found: Problem) -> None:
             place = decode_fs(found.path)
             self._conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
                 hidden.append(_row(place, found.kind, found.message))
-            elif found.kind in _CONTENT.get(self._store.kind, ()):
+            elif found.kind in contents:
                 unrecognised.add(place, found.kind)
 
         def rows(before: str | None) -> Iterator[Row]:
@@ -128,6 +140,7 @@ class SourceObjects:
 
         for record in self._store.objects(threads=self._threads, on_problem=stray):
             yield from rows(record.path)
+            unrecognised.last_object = record.path
             yield record
         yield from rows(None)
 
