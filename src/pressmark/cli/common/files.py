@@ -40,8 +40,8 @@ WRITE_SIZE = 1 << 16  # 64 KiB
 CRLF_OPTION = click.option(
     "--crlf",
     type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as part of"
-    " the identifiers. Default: refuse such a list.",
+    help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both, or"
+    " keep them as part of the identifiers. Default: refuse such a list.",
 )
 
 
