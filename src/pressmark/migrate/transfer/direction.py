@@ -107,7 +107,7 @@ class Direction(ABC):
             # Whether an object is valid does not depend on where it goes.
             path = self.source_path(entry)
             version = cast("OcflRoot", self.source).version
-            check_rest(check_ocfl_object(entry, path, version, hard_links=True), path, content)
+            check_rest(check_ocfl_object(entry, path, version, content), path, content)
         self.check_names(entry, content.files)
         return content
 

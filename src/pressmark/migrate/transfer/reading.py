@@ -45,6 +45,9 @@ __all__ = [
     "ocfl_content",
 ]
 
+# Problems of a content file that copying it meets, too.
+_OF_COPYING = frozenset({"content-missing", "content-unreadable"})
+
 
 def locate_source(options: Options, store: Store, record: StoreObject) -> StoredObject:
     """Return an object of the source, of an OCFL object the version to migrate.
@@ -185,18 +188,26 @@ def ocfl_content(found: OcflObject) -> Content:
     return Content(files, known, [], unversioned=_unversioned(found))
 
 
-def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, *, hard_links: bool = False) -> Checked:
+def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
     """Check an object against the specification, apart from its content.
 
     :param directory: the object, or a copy of it
     :param root_version: the version of OCFL that its storage root declares
-    :param hard_links: accept hard links, which a copy does not have
+    :param content: what another kind of store will contain: copying it reports missing files, and a copy has no hard
+        links
     :raises TransferError: the object is invalid
     """
     storage = LocalStorage(directory)
     checked = check_object(storage, b"", storage.scan(b""), root_version)
     wrong = [one for one in checked.problems if one.severity == ERROR]
-    wrong = [one for one in wrong if not (hard_links and one.kind == "hard-link")]
+    if content is not None:
+        copied = {path for _name, path in content.files}
+        wrong = [
+            one
+            for one in wrong
+            if one.kind != "hard-link"
+            and not (one.kind in _OF_COPYING and os.path.join(directory, encode_fs(one.path)) in copied)
+        ]
     if wrong:
         what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
         raise TransferError(
