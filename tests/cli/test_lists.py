@@ -130,6 +130,75 @@ def test_a_format_overrides_a_name(call: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "paths.xlsx").exists()
 
 
+GOOD = b"".join(b"id%06d\n" % number for number in range(9000))  # more than the first bytes that are checked at once
+LATE = {
+    "CR LF": b"a\r\nb\r\n",
+    "CR": b"a\rb\rc\r",
+    "joined byte-order mark": b"\xef\xbb\xbfa\nb\n",
+    "UTF-16": "abcdef\n".encode("utf-16-le"),
+}
+OF_TABLES = {
+    **{f"{name} CSV": [*COMMANDS[name][:2], "LIST.csv", "--column", "id"] for name in ("map", "unmap")},
+    "map TSV": ["map", "pairtree", "LIST.tsv", "--column", "1", "--header"],
+    "map to Parquet": ["map", "pairtree", "LIST.csv", "--column", "id", "-o", "out.parquet"],
+    "compare CSV": ["compare", "LIST.csv", "--column", "id", "--layout", "pairtree", "--no-progress"],
+    "ids CSV": ["migrate", "tree", "root", "--to", "bags", "--ids", "LIST.csv"],
+    "map file": COMMANDS["map file"],
+}
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize("kind", LATE)
+@pytest.mark.parametrize("command", [*OF_LINES, "map --workers", "map --gzip"])
+def test_lists_are_checked_to_their_end(call: Call, tmp_path: Path, command: str, kind: str) -> None:
+    """Bytes that lead to wrong paths are refused anywhere, in one line, and an output file is not written."""
+    verb, _, how = command.partition(" --")
+    name = "list.gz" if how == "gzip" else "list"
+    content = GOOD + LATE[kind]
+    if verb == "put":
+        content = (
+            b"c\tfile\nlong\t" + b"x" * 70_000 + b"\n" + LATE[kind].replace(b"a", b"a\tfile").replace(b"b", b"b\tfile")
+        )
+    (tmp_path / name).write_bytes(gzip.compress(content) if how == "gzip" else content)
+    output = ["-o", "paths"] if verb in ("map", "unmap") else []
+    divided = ["--workers", "2"] if how == "workers" else []
+    result = call(*given(verb, name), *output, *divided)
+    assert result.exit_code in (1, 2)
+    found = [line for line in result.stderr.splitlines() if name in line]
+    assert len(found) == 1, result.stderr
+    assert "; " in found[0]
+    assert not (tmp_path / "paths").exists()
+    assert not (tmp_path / "root").exists()
+    if verb == "put":
+        assert result.stdout.startswith("c\t")  # stored before, and reported
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize("kind", [kind for kind in LATE if kind != "CR LF"])
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("command", OF_TABLES)
+def test_tables_are_checked_to_their_end(call: Call, tmp_path: Path, command: str, late: bool, kind: str) -> None:
+    columns = b"id,id" if command == "map file" else b"id"
+    rows = (GOOD * late).replace(b"\n", b",x\n") if command == "map file" else GOOD * late
+    last = LATE[kind].replace(b"a", b"a,b") if command == "map file" and kind != "UTF-16" else LATE[kind]
+    if kind == "UTF-16" and not late:
+        table = "id\na\n".encode("utf-16-be")
+    elif kind == "CR" and not late:
+        table = columns + b"\r" + last
+    else:
+        table = columns + b"\n" + rows + last
+    names = [name.replace("LIST", "list") for name in OF_TABLES[command]]
+    (tmp_path / next(name for name in names if name.startswith("list"))).write_bytes(table)
+    options = ["--on-error", "skip"] if names[0] in ("map", "unmap") else []
+    result = call(*names, *options)
+    assert result.exit_code == (2 if not late else result.exit_code) != 0
+    found = [line for line in result.stderr.splitlines() if "list" in line and " failed" not in line]
+    assert "UTF-16" in found[-1] or "carriage return" in found[-1] or "byte-order mark" in found[-1], result.stderr
+    assert "; " in found[-1]
+    assert not (tmp_path / "out.parquet").exists()
+    assert not (tmp_path / "root").exists()
+
+
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("command", OF_LINES)
 @pytest.mark.parametrize("content", [b"a\r\nb\r\n", b"a\nb\r\n", b"\xef\xbb\xbfa\nb\n", b"a\r", b"a\rb\r"], ids=repr)

@@ -519,6 +519,58 @@ def test_going_on(call: Call, books: Path) -> None:
     assert len((books.parent / "rows.jsonl").read_text().splitlines()) == 3
 
 
+OTHER_LISTS = [
+    (["--ids", "ids", "--map", "map"], ["--ids", "other"], "--ids"),
+    (["--ids", "ids", "--map", "map"], ["--map", "other-map"], "--map"),
+    (["--ids", "ids", "--map", "map"], ["--ids", "ids.csv", "--column", "name"], "--ids"),
+    (["--ids", "ids", "--map", "map"], ["--ids", "windows", "--crlf", "keep"], "--ids"),
+    ([], ["--ids", "ids"], "--ids"),
+    ([], ["--map", "map"], "--map"),
+]
+
+
+@pytest.mark.parametrize(("first", "then", "option"), OTHER_LISTS)
+def test_going_on_with_other_lists(call: Call, books: Path, first: list[str], then: list[str], option: str) -> None:
+    """A list is compared by its identifiers: another one is refused, and the same one in another form is accepted."""
+    ids = f"{IDS[0]}\n{IDS[1]}\n"
+    files = {
+        **{"ids": ids, "other": IDS[0], "ids.csv": f"id,name\n{IDS[0]},x\n{IDS[1]},{IDS[2]}\n"},
+        **{"windows": ids.replace("\n", "\r\n"), "map": f"{IDS[0]}\tnew:0\n", "map.csv": f"old,new\n{IDS[0]},new:0\n"},
+        "other-map": f"{IDS[0]}\tnew:1\n",
+    }
+    for name, content in files.items():
+        (books.parent / name).write_bytes(content.encode())
+    call("migrate", "books", "root", *OCFL, *first, "--dry-run")
+    plan = migrate.Plan.open(migrate.work_folder(books.parent / "root"))
+    migrate.run(plan, threads=True, stop=lambda: True)
+    result = call("migrate", "books", "root", *OCFL, *first, *then, "--resume")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert (
+        f"different options: {'other identifiers' if first else 'no list'} in {option}; omit {option}" in result.stderr
+    )
+    assert not list(books.parent.glob("root/**/inventory.json"))
+    same = {"ids": ["ids.csv"], "map": ["map.csv"]} if first else {}
+    again = [word for one in first for word in same.get(one, [one])]
+    result = call("migrate", "books", "root", *OCFL, *again, "--resume")
+    assert result.exit_code == 0
+    assert {row.id for row in migrate.resume(plan).rows()} == ({"new:0", IDS[1]} if first else set(IDS))
+
+
+def test_lists_of_earlier_versions_are_not_compared(call: Call, books: Path) -> None:
+    """A plan without a record of its list continues without the option."""
+    (books.parent / "ids").write_text(IDS[0])
+    call("migrate", "books", "root", *OCFL, "--ids", "ids", "--dry-run")
+    path = Path(migrate.work_folder(books.parent / "root"), "plan.json")
+    record = json.loads(path.read_text())
+    del record["ids_sha256"]
+    path.write_text(json.dumps(record))
+    result = call("migrate", "books", "root", *OCFL, "--ids", "ids", "--resume")
+    assert result.exit_code == 2
+    assert "earlier version, which did not record the identifiers of --ids; omit --ids" in result.stderr
+    assert "1 object: 1 ok" in call("migrate", "books", "root", *OCFL, "--resume").stderr
+
+
 def test_another_work_folder(call: Call, books: Path) -> None:
     """--work names another work folder for another run."""
     begun(books)

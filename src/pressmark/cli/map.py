@@ -56,9 +56,11 @@ NUL replaces the line feed in input and output, because an identifier can contai
 trimmed or skipped: an empty line is an empty {item}, which fails. If FILE ends in .gz, it is decompressed; if OUTPUT
 ends in .gz, it is compressed.
 
-A list created on Windows has a carriage return before each line feed, and may start with a byte-order mark. If the
-first lines have either, --crlf is required. The command refuses files that are not lists, which it recognizes by their
-names and first bytes: spreadsheets, documents, archives, databases, JSON, and files with compression other than gzip.
+A list created on Windows has a carriage return before each line feed, and may start with a byte-order mark. If a list
+has either, also after its first lines, --crlf is required. In tables, rows that end with carriage returns only, a
+byte-order mark inside the file and UTF-16 are refused. The command refuses files that are not lists, which it
+recognizes by their names and first bytes: spreadsheets, documents, archives, databases, JSON, and files with
+compression other than gzip.
 """
 
 MORE = """\

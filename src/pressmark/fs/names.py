@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import stat
@@ -12,6 +13,7 @@ from pressmark.fs.durable import exists
 
 __all__ = [
     "JUNK",
+    "JUNK_DIRECTORIES",
     "NAME_MAX",
     "PATH_MAX",
     "decode_fs",
@@ -23,6 +25,7 @@ __all__ = [
     "is_blocked",
     "is_case_insensitive",
     "is_inside",
+    "is_junk",
     "is_utf8",
     "too_long",
 ]
@@ -30,6 +33,13 @@ __all__ = [
 NAME_MAX, PATH_MAX = 255, 4096  # bytes; PATH_MAX includes the NUL
 #: Globs of the files that macOS and Windows add to directories: ``--exclude-junk``.
 JUNK = (".DS_Store", "[Tt]humbs.db", "[Dd]esktop.ini", "._*", "__MACOSX")
+#: Directories that systems and storage appliances add, as globs.
+JUNK_DIRECTORIES = (
+    *("lost+found", ".snapshot", ".snapshots", ".zfs", "@eaDir", "#recycle", "#snapshot", "$RECYCLE.BIN"),
+    *("System Volume Information", ".Trashes", ".Trash-*", ".Spotlight-V100", ".fseventsd", ".TemporaryItems"),
+    ".AppleDouble",
+)
+_JUNK_DIRECTORIES = frozenset(name.encode() for name in JUNK_DIRECTORIES)
 
 
 def encode_fs(name: str | bytes) -> bytes:
@@ -69,6 +79,18 @@ def glob_matcher(globs: Sequence[str] | str) -> Callable[[str], object]:
         if not glob or "/" in glob:
             raise ValueError(f"{glob!r}: a glob matches a file name; it must not be empty or contain a slash")
     return re.compile("|".join(map(translate, globs))).match
+
+
+def is_junk(name: bytes, *, directory: bool = False) -> bool:
+    """Return whether systems or storage appliances add files, or directories, of this name to directories of others."""
+    if directory:
+        return name in _JUNK_DIRECTORIES or name.startswith(b".Trash-")
+    return _is_junk_file()(decode_fs(name)) is not None
+
+
+@functools.cache
+def _is_junk_file() -> Callable[[str], object]:
+    return glob_matcher(JUNK)
 
 
 def too_long(base: bytes, relative: bytes) -> str | None:

@@ -128,10 +128,9 @@ def identifier_blocks(
     if isinstance(ids, os.PathLike):
         with open(ids, "rb") as file:
             try:
-                listed = open_list(file, delimiter=delimiter, crlf=crlf)
+                yield from _of_lines(open_list(file, delimiter=delimiter, crlf=crlf), delimiter)
             except FormatError as error:
                 raise FormatError(f"{os.fspath(ids)}: {error}") from None
-            yield from _of_lines(listed, delimiter)
     elif hasattr(ids, "read"):
         yield from _of_lines(ids, delimiter)
     elif isinstance(ids, StringColumn):

@@ -17,7 +17,8 @@ from pressmark.jobs.receipt_builder import ReceiptBuilder
 from pressmark.jobs.receipts import Receipt
 from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts.base import Layout
-from pressmark.tabular.detection import Crlf, format_of, is_gzip
+from pressmark.tabular.delimited import RowsError
+from pressmark.tabular.detection import Crlf, FormatError, format_of, is_gzip
 from pressmark.tabular.row_ranges import FORMATS, Shape, fields, lines_of, row_ranges, shape_of
 
 __all__ = ["MapIds"]
@@ -154,7 +155,7 @@ class MapIds:
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         """Map the rows of a chunk.
 
-        :raises JobError: the file has changed since the plan
+        :raises JobError: the file has changed since the plan, or is not a list to its end
         """
         if chunk.id.rpartition("-")[2] != _state(chunk.source):
             raise JobError(
@@ -169,15 +170,21 @@ class MapIds:
                 for column in self._columns(chunk):
                     sink.take_column(column)
             else:
-                with open(chunk.source, "rb") as file:
-                    if format == "lines" and isinstance(sink, _Lines):
-                        sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf == "strip"))
-                    else:
-                        shape = self._shape(file, format)
-                        for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
-                            sink.take(items)
+                try:
+                    self._take_text(chunk, format, sink)
+                except (FormatError, RowsError) as error:
+                    raise JobError(chunk.source, str(error)) from None
             sink.finish()
         return receipt.build(self.key, output, name)
+
+    def _take_text(self, chunk: Chunk, format: str, sink: _Lines | _Table) -> None:
+        with open(chunk.source, "rb") as file:
+            if format == "lines" and isinstance(sink, _Lines):
+                sink.take_stream(lines_of(file, chunk.start, chunk.stop, self.crlf))
+                return
+            shape = self._shape(file, format)
+            for items in _batches(fields(file, format, shape, chunk.start, chunk.stop)):
+                sink.take(items)
 
     def _columns(self, chunk: Chunk) -> Iterator[Any]:
         with _pyarrow("parquet").ParquetFile(chunk.source) as parquet:

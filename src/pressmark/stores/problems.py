@@ -53,6 +53,12 @@ KINDS = Kinds(
             WARNING, "", "a file or directory next to the store's own files that does not belong to any object"
         ),
         "object-changing": Kind(ERROR, "", "the object kept changing during the check; check it again"),
+        "junk": Kind(
+            WARNING,
+            "",
+            "a file or directory that an operating system added, such as .DS_Store or lost+found; it does not belong to"
+            " any object",
+        ),
         "leftover": Kind(WARNING, "", "a temporary directory of an interrupted run; the next change removes it"),
         "leftover-foreign": Kind(
             WARNING,
@@ -85,9 +91,6 @@ KINDS = Kinds(
         "unfinished": Kind(ERROR, "", "an interrupted change of the object; a repair completes it"),
         # --- Pairtree: names outside of objects
         "empty": Kind(WARNING, "2", "a ppath that ends in an empty directory"),
-        "junk": Kind(
-            WARNING, "", "a file that macOS or Windows added, such as .DS_Store; it does not belong to any object"
-        ),
         "root-file": Kind(WARNING, "", "a file directly in pairtree_root; it does not belong to any object"),
         "reserved": Kind(WARNING, "2", "a reserved name: it begins with pairtree and does not belong to any object"),
         "link-unmoved": Kind(WARNING, "", "a relative link in the object would have another target after the repair"),

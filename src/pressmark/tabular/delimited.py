@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pressmark.errors import quoted
+from pressmark.tabular.guard import first_return
 
 __all__ = [
     "BLOCK_BYTES",
@@ -207,13 +208,23 @@ class Rows(NamedTuple):
         return self.text.split(b"\n")[:-1] if self.split is None else self.split
 
 
-def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterator[Rows]:
+def rows(
+    read: Callable[[int], bytes],
+    dialect: Dialect,
+    data: bytes,
+    *,
+    return_is_data: bool = False,
+    counts_fields: bool = False,
+) -> Iterator[Rows]:
     """Yield the rows of a file, block by block.
 
     :param read: returns at most the given number of bytes, and ``b""`` at the end
     :param data: the first bytes, without a byte-order mark
+    :param return_is_data: accept carriage returns as row ends, which are data; otherwise they are refused
+    :param counts_fields: the caller refuses a row with more fields than the first; then only tables of one column need
+        the search for carriage returns, which takes longer than all else where rows end with CR LF
     :raises UnclosedError: a quote is never closed
-    :raises RowsError: a row is longer than :data:`ROW_BYTES`
+    :raises RowsError: a row is longer than :data:`ROW_BYTES`, or rows end with carriage returns
     """
     held = b""
     while data or held:
@@ -222,19 +233,36 @@ def rows(read: Callable[[int], bytes], dialect: Dialect, data: bytes) -> Iterato
         quoted = dialect.quotes and b'"' in text
         if quoted:
             found, held = _quoted_rows(text, dialect)
-            if found:
-                yield Rows(b"", found, not data)
+            block = Rows(b"", found, not data) if found else None
         else:
             end = text.rfind(b"\n") + 1
             held = text[end:]
-            if end:
-                yield Rows(text[:end], None, not data)
+            block = Rows(text[:end], None, not data) if end else None
+        if block is not None:
+            unchecked = return_is_data or b"\r" not in text or (counts_fields and dialect.separator in text)
+            before = None if unchecked else _before_return(block, dialect)
+            yield from [block] if before is None else [before] * bool(before.rows)
+            if before is not None:
+                raise RowsError("rows end with carriage returns only; convert them to line feeds")
         if held and not data:
             raise UnclosedError("quote is never closed")
         if len(held) > ROW_BYTES:
             raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
         # Double the text, so that a long row is not scanned again for each block.
         data = data and read(max(BLOCK_BYTES, len(held)))
+
+
+def _before_return(block: Rows, dialect: Dialect) -> Rows | None:
+    """Return the rows before the first one with carriage returns as line ends; :data:`None` without such a row."""
+    if block.split is None:
+        found = first_return(block.text[:-1] if block.open_end else block.text, open_end=block.open_end)
+        return None if found < 0 else Rows(block.text[: block.text.rfind(b"\n", 0, found) + 1], None, False)
+    enclosed = _patterns(dialect.separator).enclosed
+    for index, row in enumerate(block.split):
+        open_end = block.open_end and index == len(block.split) - 1
+        if b"\r" in row and first_return(enclosed.sub(b'"', row), open_end=open_end) >= 0:
+            return Rows(b"", block.split[:index], False)
+    return None
 
 
 def _quoted_rows(text: bytes, dialect: Dialect) -> tuple[list[bytes], bytes]:

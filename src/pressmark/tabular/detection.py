@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
+
+from pressmark.tabular.guard import BOM, CRLF, UTF16, Crlf, FormatError, Guard, first_return, is_utf16
 
 __all__ = ["CRLF", "Crlf", "FormatError", "ListStream", "format_of", "is_gzip", "open_list"]
-
-Crlf = Literal["strip", "keep"]
-CRLF = ("strip", "keep")
-_BOM = b"\xef\xbb\xbf"
 
 # The number of bytes to check, and the number to wait for on a slow source without a line end.
 _HEAD_BYTES = 1 << 16
@@ -75,12 +74,9 @@ _FOREIGN_BYTES = (
     (rb"<\?xml[ \t]|<!DOCTYPE html", _MARKUP),
 )
 _FOREIGN = tuple((re.compile(pattern), what) for pattern, what in _FOREIGN_BYTES)
+_QUOTED = re.compile(rb'"[^"]*+"')
 # A JSON document of several lines, or an array.
 _JSON_BEGIN = re.compile(rb"\s*(?:[\[{]\s*$|\[\s*[\"{])")
-
-
-class FormatError(ValueError):
-    """A file that is not a list; the message does not name the file."""
 
 
 def is_gzip(path: str | os.PathLike[str]) -> bool:
@@ -106,31 +102,41 @@ class ListStream:
 
     :param source: a binary stream
     :param head: bytes that were read already
-    :param strip: remove the carriage return before each line feed, and at the end
+    :param strip: remove the carriage return before each line feed and at the end, and byte-order marks at the start of
+        lines
+    :param guard: checks all bytes
     :ivar name: that of the source, or empty
     :ivar head: the first bytes
     :ivar bom: the byte-order mark that was removed, or ``b""``
+    :ivar guarded: whether there is a guard
     """
 
-    def __init__(self, source: Any, head: bytes = b"", *, strip: bool = False, bom: bytes = b"") -> None:
+    def __init__(
+        self, source: Any, head: bytes = b"", *, strip: bool = False, bom: bytes = b"", guard: Guard | None = None
+    ) -> None:
         # read1 returns the bytes in a pipe instead of waiting for more.
         self._read = getattr(source, "read1", source.read)
         self.name: str = getattr(source, "name", "")
         self.head = head
         self.bom = bom
+        self.guarded = guard is not None
+        self._check = guard.check if guard is not None else None
         self._strip = strip
         self._first = True
         self._ended = False
-        self._return = False  # the last byte read was a carriage return
-        self._held = self._stripped(head) if strip else head
+        self._unclear = b""  # a carriage return, or the start of a byte-order mark, at the end of what was read
+        self._line_start = True
+        self._held = self._passed(head) if head else b""
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most ``size``; ``b""`` only at the end."""
+        """Return the next bytes, at most ``size``; ``b""`` only at the end.
+
+        :raises FormatError: the list contains what the guard refuses
+        """
         held, first = self._held, self._first
         self._first = False
         if not self._strip and not held:
-            data: bytes = self._read(size)
-            return data
+            return self._passed(self._read(size))
         # Full blocks if the source has them: threads share only full blocks. Bytes that were read ahead from a pipe are
         # returned at once.
         while self._strip and len(held) < size and not self._ended and not (first and held):
@@ -139,7 +145,7 @@ class ListStream:
             if data is None:
                 raise BlockingIOError("the source is non-blocking; use a blocking stream")
             self._ended = not data
-            held += self._stripped(data)
+            held += self._passed(data)
             if held and len(data) < count:
                 break
         self._held = held[size:]
@@ -147,11 +153,34 @@ class ListStream:
 
     read1 = read
 
+    def _passed(self, data: bytes) -> bytes:
+        """Return what remains of the next bytes, after checking it."""
+        ended = not data
+        if self._strip:
+            data = self._stripped(data)
+        # Nothing is left of a carriage return whose next byte is unknown; that is not the end.
+        if self._check is not None and data is not None and (data or ended):
+            self._check(data)
+            if ended and data:
+                self._check(b"")
+        return data
+
     def _stripped(self, data: bytes) -> bytes:
-        if self._return and data:
-            data = b"\r" + data
-        self._return = data.endswith(b"\r")
-        return (data[:-1] if self._return else data).replace(b"\r\n", b"\n")
+        if not data:
+            return self._unclear.removesuffix(b"\r")
+        data = (self._unclear + data).replace(b"\r\n", b"\n")
+        if b"\xef" in data:
+            data = data.replace(b"\n" + BOM, b"\n")
+            if self._line_start:
+                data = data.removeprefix(BOM)
+        self._unclear = b""
+        for part in (b"\r", BOM[:2], BOM[:1]):
+            before = data.removesuffix(part)
+            if before != data and (part == b"\r" or (before[-1:] == b"\n" if before else self._line_start)):
+                data, self._unclear = before, part
+                break
+        self._line_start = data.endswith(b"\n") if data else self._line_start
+        return data
 
 
 def open_list(
@@ -161,15 +190,17 @@ def open_list(
     delimiter: bytes | None = b"\n",
     crlf: Crlf | None = None,
     json_lines: bool = True,
+    refuse: Callable[[str], Exception] = FormatError,
 ) -> ListStream:
-    r"""Return the stream of a list, after checking its first bytes.
+    r"""Return the stream of a list, after checking its first bytes; the stream checks the others.
 
     :param source: a binary stream, decompressed
     :param format: ``lines``, ``csv``, ``tsv`` or ``jsonl``; a byte-order mark is removed from all but lines
     :param delimiter: the end of a line: ``b"\n"`` or ``b"\0"``; :data:`None` for NUL if the first bytes contain one
-    :param crlf: for lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep`` all bytes
-        between line feeds as part of identifiers
+    :param crlf: for lines: ``strip`` carriage returns before line feeds and byte-order marks at the start of lines, or
+        ``keep`` all bytes between line feeds as part of identifiers
     :param json_lines: refuse lines that are JSON
+    :param refuse: creates the exception of the stream, from a message that does not name the file
     :raises FormatError: the file is not a list; or lines have carriage returns or a byte-order mark, without ``crlf``
     :raises ValueError: ``crlf`` is unknown
     """
@@ -177,20 +208,27 @@ def open_list(
         raise ValueError(f"crlf={crlf!r}: expected {' or '.join(CRLF)}")
     read = getattr(source, "read1", source.read)
     head = _first_bytes(read, delimiter or b"\n")
-    _refuse_foreign(head, items_are_any_bytes=crlf == "keep" and delimiter == b"\0")
+    _refuse_foreign(head, delimiter, crlf)
+    bom = BOM if head.startswith(BOM) else b""
     if format != "lines":
-        bom = _BOM if head.startswith(_BOM) else b""
-        return ListStream(source, head.removeprefix(_BOM), bom=bom)
+        _refuse_returns(head, format)
+        guard = Guard(format, start=len(bom))
+        stream = ListStream(source, head.removeprefix(BOM), bom=bom, guard=guard)
+        guard.refuse = refuse
+        return stream
     if delimiter is None:
         delimiter = b"\0" if b"\0" in head else b"\n"
     _refuse_lines(head, delimiter, crlf)
     if json_lines:
         _refuse_json(head.partition(delimiter)[0])
-    if crlf != "strip":
+    if crlf == "keep":
         return ListStream(source, head)
-    return ListStream(
-        source, head.removeprefix(_BOM), strip=delimiter == b"\n", bom=_BOM if head.startswith(_BOM) else b""
+    guard = Guard(format, delimiter, crlf)
+    stream = ListStream(
+        source, head.removeprefix(bom), strip=delimiter == b"\n" and crlf == "strip", bom=bom, guard=guard
     )
+    guard.refuse = refuse
+    return stream
 
 
 def _first_bytes(read: Any, delimiter: bytes) -> bytes:
@@ -203,13 +241,23 @@ def _first_bytes(read: Any, delimiter: bytes) -> bytes:
     return head
 
 
-def _refuse_foreign(head: bytes, items_are_any_bytes: bool) -> None:
+def _refuse_foreign(head: bytes, delimiter: bytes | None, crlf: str | None) -> None:
     for pattern, what in _FOREIGN:
         if pattern.match(head):
             raise FormatError(f"content is {what}")
-    # Names on disks may start with these bytes; text in UTF-16 has a NUL in every line end.
-    if not items_are_any_bytes and head[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in head:
-        raise FormatError("content is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    if crlf == "keep" and delimiter == b"\0":
+        return  # names on disks may be any bytes
+    # Identifiers may start with these bytes; text in UTF-16 has a NUL in every line end.
+    marked = head[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in head
+    if marked or is_utf16(head, without_line_end=delimiter == b"\n" and crlf != "keep"):
+        raise FormatError(f"content is {UTF16}")
+
+
+def _refuse_returns(head: bytes, format: str) -> None:
+    """Refuse a table whose rows end with carriage returns only."""
+    text = _QUOTED.sub(b"", head) if format == "csv" and b"\r" in head else head
+    if b"\n" not in text and first_return(text, open_end=True) >= 0:
+        raise FormatError("rows end with carriage returns only; convert them to line feeds")
 
 
 def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
@@ -226,7 +274,7 @@ def _refuse_lines(head: bytes, delimiter: bytes, crlf: str | None) -> None:
     what = " and ".join(
         part
         for part, found in (
-            ("byte-order mark at the start", head.startswith(_BOM)),
+            ("byte-order mark at the start", head.startswith(BOM)),
             ("carriage return at the end of lines", ends and (b"\r\n" in head or head.endswith(b"\r"))),
         )
         if found

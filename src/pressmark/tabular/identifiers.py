@@ -129,7 +129,14 @@ def examined(path: str, file: BinaryIO, format: str, crlf: Crlf | None = None) -
     :raises ListError: the file is not a list
     """
     try:
-        return open_list(file, format, delimiter=None, crlf=crlf, json_lines=False)
+        return open_list(
+            file,
+            format,
+            delimiter=None,
+            crlf=crlf,
+            json_lines=False,
+            refuse=lambda reason: ListError(f"{path}: {reason}"),
+        )
     except FormatError as error:
         raise ListError(f"{path}: {error}") from None
 
@@ -161,7 +168,8 @@ def table_rows(path: str, listed: ListStream, dialect: Dialect) -> Iterator[tupl
     line = 1
     separator = dialect.separator.decode()
     try:
-        for block in delimited.rows(listed.read, dialect, listed.read(_BLOCK)):
+        read = listed.read
+        for block in delimited.rows(read, dialect, read(_BLOCK), return_is_data=not listed.guarded):
             if block.split is None:
                 # A block without quotes is decoded at once.
                 lines = _decode(block.text).split("\n")
@@ -250,7 +258,7 @@ def _json_lines(path: str, listed: ListStream, column: str | None) -> Iterator[s
 
 def _rows(path: str, listed: ListStream) -> Iterator[bytes]:
     try:
-        for block in delimited.rows(listed.read, TSV, listed.read(_BLOCK)):
+        for block in delimited.rows(listed.read, TSV, listed.read(_BLOCK), return_is_data=True):
             yield from block.rows
     except RowsError as error:
         raise ListError(f"{path}: {error}") from None

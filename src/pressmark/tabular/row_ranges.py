@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 from pressmark.tabular import delimited
 from pressmark.tabular.delimited import CSV, TSV, Dialect, RowsError, UnclosedError, dialect_of, refuse_doubtful
 from pressmark.tabular.detection import Crlf, ListStream, open_list
+from pressmark.tabular.guard import Guard
 from pressmark.tabular.json_lines import item_of, parsed
 
 __all__ = ["FORMATS", "Shape", "Stretch", "fields", "lines_of", "row_ranges", "shape_of"]
@@ -43,7 +44,7 @@ class Shape(NamedTuple):
     :ivar number: the index of the chosen field
     :ivar dialect: the dialect of CSV and TSV
     :ivar key: the key of JSON lines
-    :ivar strip: remove the carriage return before the end of a line
+    :ivar crlf: what lines contain besides identifiers
     """
 
     start: int
@@ -51,7 +52,7 @@ class Shape(NamedTuple):
     number: int = 0
     dialect: Dialect = CSV
     key: str = ""
-    strip: bool = False
+    crlf: Crlf | None = None
 
 
 def shape_of(
@@ -74,7 +75,7 @@ def shape_of(
     file.seek(0)
     listed = open_list(file, format, crlf=crlf)
     if format == "lines":
-        return Shape(len(listed.bom), strip=crlf == "strip")
+        return Shape(len(listed.bom), crlf=crlf)
     if format == "jsonl":
         if not isinstance(column, str):
             raise ValueError("JSON lines require a key; specify it as the column")
@@ -149,29 +150,35 @@ def _row_end(file: BinaryIO, start: int, at: int, size: int, dialect: Dialect) -
     return min(start, size)
 
 
-def _rows(source: Stretch | ListStream, dialect: Dialect) -> Iterator[bytes]:
+def _rows(source: Stretch | ListStream, dialect: Dialect, *, return_is_data: bool = True) -> Iterator[bytes]:
     """Yield each row without its line feed."""
-    for block in delimited.rows(source.read, dialect, source.read(delimited.BLOCK_BYTES)):
+    read = source.read
+    for block in delimited.rows(read, dialect, read(delimited.BLOCK_BYTES), return_is_data=return_is_data):
         yield from block.rows
 
 
-def lines_of(file: BinaryIO, start: int, stop: int, strip: bool) -> ListStream:
+def lines_of(file: BinaryIO, start: int, stop: int, crlf: Crlf | None) -> ListStream:
     """Return the lines of a part of a file as a stream.
 
-    :param strip: remove the carriage return before each line feed
+    :param crlf: as for :func:`shape_of`
+    :raises FormatError: on reading: the lines need another ``crlf``
     """
-    return ListStream(Stretch(file, start, stop), strip=strip)
+    guard = None if crlf == "keep" else Guard("lines", crlf=crlf, start=start)
+    return ListStream(Stretch(file, start, stop), strip=crlf == "strip", guard=guard)
 
 
 def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> Iterator[bytes | str | None]:
     """Yield the chosen field of each row as ``bytes``, :data:`None` for null.
 
     For a row without the field, yield the reason as a ``str``.
+
+    :raises FormatError: the part of the file is not text of this format
+    :raises RowsError: rows end with carriage returns only
     """
     if format == "lines":
-        yield from _rows(lines_of(file, start, stop, shape.strip), TSV)
+        yield from _rows(lines_of(file, start, stop, shape.crlf), TSV)
         return
-    source = Stretch(file, start, stop)
+    source = ListStream(Stretch(file, start, stop), guard=Guard(format, start=start))
     if format == "jsonl":
         for row in _rows(source, TSV):
             if row.strip():
@@ -182,7 +189,7 @@ def fields(file: BinaryIO, format: str, shape: Shape, start: int, stop: int) -> 
         return
     dialect = shape.dialect
     try:
-        for row in _rows(source, dialect):
+        for row in _rows(source, dialect, return_is_data=False):
             yield dialect.field(row.removesuffix(b"\r"), shape.number, shape.width)
     except UnclosedError as error:
         yield str(error)

@@ -40,8 +40,8 @@ WRITE_SIZE = 1 << 16  # 64 KiB
 CRLF_OPTION = click.option(
     "--crlf",
     type=click.Choice(["strip", "keep"]),
-    help="For lists with carriage returns before line feeds or a byte-order mark: strip both, or keep them as part of"
-    " the identifiers. Default: refuse such a list.",
+    help="For lists with carriage returns before line feeds or byte-order marks at the start of lines: strip both, or"
+    " keep them as part of the identifiers. Default: refuse such a list.",
 )
 
 
@@ -297,7 +297,7 @@ def packed(sink: OutputStream, gzip: bool) -> Iterator[BinaryIO]:
 
 
 def checked_list(data: Any, format: str, null: bool, crlf: Crlf | None, json_lines: bool = True) -> ListStream:
-    """Return the stream of a list, after checking its first bytes.
+    """Return the stream of a list, after checking its first bytes; the stream raises :class:`Failure` for the others.
 
     :param data: a stream with the ``name`` of its file
     :param json_lines: refuse lines that are JSON
@@ -306,6 +306,13 @@ def checked_list(data: Any, format: str, null: bool, crlf: Crlf | None, json_lin
     from pressmark.tabular.detection import FormatError, open_list
 
     try:
-        return open_list(data, format, delimiter=b"\0" if null else b"\n", crlf=crlf, json_lines=json_lines)
+        return open_list(
+            data,
+            format,
+            delimiter=b"\0" if null else b"\n",
+            crlf=crlf,
+            json_lines=json_lines,
+            refuse=lambda reason: Failure(f"{data.name}: {reason}"),
+        )
     except FormatError as error:
         raise CallError(f"{data.name}: {error}") from None

@@ -292,7 +292,8 @@ class MigrateCall:
                 given = self._with_provenance(plan.options.to, plan.options.source_kind)
                 if migrate.state(plan.work) == "begun":
                     self._before = self._arrived(plan)
-                run = migrate.resume(plan, options=self._current_options(plan, given), **how)
+                lists = {name: self._call[name] for name in ("ids", "column", "crlf", "new_ids")}
+                run = migrate.resume(plan, options=self._current_options(plan, given), **lists, **how)
             else:
                 run = migrate.run(plan, **how)
         return self._end(run, lines, reporter)

@@ -190,7 +190,12 @@ _HOW = (
 )
 _RUN = (
     click.option("--dry-run", is_flag=True, help="Plan only: report the objects to migrate, and the conflicts."),
-    click.option("--resume", is_flag=True, help="Continue an unfinished run; objects that are done are skipped."),
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Continue an unfinished run; objects that are done are skipped. Options and lists that differ from those"
+        " of the run are refused; omitted ones stay as they are.",
+    ),
     click.option(
         "--catch-up",
         is_flag=True,

@@ -198,7 +198,7 @@ def store_objects(
         with reporter:
             try:
                 run(report)
-            except StoreError:
+            except (StoreError, Failure):
                 objects.flush()
                 raise
             except KeyboardInterrupt:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from time import monotonic
-from typing import Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from pressmark import jobs
 from pressmark.errors import JobError, MigrationError, StoreError
@@ -21,6 +21,10 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.phases import MigrationProgress
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, ENTRIES, FINISHED, KNOWN, ROWS, state
+
+if TYPE_CHECKING:
+    from pressmark.migrate.planning.id_map import IdentifierMap
+    from pressmark.tabular.identifiers import Identifiers
 
 __all__ = ["resume", "run"]
 
@@ -44,12 +48,21 @@ def run(plan_or_work: Plan | str | os.PathLike[str], **how: Unpack[RunOptions]) 
 
 
 def resume(
-    plan_or_work: Plan | str | os.PathLike[str], *, options: Options | None = None, **how: Unpack[RunOptions]
+    plan_or_work: Plan | str | os.PathLike[str],
+    *,
+    options: Options | None = None,
+    ids: Identifiers | None = None,
+    column: str | None = None,
+    crlf: Literal["strip", "keep"] | None = None,
+    new_ids: IdentifierMap | None = None,
+    **how: Unpack[RunOptions],
 ) -> Run:
     """Continue an unfinished run, or return the result of a finished run.
 
     :param plan_or_work: the plan, or its work folder
     :param options: the options of this call; refused if they differ from those of the run
+    :param ids: as for :func:`plan`, with ``column`` and ``crlf``; refused if the plan had other identifiers
+    :param new_ids: as for :func:`plan`; refused if the plan had another map
     :param how: see :class:`~pressmark.migrate.execution.driver.RunOptions`
     :raises MigrationError: there is no plan, or the run was started with different options
     :raises JobError: the run cannot continue
@@ -57,6 +70,10 @@ def resume(
     plan = Plan.of(plan_or_work)
     if options is not None:
         refuse_others(plan, options)
+    if ids is not None or new_ids is not None:
+        from pressmark.migrate.planning.lists import refuse_other_lists  # few runs have lists
+
+        refuse_other_lists(plan, ids, column, crlf, new_ids)
     return _run(plan, Driver(**how))
 
 

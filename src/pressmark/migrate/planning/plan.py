@@ -43,6 +43,7 @@ class Plan:
     :ivar sha256: SHA-256 of the entries
     :ivar known_sha256: SHA-256 of the rows of objects that are left out
     :ivar map_sha256: SHA-256 of the map; empty without a map
+    :ivar ids_sha256: SHA-256 of the listed identifiers; empty without a list, :data:`None` in plans of earlier versions
     :ivar seconds: duration of planning
     :ivar before: work folder of the earlier run, relative to this one (catch-up only)
     """
@@ -61,6 +62,7 @@ class Plan:
     sha256: str = ""
     known_sha256: str = ""
     map_sha256: str = ""
+    ids_sha256: str | None = None
     seconds: float = 0.0
     before: str | None = None
 
@@ -94,7 +96,7 @@ class Plan:
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the plan without its options and digests."""
-        left_out = ("options", "sha256", "known_sha256", "map_sha256")
+        left_out = ("options", "sha256", "known_sha256", "map_sha256", "ids_sha256")
         return {key: value for key, value in self.record().items() if key not in left_out}
 
     @classmethod

@@ -6,10 +6,9 @@ depend on the size of the source, except for the walk.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import compress
 from time import monotonic
@@ -163,9 +162,12 @@ def make_plan(
         raise ValueError(f"order={order!r}: expected source or size")
     folder = os.path.abspath(os.fspath(work))
     has_lists = not (ids is None and new_ids is None and selection is None)
-    with work_errors(folder), _list_errors(options) if has_lists else nullcontext(), ExitStack() as resources:
+    with work_errors(folder), ExitStack() as resources:
         if has_lists:
-            _check_lists(ids, crlf, new_ids)
+            from pressmark.migrate.planning import lists  # most plans have none
+
+            resources.enter_context(lists.list_errors(options))
+            lists.check_lists(ids, crlf, new_ids)
         prepare(options, folder, resources)
         mode = mode_of(options, folder)
         if options.copy_mode == "reflink" and mode != "reflink":
@@ -178,7 +180,9 @@ def make_plan(
         if mapping is not None:
             planning.read_map(mapping)
         with Collisions(folder, memory) as collisions:
-            planning.plan_objects(None if ids is None else _identifiers(ids, column, crlf), collisions)
+            listed = None if ids is None else lists.HashedIdentifiers(ids, column, crlf)
+            planning.plan_objects(None if listed is None else iter(listed), collisions)
+            planning.ids_sha256 = "" if listed is None else listed.sha256
             if new_ids is not None:  # identifiers of an earlier run's map may be gone
                 planning.check_map(listed=ids is not None)
             collisions.add_conflicts(planning.conflicts, ignores_case(options))
@@ -187,29 +191,6 @@ def make_plan(
             conflicts = planning.conflicts
             raise MigrationError(options.source, options.destination, conflicts.reason(), conflicts.path)
         return planning.finish(mode, before)
-
-
-@contextmanager
-def _list_errors(options: Options) -> Iterator[None]:
-    from pressmark.tabular.identifiers import ListError
-
-    try:
-        yield
-    except ListError as error:
-        raise MigrationError(options.source, options.destination, str(error)) from None
-
-
-def _check_lists(ids: Identifiers | None, crlf: Literal["strip", "keep"] | None, new_ids: IdentifierMap | None) -> None:
-    from pressmark.tabular.identifiers import check_list, check_map
-
-    check_list(ids, crlf)
-    check_map(new_ids)
-
-
-def _identifiers(ids: Identifiers, column: str | None, crlf: Literal["strip", "keep"] | None) -> Iterator[str]:
-    from pressmark.tabular.identifiers import read_identifiers
-
-    return read_identifiers(ids, column, crlf)
 
 
 @dataclass
@@ -266,6 +247,7 @@ class _Planning:
         self._pool = resources.enter_context(GeneratorPool(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
+        self.ids_sha256 = ""
         # Objects that contain their identifiers and are stored as they are.
         self._fixed = options.verbatim and options.to in ("ocfl", "bags")
         self._known = resources.enter_context(OutputFile(os.path.join(folder, KNOWN)))
@@ -285,13 +267,14 @@ class _Planning:
         """Read the map of new identifiers."""
         from pressmark.migrate.id_index import IdentifierIndex
         from pressmark.migrate.planning.id_map import read_map
+        from pressmark.migrate.planning.lists import map_lines
 
         self._map = self._resources.enter_context(IdentifierIndex(self._folder))
         read_map(given, self._map)
         # A catch-up gives changed objects the same new identifiers.
         with OutputFile(os.path.join(self._folder, MAP)) as lines:
-            for pair in self._map.items():
-                lines.write(json.dumps(pair).encode() + b"\n")
+            for line in map_lines(self._map):
+                lines.write(line)
         self._map_sha256 = lines.sha256
 
     def check_map(self, listed: bool) -> None:
@@ -499,6 +482,7 @@ class _Planning:
             sha256=digest,
             known_sha256=self._known.sha256,
             map_sha256=self._map_sha256,
+            ids_sha256=self.ids_sha256,
             seconds=round(monotonic() - self._started, 3),
             before=None if before is None else os.path.relpath(before, self._folder),
         )

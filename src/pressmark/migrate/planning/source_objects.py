@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -25,6 +26,67 @@ _BATCH = 1024
 _ONLY_MISPLACED = frozenset({"misplaced", "path-ocfl-java", "identifier-unplaced", "not-canonical", "hidden"})
 # Problems that may hide objects from the walk.
 _HIDING = frozenset({"unreadable", "link", "link-dangling", "link-loop", "symbolic-link"})
+
+
+# Problems of a file in a directory without an object, by kind of store.
+_CONTENT = {
+    "ocfl": {"file-stray": "files without the declaration of an object"},
+    "bags": {"beside": "files without the bagit.txt of a bag"},
+}
+# Files that only an object has.
+_OF_OBJECT = re.compile(r"inventory\.json(\..*)?|(tag)?manifest-.*\.txt|bag-info\.txt")
+_VERSION = re.compile(r"/v[0-9]+(?=/|$)")
+
+
+class _Unrecognised:
+    """Directories that contain files, as objects do, and no object.
+
+    :param kinds: the meaning of the problem of such a file, by its kind
+    :ivar last_object: the path of the last object of the walk
+    """
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self._kinds = kinds
+        self.last_object = ""
+        # By path, whether a file proves that it is meant as an object, and its problem.
+        self._found: dict[str, tuple[bool, str]] = {}
+
+    def add(self, file: str, kind: str) -> None:
+        """Add a file that does not belong to any object."""
+        directory, _, name = file.rpartition("/")
+        version = _VERSION.search(directory)
+        if version is not None:
+            directory = directory[: version.start()]
+        if not directory or any(certain and _is_below(directory, one) for one, (certain, _) in self._found.items()):
+            return
+        certain = version is not None or _OF_OBJECT.fullmatch(name) is not None
+        if not certain and _is_below(self.last_object, directory):
+            return
+        self._found[directory] = certain, kind
+
+    def rows(self, before: str | None) -> Iterator[Row]:
+        """Yield the rows of the directories before an object in the order of the walk; before its end all."""
+        if not self._found:
+            return
+        # Files beside directories with objects are no objects.
+        found = {
+            one: kind for one, (certain, kind) in self._found.items() if certain or not _is_below(before or "", one)
+        }
+        self._found = {}
+        last = None
+        for directory, kind in found.items():
+            if last is None or not _is_below(directory, last):
+                last = directory
+                what = f'{self._kinds[kind]}; restore it, or move the files away ("pressmark store check" lists them)'
+                yield _row(directory, kind, what)
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
+
+
+def _row(place: str, kind: str, message: str) -> Row:
+    return Row("", "", place, "", status_of_problem(kind), error_code=kind, error=message)
 
 
 class SourceObjects:
@@ -57,19 +119,30 @@ class SourceObjects:
     def all(self) -> Iterator[StoreObject | Row]:
         """Yield every object of the source."""
         hidden: list[Row] = []
+        contents = _CONTENT.get(self._store.kind, {})
+        unrecognised = _Unrecognised(contents)
 
         def stray(found: Problem) -> None:
             place = decode_fs(found.path)
             self._conflicts.add("stray", [ConflictMember(None, place)], f"{found.kind}: {found.message}")
             if found.kind in _HIDING:
-                status = status_of_problem(found.kind)
-                hidden.append(Row("", "", place, "", status, error_code=found.kind, error=found.message))
+                hidden.append(_row(place, found.kind, found.message))
+            elif found.kind in contents:
+                unrecognised.add(place, found.kind)
 
-        for record in self._store.objects(threads=self._threads, on_problem=stray):
+        def rows(before: str | None) -> Iterator[Row]:
             while hidden:
                 yield hidden.pop(0)
+            for row in unrecognised.rows(before):
+                if self._improper == "refuse":
+                    self._conflicts.add("improper", [ConflictMember(None, row.source)], row.error or "")
+                yield row
+
+        for record in self._store.objects(threads=self._threads, on_problem=stray):
+            yield from rows(record.path)
+            unrecognised.last_object = record.path
             yield record
-        yield from hidden
+        yield from rows(None)
 
     def listed(self, identifiers: Iterator[str]) -> Iterator[StoreObject | Row]:
         """Yield the objects of a list, each once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
@@ -28,9 +28,12 @@ from pressmark.migrate.planning.targets import Targets
 from pressmark.migrate.transfer.content import Content, File, entries_of
 from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
-from pressmark.migrate.transfer.reading import ContentReader
+from pressmark.migrate.transfer.reading import ContentReader, check_ocfl_object, check_rest
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors
+
+if TYPE_CHECKING:
+    from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = ["CopyRecorder", "Direction"]
 
@@ -94,12 +97,18 @@ class Direction(ABC):
         return None
 
     def content(self, entry: PlanEntry) -> Content:
-        """Return the content of an object, after checking its names.
+        """Return the content of an object, after checking its names, and an OCFL object itself.
 
         :raises ObjectError: the object does not exist, or cannot be read
         :raises TransferError: the object is invalid, or a name is not allowed
+        :raises FileError: a file cannot be read
         """
         content = self.reader.content(entry)
+        if self.options.source_kind == "ocfl" and self.options.improper != "take":
+            # Whether an object is valid does not depend on where it goes.
+            path = self.source_path(entry)
+            version = cast("OcflRoot", self.source).version
+            check_rest(check_ocfl_object(entry, path, version, content), path, content)
         self.check_names(entry, content.files)
         return content
 

@@ -32,8 +32,9 @@ from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.transfer.content import Content, all_files
 from pressmark.migrate.transfer.direction import CopyRecorder
-from pressmark.migrate.transfer.failures import TransferError, status_of_problem
+from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
+from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digests
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
@@ -49,9 +50,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     sidecar_name,
 )
-from pressmark.stores.ocfl.object_check import check_object
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import Staged
 
@@ -94,7 +93,7 @@ class OcflToOcfl(BulkDirection):
         path = self.source_path(entry)
         if self._renames:
             if not self._is_sound(entry, path):
-                _checked(entry, path, self.destination.version)
+                check_ocfl_object(entry, path, self.destination.version)
             item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
             self.bulk_writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
@@ -105,7 +104,7 @@ class OcflToOcfl(BulkDirection):
     def replace(self, item: InFlight, content: Content, ours: FileDigests, theirs: list[FileDigests]) -> bool:
         """Copy the versions that the object at the path does not have yet, one by one."""
         entry, path = item.entry, self.source_path(item.entry)
-        _checked(entry, path, self.destination.version)
+        check_ocfl_object(entry, path, self.destination.version)
         target = os.path.join(self._base, encode_fs(entry.target))
         for name in _later_versions(entry, path, target, ours, theirs[0]):
             self._copy_version(item, self._next_version(entry, name, _read(target + b"/" + _INVENTORY)), ours)
@@ -213,15 +212,9 @@ class OcflToOcfl(BulkDirection):
             with object_errors(self.source.root, entry.source_id):
                 algorithms = self._algorithms(entry, path)
                 copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
-            checked = _checked(entry, room, self.destination.version)
+            checked = check_ocfl_object(entry, room, self.destination.version)
             for file in checked.files:
-                for algorithm, expected in file.digests.items():
-                    found = digests[file.path].get(algorithm)
-                    if found is not None and found != expected.lower():
-                        where = f"{decode_fs(file.path)}: its {algorithm} is {found}"
-                        raise TransferError(
-                            "digest_mismatch", "mismatch", f"{where}, not {expected} as in the inventory"
-                        )
+                compare_digests(file, digests[file.path])
             item.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
             self.bulk_writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
@@ -312,25 +305,6 @@ def _later_versions(
             what = f"the object at {entry.target!r} is not an earlier state of this one: {name!r} differs"
             raise TransferError("exists_different", "exists", f"{what}; compare both, and move the wrong one elsewhere")
     return later
-
-
-def _checked(entry: PlanEntry, directory: bytes, root_version: str) -> Any:
-    """Check an object against the specification.
-
-    :raises TransferError: the object is invalid
-    """
-    storage = LocalStorage(directory)
-    checked = check_object(storage, b"", storage.scan(b""), root_version)
-    wrong = [one for one in checked.problems if one.severity == "error"]
-    if wrong:
-        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
-        raise TransferError(
-            status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
-        )
-    if checked.identifier != entry.source_id:
-        what = f"its inventory has the identifier {checked.identifier!r}"
-        raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
-    return checked
 
 
 def _newest_digest(path: bytes, digests: Mapping[str, Mapping[str, str]]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from pressmark.fixity import ALGORITHMS
+from pressmark.fixity import ALGORITHMS, hash_file
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
@@ -18,18 +19,34 @@ from pressmark.migrate.transfer.content import (
     list_tree,
     listed,
 )
+from pressmark.migrate.transfer.failures import TransferError, status_of_problem
+from pressmark.reports import ERROR
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
+from pressmark.stores.ocfl.object_check import Checked, ContentFile, check_object
 from pressmark.stores.ocfl.ocfl_object import OcflObject
+from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder_reader import BagObject
     from pressmark.stores.ocfl.root import OcflRoot
 
-__all__ = ["ContentReader", "bag_directory", "locate_source", "object_path", "ocfl_content"]
+__all__ = [
+    "ContentReader",
+    "bag_directory",
+    "check_ocfl_object",
+    "check_rest",
+    "compare_digests",
+    "locate_source",
+    "object_path",
+    "ocfl_content",
+]
+
+# Problems of a content file that copying it meets, too.
+_OF_COPYING = frozenset({"content-missing", "content-unreadable"})
 
 
 def locate_source(options: Options, store: Store, record: StoreObject) -> StoredObject:
@@ -169,6 +186,67 @@ def ocfl_content(found: OcflObject) -> Content:
                     known.setdefault(name, {})[logical] = str(digest).lower()
     files = [(encode_fs(name), path) for name, path in found.files()]
     return Content(files, known, [], unversioned=_unversioned(found))
+
+
+def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, content: Content | None = None) -> Checked:
+    """Check an object against the specification, apart from its content.
+
+    :param directory: the object, or a copy of it
+    :param root_version: the version of OCFL that its storage root declares
+    :param content: what another kind of store will contain: copying it reports missing files, and a copy has no hard
+        links
+    :raises TransferError: the object is invalid
+    """
+    storage = LocalStorage(directory)
+    checked = check_object(storage, b"", storage.scan(b""), root_version)
+    wrong = [one for one in checked.problems if one.severity == ERROR]
+    if content is not None:
+        copied = {path for _name, path in content.files}
+        wrong = [
+            one
+            for one in wrong
+            if one.kind != "hard-link"
+            and not (one.kind in _OF_COPYING and os.path.join(directory, encode_fs(one.path)) in copied)
+        ]
+    if wrong:
+        what = f"{decode_fs(os.path.join(encode_fs(entry.source), wrong[0].path))}: {wrong[0].message}"
+        raise TransferError(
+            status_of_problem(wrong[0].kind), wrong[0].kind, f"the object is not valid: {what}; check the store"
+        )
+    if checked.identifier != entry.source_id:
+        what = f"its inventory has the identifier {checked.identifier!r}"
+        raise TransferError("source_invalid", "misplaced", f"{what}, not {entry.source_id!r}; check the store")
+    return checked
+
+
+def check_rest(checked: Checked, directory: bytes, content: Content) -> None:
+    """Compare the content of a valid object that is not migrated, such as that of other versions, with its digests.
+
+    :param content: what is migrated, which is compared as it is copied
+    :raises FileError: a file cannot be read
+    :raises TransferError: a file is damaged
+    """
+    migrated = {path for _name, path in content.files}
+    for file in checked.files:
+        path = os.path.join(directory, file.path)
+        algorithms = [name for name in file.digests if name in ALGORITHMS]
+        if path in migrated or not algorithms:
+            continue
+        found = hash_file(path, algorithms)
+        compare_digests(file, found)
+
+
+def compare_digests(file: ContentFile, found: Mapping[str, str]) -> None:
+    """Compare the digests of a content file with those of the inventory.
+
+    :param found: its digests, of the algorithms that were computed
+    :raises TransferError: they differ
+    """
+    for algorithm, expected in file.digests.items():
+        digest = found.get(algorithm)
+        if digest is not None and digest != expected.lower():
+            where = f"{decode_fs(file.path)}: its {algorithm} is {digest}"
+            raise TransferError("digest_mismatch", "mismatch", f"{where}, not {expected} as in the inventory")
 
 
 def _unversioned(found: OcflObject) -> list[str]:

@@ -38,7 +38,7 @@ from pressmark.errors import BagError, IdentifierError, LayoutConfigError, Objec
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_absent, too_long
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_absent, is_junk, too_long
 from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
@@ -338,10 +338,14 @@ class BagFolderReader(Store):
             except FileNotFoundError:
                 continue
             except OSError as error:
-                yield problem("unreadable", place, error.strerror or str(error))
+                junk = is_junk(os.path.basename(place), directory=True)
+                yield problem("junk", place) if junk else problem("unreadable", place, error.strerror or str(error))
                 continue
             if is_bag(entries):
                 yield from self._bag(place)
+                continue
+            if is_junk(os.path.basename(place), directory=True):
+                yield problem("junk", place)
                 continue
             if not entries:
                 yield problem("empty", place, "an empty directory", section="")
@@ -350,6 +354,9 @@ class BagFolderReader(Store):
 
     def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
         """Yield an item that is not a directory."""
+        if kind == "file" and is_junk(os.path.basename(place)):
+            yield problem("junk", place)
+            return
         name = archives.stem(os.path.basename(place)) if kind == "file" else None
         if name is not None:
             yield self._serialised(place, name, archives.describe(os.path.join(self._base, place)))

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
@@ -209,7 +209,9 @@ class Walk(Generic[T]):
         depth: int,
     ) -> int:
         """Read directories until the budget is used up, and return the remaining budget."""
-        if self._reader is not None and inside is None and budget > 0:
+        # A call that reads many directories knows no names.
+        is_usual = inside is None and not any(is_junk(name, directory=True) for name in names)
+        if self._reader is not None and is_usual and budget > 0:
             return self._batch(self._reader, place, names, out, budget, depth)
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
@@ -252,10 +254,11 @@ class Walk(Generic[T]):
         depth: int,
     ) -> int:
         self._require_use()
+        junk = inside is None and any(is_junk(name, directory=True) for name in place.split(b"/"))
         try:
             entries = self._entries(place, inside)
         except OSError as error:
-            out.append(problem("unreadable", place, error.strerror or str(error)))
+            out.append(problem("junk", place) if junk else problem("unreadable", place, error.strerror or str(error)))
             return budget
         if entries is None:
             return budget
@@ -263,6 +266,9 @@ class Walk(Generic[T]):
             out.append(FoundObject(place, inside, self._visit(place, entries)))
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
             return self._siblings(place, below, place, out, budget, depth + 1) if below else budget
+        if junk:
+            out.append(problem("junk", place))
+            return budget
         if inside is not None:
             # An unknown directory in an object is reported with the object.
             below = [entry.name for entry in entries if entry.kind == "directory"]
@@ -344,7 +350,9 @@ class Walk(Generic[T]):
             elif entry.kind == "special":
                 out.append(problem("special-file", path))
             elif place:  # any file may be in the root itself
-                if entry.name == b"inventory.json":
+                if is_junk(entry.name):
+                    out.append(problem("junk", path, "OCFL does not allow files here (E072)"))
+                elif entry.name == b"inventory.json":
                     what = "probably an object's root without its declaration"
                     out.append(problem("file-stray", path, what, code="E003"))
                 else:

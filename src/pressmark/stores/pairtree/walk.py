@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import JUNK, decode_fs, encode_fs, glob_matcher
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
@@ -110,17 +110,16 @@ def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Seque
             found.ignored.append(entry)
         elif entry.kind == "link" and len(name) <= 2 and extends:
             found.links.append(entry)
-        elif entry.kind == "file" and _is_junk(name):
+        elif entry.kind == "file" and is_junk(entry.name):
+            found.strays.append((entry.name, "junk"))
+        elif entry.kind == "directory" and not place and is_junk(entry.name, directory=True):
+            # Only here: an encapsulating directory can have any name.
             found.strays.append((entry.name, "junk"))
         elif entry.kind in ("file", "special") and not place:
             found.strays.append((entry.name, "root-file"))
         else:
             found.members.append(entry)
     return found
-
-
-# Not directories: an encapsulating directory can have any name.
-_is_junk = glob_matcher(JUNK)
 
 
 def is_morty(path: str) -> bool:

@@ -27,7 +27,7 @@ from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
 from pressmark.fs.durable import exists, flush_directory, why_unreadable
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import rename_new
-from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent
+from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
@@ -215,6 +215,10 @@ class VitroReader(Store):
                 yield problem("unreadable", path, error.strerror or str(error))
                 continue
             kept = [entry for entry in entries if not ignored(decode_fs(entry.name))]
+            junk = {entry.name for entry in kept if _is_junk(entry, place)}
+            for name in junk and sorted(junk):
+                yield problem("junk", path + b"/" + name)
+            kept = [entry for entry in kept if entry.name not in junk]
             if not place:
                 kept = [entry for entry in kept if not self._is_work_directory(self._tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
@@ -447,6 +451,13 @@ class VitroReader(Store):
         for name in (JOURNAL, JOURNAL + b".new"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self._work_directory(), name))
+
+
+def _is_junk(entry: DirectoryEntry, place: str) -> bool:
+    """Return whether an operating system added an entry to the directory of a place; in an object, any file counts."""
+    if entry.kind == "directory":
+        return is_junk(entry.name, directory=True)
+    return entry.kind == "file" and not place and is_junk(entry.name)
 
 
 def _listed(names: Sequence[bytes]) -> str:

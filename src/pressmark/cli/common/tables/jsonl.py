@@ -103,7 +103,7 @@ class JsonReader:
         number = 0
         read = self._source.read1
         try:
-            for found in delimited.rows(read, TSV, read(delimited.BLOCK_BYTES)):
+            for found in delimited.rows(read, TSV, read(delimited.BLOCK_BYTES), return_is_data=True):
                 lines = found.rows
                 for start in range(0, len(lines), BLOCK_ROWS):
                     some = lines[start : start + BLOCK_ROWS]

@@ -250,7 +250,7 @@ class TextReader:
         """Yield at most :data:`BLOCK_ROWS` rows at a time."""
         try:
             read = self._source.read1
-            for rows in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES)):
+            for rows in delimited.rows(read, self.dialect, read(delimited.BLOCK_BYTES), counts_fields=True):
                 if rows.split is None and rows.text.count(b"\n") <= BLOCK_ROWS:
                     yield rows
                     continue

@@ -1,0 +1,165 @@
+"""What is not recognised counts: it is a row of a migration, and so is an invalid object, whatever the destination."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pressmark import migrate, stores
+from pressmark.errors import MigrationError
+from support.trees import write
+from ways.stores import KINDS, make_store, object_directory
+
+FILES = {"a.txt": b"alpha"}
+OBJECTS = {"abcdefgh": FILES, "abcdefgz": FILES}
+INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
+
+
+def removed(*names: str) -> Callable[[Path], None]:
+    def change(place: Path) -> None:
+        for name in names:
+            path = place / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return change
+
+
+def added(name: str, content: bytes = b"x") -> Callable[[Path], None]:
+    return lambda place: write(place, {name: content})
+
+
+def edited(**values: Any) -> Callable[[Path], None]:
+    """Change the inventory, with a sidecar that fits."""
+
+    def change(place: Path) -> None:
+        data = json.dumps({**json.loads((place / INVENTORY).read_bytes()), **values}).encode()
+        for folder in (place, place / "v1"):
+            (folder / INVENTORY).write_bytes(data)
+            (folder / SIDECAR).write_text(f"{hashlib.sha512(data).hexdigest()} {INVENTORY}\n")
+
+    return change
+
+
+def second_version(change: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Change an object that has a second version, in which the file differs."""
+
+    def whole(place: Path) -> None:
+        root = next(one for one in place.parents if (one / "ocfl_layout.json").exists())
+        (root.parent / "a.txt").write_bytes(b"beta")
+        stores.open(root).put("abcdefgh", {"a.txt": root.parent / "a.txt"}, replace=True)
+        change(place)
+
+    return whole
+
+
+def not_encapsulated(place: Path) -> None:
+    (directory,) = place.iterdir()
+    (directory / "a.txt").rename(place / "a.txt")
+    directory.rmdir()
+
+
+#: By kind of store, ways in which an object is none, or an invalid one.
+INVALID: dict[str, dict[str, Callable[[Path], None]]] = {
+    "ocfl": {
+        "no declaration": removed("0=ocfl_object_1.1"),
+        "no declaration, no inventory": removed("0=ocfl_object_1.1", INVENTORY, SIDECAR),
+        "content only": removed("0=ocfl_object_1.1", INVENTORY, SIDECAR, f"v1/{INVENTORY}", f"v1/{SIDECAR}"),
+        "no inventory": removed(INVENTORY),
+        "no sidecar": removed(SIDECAR),
+        "wrong sidecar": added(SIDECAR, b"0" * 128 + b" inventory.json\n"),
+        "wrong declaration": added("0=ocfl_object_1.1", b"x"),
+        "file in the object": added("notes.txt"),
+        "file in a version": added("v1/notes.txt"),
+        "file in the content": added("v1/content/notes.txt"),
+        "unknown key": edited(unknown=1),
+        "other version": added("v9/notes.txt"),
+        "other inventory in the version": added(f"v1/{INVENTORY}", b"{}"),
+        "damaged": added("v1/content/a.txt", b"damaged"),
+        "missing in an older version": second_version(removed("v1/content/a.txt")),
+        "damaged in an older version": second_version(added("v1/content/a.txt", b"Alpha")),
+    },
+    "bags": {
+        "no bagit.txt": removed("bagit.txt"),
+        "data only": removed("bagit.txt", "bag-info.txt", "manifest-sha512.txt", "tagmanifest-sha512.txt"),
+        "no manifest": removed("manifest-sha512.txt"),
+        "no data": removed("data"),
+        "extra": added("data/notes.txt"),
+        "damaged": added("data/a.txt", b"damaged"),
+    },
+    "pairtree": {
+        "not encapsulated": not_encapsulated,
+        "beside the object": added("notes.txt"),
+    },
+    "vitro": {"two files": added("b.txt"), "file name": lambda place: (place / "a.txt").rename(place / "a b")},
+}
+
+
+def migrated(store: Path, kind: str, to: str) -> migrate.Run:
+    layout = {"layout": "0004"} if to == "ocfl" else {}
+    plan = migrate.plan(store, store.parent / f"to-{to}", to=to, source_kind=kind, **layout)
+    return migrate.run(plan, threads=True)
+
+
+CASES = [(kind, way) for kind, ways in INVALID.items() for way in ways]
+
+
+@pytest.mark.parametrize(("kind", "way"), CASES)
+def test_an_invalid_object_is_a_row(kind: str, way: str, tmp_path: Path, implementation: Any) -> None:
+    """The other object is migrated, the invalid one is listed, and the exit status is 1, to every kind of store."""
+    store = make_store(kind, tmp_path / "store", OBJECTS)
+    INVALID[kind][way](object_directory(store, "abcdefgh"))
+    for to in KINDS:
+        if (kind, to) == ("bags", "vitro"):
+            continue  # a bag has several files
+        run = migrated(store, kind, to)
+        statuses = {row.id or "": row.status for row in run.rows()}
+        assert (run.exit_code, len(statuses)) == (1, 2), to
+        assert statuses.pop("abcdefgz") == "ok"
+        assert set(statuses.values()) <= {"source_invalid", "digest_mismatch"}, to
+
+
+def add_junk(directory: Path) -> None:
+    for name in (".DS_Store", "Thumbs.db", "desktop.ini", "._a.txt", "._a.zip"):
+        write(directory, {name: b"x"})
+    for name in ("lost+found", ".snapshot", "@eaDir"):
+        write(directory, {f"{name}/sub/file": b"x"})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, implementation: Any) -> None:
+    """Files and directories of operating systems are no objects, wherever objects may lie, even if unreadable."""
+    store = make_store(kind, tmp_path / "store", OBJECTS)
+    place = object_directory(store, "abcdefgh")
+    tree = store / {"pairtree": "pairtree_root", "vitro": "file_storage_root"}.get(kind, "")
+    for directory in {store, tree, place.parent}:
+        add_junk(directory)
+    if kind == "vitro":
+        write(place, {".DS_Store": b"x"})
+    os.chmod(tree / "lost+found", 0)
+    for to in KINDS:
+        if (kind, to) != ("bags", "vitro"):
+            run = migrated(store, kind, to)
+            assert (run.exit_code, run.by_status) == (0, {"ok": 2}), to
+    os.chmod(tree / "lost+found", 0o755)
+
+
+@pytest.mark.parametrize("kind", ["ocfl", "bags"])
+def test_a_file_beside_objects_is_a_warning(kind: str, tmp_path: Path, implementation: Any) -> None:
+    store = make_store(kind, tmp_path / "store", OBJECTS)
+    write(object_directory(store, "abcdefgh").parent, {"README": b"x"})
+    run = migrated(store, kind, "pairtree")
+    assert (run.exit_code, run.by_status, run.plan.warnings["stray"]) == (0, {"ok": 2}, 1)
+
+
+def test_an_invalid_object_refuses_the_plan_on_request(tmp_path: Path) -> None:
+    store = make_store("ocfl", tmp_path / "store", OBJECTS)
+    removed("0=ocfl_object_1.1")(object_directory(store, "abcdefgh"))
+    with pytest.raises(MigrationError, match="improper"):
+        migrate.plan(store, tmp_path / "new", to="bags", improper="refuse")
