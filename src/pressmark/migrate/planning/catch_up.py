@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
@@ -154,7 +155,7 @@ def _sizes(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
 
 def _done(plan: Plan) -> Iterator[str]:
     path, _digest = finished_rows(plan.work)
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         for line in lines:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code is None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from pressmark.errors import ObjectError
+from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.changes import Changes, compare_states
@@ -169,7 +170,7 @@ class OcflObject(StoredObject):
             try:
                 file, status = self._storage.open(_INVENTORY)
                 with file:
-                    document = read_inventory(file.read())
+                    document = read_inventory(read_all(file, status.st_size))
                 version_state(document)
             except (FileNotFoundError, NotADirectoryError, InventoryError):
                 raise self._changed() from None
