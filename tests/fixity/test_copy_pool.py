@@ -216,6 +216,17 @@ def test_callers_share_a_pool(implementation: Implementation, tmp_path: Path) ->
     assert not pool_threads()
 
 
+def test_a_first_caller_without_a_file(implementation: Implementation, tmp_path: Path) -> None:
+    """If no file of the first caller exists, those of the next one are copied."""
+    paths = make(tmp_path / "s", (100_000,) * 20)
+    missing = [tmp_path / f"missing-{number}" for number in range(20)]
+    with shared_pools():
+        none = copy_files([CopyTask(os.fsencode(one), b"unused") for one in missing], ("sha512",), threads=2)
+        assert {outcome.kind for outcome in none} == {"missing"}
+        done = copy_files(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
+        assert all(outcome.ok for outcome in done)
+
+
 def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -> None:
     """A caller that ends early or fails leaves no work behind and does not disturb the others."""
     # More than are copied ahead of the caller.

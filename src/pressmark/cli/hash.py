@@ -27,6 +27,7 @@ from pressmark.errors import LedgerError
 from pressmark.fixity import FORMATS, Outcome, Progress, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
+from pressmark.fs.beneath import open_regular
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -235,7 +236,7 @@ def _write_shared(
         for record in work.failures(receipt):
             reporter.fail(f"{record['path']}: {record['message']}")
         assert receipt.output is not None
-        with open(work.output_path(receipt.output), "rb") as manifest:
+        with open_regular(work.output_path(receipt.output)) as manifest:
             for line in manifest:
                 lines.add(line)
     return nbytes

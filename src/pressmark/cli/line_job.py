@@ -10,6 +10,7 @@ from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.progress import LineProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import IdentifierError, PathError
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs import Receipt
 from pressmark.layouts import Layout, LineCounts, MapIds
 from pressmark.tabular.detection import Crlf
@@ -67,7 +68,7 @@ def map_with_workers(
             for record in work.failures(receipt)
         )
         assert receipt.output is not None
-        with open(work.output_path(receipt.output), "rb") as lines:
+        with open_regular(work.output_path(receipt.output)) as lines:
             if on_error == "stop" and receipt.errors:
                 error = next(errors)
                 for line in islice(lines, (error.index or 0) - counts.items):

@@ -22,6 +22,7 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress
 from pressmark.fixity.scheduling import Plan
+from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import message_of
 
 __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
@@ -96,7 +97,14 @@ class CopyPool:
         self._plan = Plan(names, threads)
         serials = [(name, ALGORITHMS[name].make) for name in self._plan.serials]
         self._engine = _kernels.active.Engine(
-            self._names, self._plan.lanes, serials, (), options.flags, False, None, copying=True
+            self._names,
+            self._plan.lanes,
+            serials,
+            (),
+            options.flags,
+            False,
+            root_directory() if options.real else None,
+            copying=True,
         )
         self._opener = options.opener()
         self._lock = threading.Lock()  # for the threads and the counts
@@ -189,11 +197,14 @@ class CopyPool:
                 self._queued_bytes += slot.size
                 source, target = slot.task
                 in_lanes = index >= serial and b"\0" not in target
+                if in_lanes and self._options.real:
+                    source = below_root(source)
                 files.append((ticket, slot.size, source if in_lanes else None, target, run.stop))
             self._engine.submit(files)
             if files and not self._threads:
                 self._start(self._collect)
-            while len(self._threads) <= min(self._limit, len(self._slots)):
+            # Without a file, no worker either: the first thread is the one that collects.
+            while files and len(self._threads) <= min(self._limit, len(self._slots)):
                 self._start(self._work)
         return slots
 
@@ -276,7 +287,7 @@ class CopyPool:
 
 _lock = threading.Lock()
 _sharing = 0
-_pools: dict[tuple[tuple[str, ...], int], CopyPool] = {}
+_pools: dict[tuple[tuple[str, ...], int, bool], CopyPool] = {}
 
 
 @contextmanager
@@ -304,7 +315,7 @@ def open_pool(names: Sequence[str], options: OpenOptions, threads: int, copy_one
     When a generator is closed, the threads of the separate pool are not joined: see
     :class:`~pressmark.threads.GeneratorPool`.
     """
-    key = (tuple(names), options.flags)
+    key = (tuple(names), options.flags, options.real)
     with _lock:
         pool = _pools.get(key) if _sharing else None
         if _sharing and pool is None:

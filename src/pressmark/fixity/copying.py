@@ -21,6 +21,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
+from pressmark.fs.beneath import REAL
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def copy_files(
     threads: int | None = None,
     read: str = "parallel",
     links: str = "refuse",
+    real: bool = False,
     on_event: Callable[[Event], object] | None = None,
 ) -> Generator[Outcome, None, None]:
     """Copy files, each read once, and yield their outcomes lazily, in order; their paths are those of the sources.
@@ -84,12 +86,14 @@ def copy_files(
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential``: one file at a time
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
+    :param real: if links are refused, refuse one in any component; the paths are from
+        :func:`~pressmark.fs.beneath.real_path`
     :raises AlgorithmError: an algorithm is unknown
     :raises BagError: files cannot be cloned or linked
     :raises OSError: a copy cannot be written
     """
     names = algorithm_names(algorithms) if algorithms else ()
-    options = OpenOptions(links == "follow")
+    options = OpenOptions(links == "follow", real=real and links == "refuse")
     workers = 0 if read == "sequential" else resolve_threads(threads)
     report = on_event or (lambda _event: None)
     tasks = iter(tasks)
@@ -155,6 +159,8 @@ def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
     """Create a hard link, and return its path."""
     try:
         source = os.path.realpath(task.source) if options.follow else task.source
+        if options.real:
+            os.close(options.open(source))
         if (kind := options.refuses(os.lstat(source).st_mode)) is not None:
             return failed_outcome(task.source, kind)
         os.link(source, task.target, follow_symlinks=False)
@@ -182,7 +188,7 @@ def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
 def _clone(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
     """Clone a file, and return the path of the clone."""
     try:
-        source = os.open(task.source, options.flags)
+        source = options.open(task.source)
     except OSError as error:
         return error_outcome(task.source, error.errno or 0, options)
     try:
@@ -295,7 +301,7 @@ def copy_file(
     if tuple(names) == QUICK and (quick := _copy_quickly(task, options, on_bytes)) is not None:
         return quick
     try:
-        source = os.open(task.source, options.flags)
+        source = options.open(task.source)
     except OSError as error:
         return error_outcome(task.source, error.errno or 0, options)
     try:
@@ -329,7 +335,7 @@ def copy_file(
 
 def _copy_quickly(task: CopyTask, options: OpenOptions, on_bytes: Callable[[int], object]) -> Outcome | None:
     """Copy a small file with the kernel; return :data:`None` if the kernel cannot."""
-    found = _kernels.active.copy_small(task.source, task.target, options.flags)
+    found = _kernels.active.copy_small(task.source, task.target, options.flags | (REAL if options.real else 0))
     if found is None:
         return None
     word, *facts = found

@@ -19,7 +19,17 @@ from typing import NamedTuple
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
 from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fs.beneath import HAS_DESCRIPTORS, NUL, Directory, OpenAnywhere, OpenBeneath, OpenBeneathByName, Opener
+from pressmark.fs.beneath import (
+    HAS_DESCRIPTORS,
+    NUL,
+    Directory,
+    OpenAnywhere,
+    OpenBeneath,
+    OpenBeneathByName,
+    Opener,
+    OpenReal,
+    open_real,
+)
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
 from pressmark.threads import resolve_threads
 
@@ -65,18 +75,27 @@ class OpenOptions:
     :param follow: follow symbolic links; otherwise a link is a failure of kind ``link``
     :param special_files: read named pipes and devices to their end
     :param beneath: directory that all paths are relative to and must stay in; no links are followed then
+    :param real: all paths are from :func:`~pressmark.fs.beneath.real_path`: a link in any component is a failure
 
     :ivar flags: flags for :func:`os.open`
     :raises ValueError: ``beneath`` is not a descriptor, or on Windows not a path
     """
 
-    def __init__(self, follow: bool = True, special_files: bool = False, beneath: Directory | None = None) -> None:
+    def __init__(
+        self,
+        follow: bool = True,
+        special_files: bool = False,
+        beneath: Directory | None = None,
+        *,
+        real: bool = False,
+    ) -> None:
         if beneath is not None and isinstance(beneath, int) != HAS_DESCRIPTORS:
             expected = "the descriptor of a directory" if HAS_DESCRIPTORS else "the path of a directory"
             raise ValueError(f"beneath={beneath!r}: expected {expected}, from open_directory")
         self.special_files = special_files
         self.beneath = beneath
-        self.follow = follow and beneath is None
+        self.real = real and HAS_DESCRIPTORS
+        self.follow = follow and beneath is None and not real
         self.flags = os.O_RDONLY | _ALWAYS
         if not self.follow:
             self.flags |= getattr(os, "O_NOFOLLOW", 0)
@@ -86,9 +105,18 @@ class OpenOptions:
 
     def opener(self) -> Opener:
         """Return a new opener, to be used by one thread and closed."""
+        if self.real:
+            return OpenReal()
         if self.beneath is None:
             return OpenAnywhere(self.follow)
         return OpenBeneath(self.beneath) if isinstance(self.beneath, int) else OpenBeneathByName(self.beneath)
+
+    def open(self, path: str | bytes) -> int:
+        """Open a file whose path is not relative to ``beneath``, and return its descriptor.
+
+        :raises OSError: it cannot be opened
+        """
+        return open_real(path, self.flags) if self.real else os.open(path, self.flags)
 
     def refuses(self, mode: int) -> str | None:
         """Return the kind of a file that must not be read with these options, by its ``st_mode``, or :data:`None`."""

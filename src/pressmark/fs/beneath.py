@@ -1,5 +1,9 @@
 """Open files by path, anywhere or only beneath a directory.
 
+Files that have a meaning for Pressmark (declarations, inventories, journals, locks, …) are opened by
+:func:`open_regular` and :func:`open_beneath`, which never wait: a named pipe or a device in the place of a file is an
+error.
+
 Received packages contain file names chosen by others, in directories that others may write to. Checking a path before
 opening it is not safe, because a directory can be replaced by a link in between. So beneath a directory, every
 component of a path is opened relative to the one before, and none may be a symbolic link.
@@ -9,21 +13,43 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from io import BufferedReader, FileIO
 from time import monotonic
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
+
+from pressmark.fs.file_errors import kind_of_mode
 
 __all__ = [
     "HAS_DESCRIPTORS",
+    "LARGEST",
+    "PATH_ONLY",
+    "READ",
+    "REAL",
     "Directory",
     "OpenAnywhere",
     "OpenBeneath",
     "OpenBeneathByName",
+    "OpenReal",
     "Opener",
+    "below_root",
+    "open_beneath",
     "open_directory",
+    "open_real",
+    "open_regular",
+    "read_all",
+    "read_regular",
+    "real_path",
+    "require_regular",
+    "root_directory",
+    "write_regular",
 ]
 
 # Windows cannot open a file relative to a directory.
@@ -34,8 +60,199 @@ Directory = int | str | bytes
 # Open directories are reused for this long: consecutive files are usually in the same directory.
 MOMENT = 0.1  # seconds
 KEPT = 16  # open directories on the path to a file
+# A named pipe must not block, and a terminal must not become the controlling one.
+READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOCTTY", "O_NONBLOCK"))
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# Of a file that is read whole. Inventories have at most a few hundred megabytes.
+LARGEST = 1 << 30  # bytes
+# A flag of the kernels beside those of open(), as in digests/beneath.h: the path is from real_path().
+REAL = 1 << 30
+# linux/openat2.h; the system call has this number on every architecture.
+_OPENAT2, _RESOLVE_NO_SYMLINKS = 437, 0x04
+# Paths that OpenBeneath refuses.
+_UNUSUAL = re.compile(rb"\0|\.\.|^/")
+# For a directory that is only the base of other paths.
+PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_INSTEAD = {"fifo": "named pipe", "link": "symbolic link"}
 # PATH_MAX, which the system does not enforce on a path opened by components.
 LONGEST = 4095  # bytes
+
+
+# --- files of our own -------------------------------------------------------------------------------------------------
+
+
+def open_regular(path: str | bytes | os.PathLike[str], *, follow: bool = False) -> BufferedReader:
+    """Open a regular file for reading, without waiting.
+
+    :param follow: follow a symbolic link at the end of the path
+    :raises OSError: it cannot be opened, or is not a regular file; the error says what to do
+    """
+    try:
+        descriptor = os.open(path, READ if follow else READ | _NO_FOLLOW)
+    except OSError as error:
+        raise error if follow else _as_link_error(error) from None
+    return open(require_regular(descriptor, os.fspath(path)), "rb")
+
+
+def write_regular(path: str | bytes, flags: int) -> int:
+    """Open a regular file for writing, without waiting and without following a link; an ``opener`` for :func:`open`.
+
+    :raises OSError: it cannot be opened, or is not a regular file
+    """
+    # Truncated only when its type is known.
+    descriptor = require_regular(os.open(path, (flags & ~os.O_TRUNC) | READ | _NO_FOLLOW, 0o666), path)
+    os.ftruncate(descriptor, 0)
+    return descriptor
+
+
+def read_regular(path: str | bytes | os.PathLike[str], limit: int = LARGEST, *, follow: bool = False) -> bytes:
+    """Return the content of a regular file.
+
+    :param limit: maximum size in bytes
+    :raises OSError: as for :func:`open_regular`; or the file is larger
+    """
+    with open_regular(path, follow=follow) as file:
+        return read_all(file, os.fstat(file.fileno()).st_size, limit)
+
+
+def read_all(file: BinaryIO | FileIO, size: int, limit: int = LARGEST) -> bytes:
+    """Return the content of an open file.
+
+    :param size: its size in bytes
+    :param limit: maximum size in bytes
+    :raises OSError: the file is larger, or cannot be read
+    """
+    if size <= limit:
+        # Memory is allocated before reading, for as many bytes as are asked for.
+        data = file.read(size + 1) or b""
+        if len(data) > size:  # the file has grown
+            data += file.read(limit + 1 - len(data)) or b""
+        if len(data) <= limit:
+            return data
+    raise OSError(errno.EFBIG, f"larger than {limit} bytes; restore the file")
+
+
+def require_regular(descriptor: int, path: str | bytes | None = None) -> int:
+    """Return the descriptor of a regular file; close any other.
+
+    :param path: for the error
+    :raises OSError: the file is not regular
+    """
+    kind = kind_of_mode(os.fstat(descriptor).st_mode)
+    if kind is None:
+        return descriptor
+    os.close(descriptor)
+    if kind == "directory":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, f"{_INSTEAD.get(kind, kind)} instead of a file; restore the file", path)
+
+
+def _as_link_error(error: OSError) -> OSError:
+    """Return the error of opening a file without following links, which the system reports as a loop of links."""
+    if error.errno not in (errno.ELOOP, errno.EMLINK):  # EMLINK: FreeBSD
+        return error
+    reason = "symbolic link, which is not followed; replace it with the file or directory it leads to"
+    return OSError(errno.ELOOP, reason, error.filename)
+
+
+def open_beneath(base: bytes, path: bytes, flags: int = READ) -> int:
+    """Open the file or directory at ``path`` in the directory ``base``, and return its descriptor.
+
+    No component of ``path`` may be a symbolic link; ``base`` may.
+
+    :param path: relative; empty for ``base`` itself
+    :raises OSError: it does not exist or cannot be opened; :data:`errno.ELOOP`: a component is a symbolic link
+    """
+    if not path:
+        return os.open(base, flags)
+    try:
+        return _opened_beneath(base, path, flags | _NO_FOLLOW)
+    except OSError as error:
+        raise _as_link_error(OSError(error.errno, error.strerror, os.path.join(base, path))) from None
+
+
+def _opened_beneath(base: bytes, path: bytes, flags: int) -> int:
+    if not HAS_DESCRIPTORS:
+        return OpenBeneathByName(base).open(path, flags)
+    function = _openat2()
+    if function is not None and not _UNUSUAL.search(path):
+        # Most directories have no link in their own path either.
+        descriptor, number = function(os.path.join(base, path), flags)
+        if descriptor >= 0:
+            return descriptor
+        # ELOOP: perhaps in the path of the directory. The others: not supported, forbidden in a container, or disturbed
+        # by a rename.
+        if number not in (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EAGAIN):
+            raise OSError(number, os.strerror(number))
+    directory = os.open(base, PATH_ONLY)
+    try:
+        with OpenBeneath(directory) as opener:
+            return opener.open(path, flags)
+    finally:
+        os.close(directory)
+
+
+def real_path(path: bytes) -> bytes:
+    """Return a path to the same file without symbolic links: as given if it has none."""
+    if HAS_DESCRIPTORS and b".." not in path.split(b"/"):
+        with suppress(OSError, ValueError):
+            descriptor = open_real(path, getattr(os, "O_PATH", READ) | getattr(os, "O_CLOEXEC", 0))
+            try:
+                if not stat.S_ISLNK(os.fstat(descriptor).st_mode):
+                    return path
+            finally:
+                os.close(descriptor)
+    return os.path.realpath(path)
+
+
+def open_real(path: str | bytes, flags: int) -> int:
+    """Open a file by a path from :func:`real_path` that may have got a symbolic link since; raises the errors of
+    :func:`open_beneath`.
+    """
+    return open_beneath(b"/", below_root(os.fsencode(path)), flags)
+
+
+def below_root(path: Any) -> Any:
+    """Return a path relative to :func:`root_directory`."""
+    path = os.path.abspath(path)
+    return path.lstrip("/" if isinstance(path, str) else b"/")
+
+
+@cache
+def root_directory() -> int:
+    """Return a descriptor of the root directory; it stays open."""
+    return os.open("/", PATH_ONLY)
+
+
+@cache
+def _openat2() -> Callable[[bytes, int], tuple[int, int]] | None:
+    """Return ``openat2`` without links, which returns a descriptor and an error number; :data:`None` if it is missing.
+
+    It does in one call what :class:`OpenBeneath` does in one for each component.
+    """
+    if not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
+        return None
+    import ctypes  # imported here: slow, and rarely needed
+
+    try:
+        syscall = ctypes.CDLL(None, use_errno=True).syscall
+    except (OSError, AttributeError):
+        return None
+
+    at_fdcwd = -100
+    options: dict[int, bytes] = {}
+
+    def call(path: bytes, flags: int) -> tuple[int, int]:
+        how = options.get(flags)
+        if how is None:
+            how = options[flags] = struct.pack("=QQQ", flags, 0, _RESOLVE_NO_SYMLINKS)
+        found = syscall(_OPENAT2, at_fdcwd, path, how, 24)
+        return found, ctypes.get_errno() if found < 0 else 0
+
+    return call
+
+
+# --- paths chosen by others -------------------------------------------------------------------------------------------
 
 
 class Opener:
@@ -169,6 +386,18 @@ class OpenBeneath(Opener):
             self._last = None
         while len(self._kept) > steps:
             os.close(self._kept.pop()[1])
+
+
+class OpenReal(OpenBeneath):
+    """Opens paths that :func:`real_path` has returned. A symbolic link that has appeared in one since is an
+    :class:`OSError` with :data:`errno.ELOOP`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(root_directory())
+
+    def _parts(self, path: str | bytes) -> tuple[int, str | bytes]:
+        return super()._parts(below_root(path))
 
 
 class OpenBeneathByName(Opener):

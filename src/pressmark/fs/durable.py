@@ -28,8 +28,10 @@ __all__ = [
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 # Windows cannot flush a file that is open for reading only.
-_OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
 # O_NONBLOCK: opening a named pipe must not block.
+_OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | sum(
+    getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK")
+)
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 # Check access as the effective user, like open().
 _EFFECTIVE = os.access in os.supports_effective_ids

@@ -6,9 +6,10 @@ import os
 from collections.abc import Collection
 from typing import NamedTuple
 
+from pressmark.fs.beneath import HAS_DESCRIPTORS, OpenBeneathByName, open_beneath
 from pressmark.fs.durable import is_directory, walk
 
-__all__ = ["DirectoryEntry", "kind_of_entry", "longest_inside", "scan", "would_be_empty"]
+__all__ = ["DirectoryEntry", "kind_of_entry", "longest_inside", "scan", "scan_beneath", "would_be_empty"]
 
 
 class DirectoryEntry(NamedTuple):
@@ -43,6 +44,22 @@ def scan(directory: bytes, *, follow: bool = True) -> list[DirectoryEntry]:
                 found.append(DirectoryEntry(entry.name, kind_of_entry(entry, follow=follow), entry.is_symlink()))
     found.sort()
     return found
+
+
+def scan_beneath(base: bytes, relative: bytes) -> list[DirectoryEntry]:
+    """Return the entries of the directory ``relative`` in ``base`` like :func:`scan`, without following links.
+
+    :raises OSError: as for :func:`~pressmark.fs.beneath.open_beneath`; or it cannot be read
+    """
+    if not HAS_DESCRIPTORS:
+        with OpenBeneathByName(base).names(relative):
+            return scan(os.path.join(base, relative), follow=False)
+    descriptor = open_beneath(base, relative, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Names in an open directory are text.
+        return sorted(entry._replace(name=os.fsencode(entry.name)) for entry in scan(descriptor, follow=False))  # type: ignore[arg-type]
+    finally:
+        os.close(descriptor)
 
 
 def kind_of_entry(entry: os.DirEntry[bytes], *, follow: bool = False) -> str:

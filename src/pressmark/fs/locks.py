@@ -16,7 +16,8 @@ __all__ = ["FileLock", "LockHeldError", "host", "is_owner_lock", "lock_descripto
 
 # Network file systems may not support locks, or only between the processes of one machine.
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
-_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+# O_NONBLOCK: where O_RDWR waits for the other end of a named pipe.
+_OPEN = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
 
 def open_lock(path: str | bytes) -> int:

@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Callable, Sequence
 
+from pressmark.fs.beneath import PATH_ONLY, open_beneath
 from pressmark.fs.durable import exists
 
 __all__ = [
@@ -154,6 +155,14 @@ def existing_spelling(base: bytes, relative: bytes) -> bytes | None:
 
 def first_link(base: bytes, relative: bytes) -> bytes | None:
     """Return the first part of the path ``relative`` below ``base`` that is a symbolic link, or :data:`None`."""
+    try:
+        # Almost always there is none, which one call shows.
+        os.close(open_beneath(base, relative, PATH_ONLY))
+        return None
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        pass
     at = b""
     for name in relative.split(b"/"):
         at = os.path.join(at, name)

@@ -31,6 +31,7 @@ from time import sleep
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_directory, flush_tree, write_flushed
 from pressmark.fs.file_errors import raising
 from pressmark.fs.names import first_link
@@ -398,9 +399,7 @@ class Transaction:
         # Without the journal, the next run would remove the files in old/.
         advice = "copy this directory before anything else: old/ and data/ in it contain files that the change moved"
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-            with open(descriptor, "rb") as file:
-                journal = json.load(file)
+            journal = json.loads(read_regular(path))
             number = journal[self._form.key]
             if number != _number(self._form, journal.get("discarded")):
                 reason = f"unsupported journal format {number!r}"

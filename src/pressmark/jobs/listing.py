@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile
+from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
 from pressmark.jobs.workdir import WorkFolder
@@ -75,7 +76,7 @@ def chunk_lines(work: WorkFolder, chunk: Chunk) -> Iterator[bytes]:
 
     :raises ValueError: the file is damaged
     """
-    with (work.path / chunk.source).open("rb") as file:
+    with open_regular(work.path / chunk.source) as file:
         file.seek(chunk.start)
         left = chunk.stop - chunk.start
         while left > 0:

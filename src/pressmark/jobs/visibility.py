@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from pressmark.fs.beneath import read_regular
+
 __all__ = ["MountProbe", "Place", "unseen"]
 
 NONCE = "nonce"
@@ -65,9 +67,8 @@ class Place(NamedTuple):
 def unseen(place: Place) -> str | None:
     """Return a description of the first directory that this machine does not see as the scheduler does, if any."""
     try:
-        with open(os.path.join(place.path, NONCE), encoding="ascii") as file:
-            if file.read(1000) != place.nonce:
-                return f"the work folder {place.path} (another folder has this path)"
+        if read_regular(os.path.join(place.path, NONCE)).decode("ascii") != place.nonce:
+            return f"the work folder {place.path} (another folder has this path)"
     except (OSError, UnicodeDecodeError):
         return f"the work folder {place.path}"
     return next(_unseen(place.probes), None)

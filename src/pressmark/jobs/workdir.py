@@ -32,6 +32,7 @@ from typing import Any, Protocol
 
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, is_temporary, replace_file, write_new
+from pressmark.fs.beneath import open_regular, read_regular, write_regular
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.locks import FileLock, LockHeldError
 from pressmark.fs.owners import UntrustedError, enter_shared, require_shared
@@ -172,9 +173,9 @@ class WorkFolder:
         folder = Path(os.path.abspath(path))
         try:
             require_shared(os.fspath(folder))
-            run = json.loads((folder / RUN).read_bytes())
+            run = json.loads(read_regular(folder / RUN))
             found = hashlib.sha256()
-            with (folder / PLAN).open("rb") as file:
+            with open_regular(folder / PLAN) as file:
                 while block := file.read(_BLOCK):
                     found.update(block)
             if run["format"] != _FORMAT:
@@ -182,7 +183,7 @@ class WorkFolder:
                     str(folder), f"the run was started with pressmark {run['version']}; continue with that version"
                 )
             work = cls(folder, run)
-            nonce = (folder / NONCE).read_bytes()
+            nonce = read_regular(folder / NONCE)
         except FileNotFoundError as error:
             raise JobError(str(folder), f"no run found ({os.path.basename(error.filename)} is missing)") from None
         except OSError as error:
@@ -299,7 +300,7 @@ class WorkFolder:
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks of the plan, in order."""
-        with (self.path / PLAN).open("rb") as file:
+        with open_regular(self.path / PLAN) as file:
             for line in file:
                 yield Chunk.parse(line)
 
@@ -323,7 +324,7 @@ class WorkFolder:
         """
         path = self.path / RECEIPTS / f"{chunk}.json"
         try:
-            receipt = Receipt.parse(path.read_bytes())
+            receipt = Receipt.parse(read_regular(path))
         except (FileNotFoundError, ValueError):
             return None
         except OSError as error:
@@ -344,7 +345,7 @@ class WorkFolder:
     def failures(self, receipt: Receipt) -> Iterator[dict[str, Any]]:
         """Yield the records of the items that failed in a chunk, in order."""
         if receipt.errors and receipt.output is not None:
-            with self.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl").open("rb") as lines:
+            with open_regular(self.output_path(f"{receipt.output.rpartition('.')[0]}.errors.jsonl")) as lines:
                 yield from map(json.loads, lines)
 
     def write_receipt(self, receipt: Receipt) -> Receipt:
@@ -407,14 +408,14 @@ class WorkFolder:
             self._on_progress(items, nbytes)
         else:
             # Progress that is lost is no error.
-            with suppress(OSError):
-                self._progress_path(chunk).write_text(f"{items} {nbytes}", "ascii")
+            with suppress(OSError), open(self._progress_path(chunk), "wb", opener=write_regular) as file:
+                file.write(f"{items} {nbytes}".encode("ascii"))
         self._reported = monotonic()
 
     def progress(self, chunk: str) -> tuple[int, int]:
         """Return the number of items of a running chunk that are done, and their size in bytes, as far as reported."""
         try:
-            items, nbytes = map(int, self._progress_path(chunk).read_text("ascii").split())
+            items, nbytes = map(int, read_regular(self._progress_path(chunk)).split())
         except (OSError, ValueError):
             return 0, 0
         return items, nbytes

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pressmark.errors import JobError
 from pressmark.fixity import hash_file
+from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import encode_fs
 from pressmark.stores.exceptions import SourceError
 
@@ -100,7 +101,7 @@ def sha256_of(path: str) -> str:
     :raises JobError: the file cannot be read
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise JobError(path, f"cannot be read ({error.strerror}); the run needs it") from error

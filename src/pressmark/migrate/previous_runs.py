@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from pressmark.errors import MigrationError
 from pressmark.fs.atomic import Replacement
+from pressmark.fs.beneath import open_regular
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, Row
@@ -69,7 +70,7 @@ def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
     """Yield the rows of runs, the newest run first, and whether they are from the newest run."""
     for number, path in enumerate(paths):
         own = number == 0
-        with open(path, "rb") as lines:
+        with open_regular(path) as lines:
             for line in lines:
                 if own or Row.counts(line).status in _STORED:
                     yield line, own

@@ -31,6 +31,7 @@ from pathlib import Path
 
 from pressmark.errors import JobError, MigrationError
 from pressmark.fs.atomic import is_temporary
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.locks import is_owner_lock
 from pressmark.fs.names import is_inside
 from pressmark.fs.owners import UntrustedError, enter_shared
@@ -151,8 +152,7 @@ def finished_rows(work: str) -> tuple[str, str]:
     path = os.path.join(work, ROWS)
     found = sha256_of(path)
     try:
-        with open(os.path.join(work, FINISHED), "rb") as file:
-            written = json.load(file)["rows_sha256"]
+        written = json.loads(read_regular(os.path.join(work, FINISHED)))["rows_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         written = None
     if found != written:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pressmark.errors import JobError
+from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
 from pressmark.jobs.listing import ListingLine, read_listing, require_outside, write_listing
@@ -280,12 +281,12 @@ def joined_report(job: CheckStore, work: WorkFolder, on_problem: OnProblem) -> R
 
     for receipt in work.receipts():
         assert receipt.output is not None
-        beside = json.loads(work.output_path(_counts_name(receipt.output.removesuffix(".jsonl"))).read_bytes())
+        beside = json.loads(read_regular(work.output_path(_counts_name(receipt.output.removesuffix(".jsonl")))))
         counts.update(beside["counts"])
         for code, (kind, number, first, words) in beside["advice"].items():
             before = advice.get(code, (kind, 0, encode_fs(first), words))
             advice[code] = (*before[:1], before[1] + number, *before[2:])
-        with open(work.output_path(receipt.output), "rb") as lines:
+        with open_regular(work.output_path(receipt.output)) as lines:
             found = list(map(json.loads, lines))
         # Advice is at the end of a chunk's output, one line per code.
         for record in found[: len(found) - len(beside["advice"])]:

@@ -14,8 +14,9 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome, failed_outcome
+from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
-from pressmark.fs.entries import DirectoryEntry, longest_inside, scan
+from pressmark.fs.entries import DirectoryEntry, longest_inside, scan, scan_beneath
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.reports import Problem
@@ -136,7 +137,7 @@ def select_source(
             if not is_directory(given):
                 selected[name] = content
                 continue
-            top = os.path.realpath(given)
+            top = real_path(given)
             for inside, path, entries in source_tree(
                 top, encode_fs(name), b"", links == "follow", is_excluded=is_excluded
             ):
@@ -247,7 +248,7 @@ def copy_source(
         copies = copy_in_order(jobs(), algorithms, links, on_event)
     else:
         tasks: Iterator[Any] = jobs()
-        copies = copy_files(tasks, algorithms, mode=mode, threads=threads, links=links, on_event=on_event)
+        copies = copy_files(tasks, algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
     with contextlib.closing(copies):
         for outcome in copies:
             if not outcome.ok:
@@ -273,7 +274,7 @@ def copy_in_order(
     :raises OSError: a file cannot be written
     """
     names = algorithm_names(algorithms) if algorithms else ()
-    options = OpenOptions(links == "follow")
+    options = OpenOptions(links == "follow", real=links == "refuse")
     if on_event is not None:
         on_event(Copying("copy"))
     for task in tasks:
@@ -346,7 +347,7 @@ def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterato
             _make(target, os.path.dirname(inside))
             yield inside, Upload(inside, content, b"")
             continue
-        top = os.path.realpath(os.fsencode(content))
+        top = real_path(os.fsencode(content))
         for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
             if entries is not None:
                 _make(target, name)
@@ -368,7 +369,7 @@ def source_tree(
 ) -> Iterator[tuple[bytes, bytes, list[DirectoryEntry] | None]]:
     """Walk a file or directory of a source, in the order of the names' bytes, a directory before its content.
 
-    :param path: the file or directory; a link is followed
+    :param path: the file or directory, from :func:`~pressmark.fs.beneath.real_path`
     :param name: name in the object; empty if the content is the whole object
     :param target: the destination of the copy
     :param follow: follow symbolic links below ``path``
@@ -386,7 +387,8 @@ def source_tree(
         if not above and not stat.S_ISDIR(status.st_mode):
             yield name or alone, path, None  # copying detects special files
             return
-        entries = [entry for entry in scan(path, follow=follow) if not is_excluded(name, entry)]
+        listed = scan(path) if follow else scan_beneath(b"/", below_root(path))
+        entries = [entry for entry in listed if not is_excluded(name, entry)]
     except OSError as error:
         number = error.errno or 0
         raise UnreadableSourceError(failed_outcome(path, kind_of_error(number, path), number)) from None

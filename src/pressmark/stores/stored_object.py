@@ -10,6 +10,8 @@ from typing import BinaryIO
 
 from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.beneath import open_regular
+from pressmark.fs.file_errors import message_of
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
 from pressmark.stores.verified_file import RecordedDigest, open_verified
@@ -70,6 +72,8 @@ class StoredObject:
         from pressmark.fixity.tree import walk  # writing an object needs no walk
 
         for top in self._seen:
+            if self._is_refused(()):
+                raise ObjectError(self._store, self.id, "unreadable", f"{decode_fs(top)}: {message_of('link')}")
             for found in walk(top, links=self._links):
                 if isinstance(found, Outcome):
                     self.confirm()
@@ -109,8 +113,9 @@ class StoredObject:
         return ObjectError(self._store, self.id, "changed", what)
 
     def _is_refused(self, parts: Sequence[bytes]) -> bool:
-        """Return whether a name contains a symbolic link, if links are refused."""
-        paths = (os.path.join(self.path, *parts[:depth]) for depth in range(1, len(parts) + 1))
+        """Return whether links are refused, and a name or the object's own directory contains one."""
+        first = 0 if self._members is None else 1
+        paths = (os.path.join(self.path, *parts[:depth]) for depth in range(first, len(parts) + 1))
         return self._links == "refuse" and any(map(os.path.islink, paths))
 
     def _name(self, path: bytes) -> bytes:
@@ -221,7 +226,7 @@ class StoredObject:
     def _opened(self, path: bytes, top: bytes) -> BinaryIO | None:
         """Open a file of this version; return :data:`None` if it does not exist."""
         with object_errors(self._store, self.id):
-            file = _opened(path)
+            file = _opened(path, self._links == "follow")
         try:
             self._confirm(top)
         except BaseException:
@@ -257,10 +262,15 @@ def is_same_version(one: os.stat_result | None, other: os.stat_result | None) ->
     return is_linked or one.st_ctime_ns == other.st_ctime_ns
 
 
-def _opened(path: bytes) -> BinaryIO | None:
-    """Open a file for reading; return :data:`None` if it does not exist."""
+def _opened(path: bytes, follow: bool) -> BinaryIO | None:
+    """Open a file for reading; return :data:`None` if it does not exist.
+
+    :param follow: follow a symbolic link
+    """
     try:
-        return open(path, "rb") if stat.S_ISREG(os.stat(path).st_mode) else None
+        return open_regular(path, follow=follow)
+    except IsADirectoryError:
+        return None
     except OSError as error:
         # No file has a name that is too long.
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):

@@ -133,6 +133,6 @@ def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
     storage: Storage = LocalStorage(os.fsencode(tmp_path))
     assert storage.read(b"file", 2) == b"da"
     for name in (b"link", b"pipe", b"."):
-        with pytest.raises(OSError, match=r"not a regular file|symbolic links"):
+        with pytest.raises(OSError, match=r"symbolic link|named pipe|[Dd]irectory"):
             storage.read(name)
     assert stat.S_ISLNK(storage.status(b"link").st_mode)

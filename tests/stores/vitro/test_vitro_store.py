@@ -18,6 +18,7 @@ import pressmark
 import strategies
 from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.fs.run_directories import leftovers
 from pressmark.stores import RepairStep
@@ -303,17 +304,13 @@ def test_a_pending_rename_that_cannot_be_read(
     """If a pending rename cannot be read, the call fails and keeps it; the next run finishes it."""
     vitro.put("http://x/1", tmp_path / "f.txt")
     write(tmp_path, {"other": b"new"})
-    real = open
 
-    def failing(path: Any, mode: str = "r", **how: Any) -> Any:
-        file = real(path, mode, **how)
-        if os.fsencode(path).endswith(b"/renaming") and mode == "rb":
-            file.close()
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return file
+    def failing(path: bytes) -> bytes:
+        read_regular(path)
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
 
     with monkeypatch.context() as patched:
-        patched.setattr("builtins.open", failing)
+        patched.setattr("pressmark.stores.vitro.vitro_reader.read_regular", failing)
         with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
             vitro.put("http://x/1", tmp_path / "other", replace=True)
     assert data(vitro, "http://x/1") == ("other", b"new")

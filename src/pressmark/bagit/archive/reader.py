@@ -15,6 +15,7 @@ from pressmark.bagit.archive.members import ArchiveFile, Limits, Member
 from pressmark.bagit.archive.tar import RECORD, TarReader, is_header
 from pressmark.bagit.archive.zip import MAGIC, ZipReader
 from pressmark.errors import BagError
+from pressmark.fs.beneath import open_regular
 
 __all__ = ["ENDINGS", "MEDIA_TYPES", "Archive", "is_archive", "open_archive"]
 
@@ -178,7 +179,7 @@ def is_archive(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> boo
     if path.lower().endswith(ENDINGS):
         return True
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, follow=True) as file:
             return bool(_format(file.read(_HEAD), path))
     except OSError:
         return True

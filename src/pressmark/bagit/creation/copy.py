@@ -44,6 +44,7 @@ from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.copying import CopyTask, copy_files, keep_status
 from pressmark.fixity.outcomes import Outcome
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
 
@@ -208,6 +209,7 @@ def _copied(
         threads=options.threads,
         read=options.read,
         links=options.links,
+        real=True,
         on_event=on_event,
     )
     with contextlib.closing(copies):
@@ -249,7 +251,6 @@ def _was_finished(hidden: StagingDirectory, destination: bytes, request: dict[st
     if exists(os.path.join(hidden.inside, _BAG)):
         return False
     try:
-        with open(os.path.join(hidden.inside, _REQUEST), "rb") as file:
-            return file.read() == _packed(request, os.lstat(destination))
+        return read_regular(os.path.join(hidden.inside, _REQUEST)) == _packed(request, os.lstat(destination))
     except FileNotFoundError:
         return False

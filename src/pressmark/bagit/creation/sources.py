@@ -15,6 +15,7 @@ from pressmark.bagit.creation.preflight import Listener, Preflight, refuse_bag, 
 from pressmark.bagit.paths import normal_key
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
+from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 
@@ -28,12 +29,14 @@ class Source(NamedTuple):
     :ivar prefix: start of its paths in the payload: empty, the directory's name with a slash, or the file's name
     :ivar status: status at the start of the run
     :ivar base: the open directory; :data:`None` for a file
+    :ivar real: the path without symbolic links
     """
 
     path: bytes
     prefix: bytes
     status: os.stat_result
     base: BagDirectory | None
+    real: bytes
 
 
 def open_sources(paths: Sequence[bytes], several: bool, nested: bool, stack: ExitStack) -> list[Source]:
@@ -69,7 +72,8 @@ def open_sources(paths: Sequence[bytes], several: bool, nested: bool, stack: Exi
             refuse_bag(path, nested)
         elif not stat.S_ISREG(status.st_mode):
             raise BagError(path, "neither a directory nor a regular file")
-        sources.append(Source(path, prefix, status, stack.enter_context(BagDirectory(path)) if is_directory else None))
+        base = stack.enter_context(BagDirectory(path)) if is_directory else None
+        sources.append(Source(path, prefix, status, base, real_path(path)))
     return sources
 
 
@@ -118,10 +122,10 @@ def source_entries(
     links = preflight.links_to_follow(in_place=False)
     for source in sources:
         if source.base is None:
-            yield source.prefix, "file", os.path.realpath(source.path)
+            yield source.prefix, "file", source.real
             continue
         if source.prefix:
             yield source.prefix[:-1], "directory", source.path
         for found in walk(source.base, links=links, exclusion=preflight.exclusion(), order=order):
             if found.kind:
-                yield source.prefix + found.path, found.kind, os.path.join(source.base.path, found.path)
+                yield source.prefix + found.path, found.kind, os.path.join(source.real, found.path)

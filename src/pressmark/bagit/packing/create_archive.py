@@ -78,11 +78,12 @@ def _write(
                 yield tasks[-1]
 
     declaration = declaration_bytes()
+    how = OpenOptions(options.links == "follow", real=options.links != "follow")
     archive.directory(b"")
     archive.file(bagit_txt.NAME, len(declaration), [declaration])
     archive.directory(PAYLOAD)
     with (
-        closing(pack_files(payload(), archive, OpenOptions(options.links == "follow"), on_event)) as packed,
+        closing(pack_files(payload(), archive, how, on_event)) as packed,
         ManifestWriter(archive.tags, options.algorithms) as manifests,
     ):
         outcomes = ((tasks.popleft().path.removeprefix(BELOW_PAYLOAD), outcome) for outcome in packed)

@@ -15,6 +15,7 @@ from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Progress
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs import Receipt
 from pressmark.reports import Problem
 
@@ -49,7 +50,7 @@ def validate_by_workers(
     for receipt in work.receipts():
         unread = [record for record in work.failures(receipt) if record["status"] == "unreadable"]
         assert receipt.output is not None
-        with open(work.output_path(receipt.output), "rb") as lines:
+        with open_regular(work.output_path(receipt.output)) as lines:
             records = list(map(json.loads, lines))
         for bag, path in islice(waiting, receipt.n):
             problems.begin(bag)

@@ -19,6 +19,7 @@ from pressmark.cli.migrate.output import OutputLines
 from pressmark.cli.migrate.reporter import ProgressReporter
 from pressmark.cli.store.provenance import Provenance, missing_provenance
 from pressmark.errors import MigrationError, PressmarkError, ReportError
+from pressmark.fs.beneath import open_regular
 from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
 from pressmark.migrate.reporting.summary import Summary
@@ -407,7 +408,7 @@ def _option(name: str) -> str:
 
 
 def _records(path: str) -> Iterator[dict[str, Any]]:
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         yield from map(json.loads, lines)
 
 

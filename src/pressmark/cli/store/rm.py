@@ -33,7 +33,8 @@ Examples:
 
 EPILOG = """\
 Removing an object is atomic. Directories above it that become empty are also removed. A failed object is reported on
-standard error, and the command continues with the next. Removal cannot be undone.
+standard error, and the command continues with the next. Removal cannot be undone. Nothing is removed behind a symbolic
+link in the store.
 
 Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """

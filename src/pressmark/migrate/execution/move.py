@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from pressmark import jobs
 from pressmark.errors import JobError
+from pressmark.fs.beneath import open_regular
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.execution.driver import Driver
@@ -54,7 +55,7 @@ def _copied_rows(plan: Plan, work: jobs.WorkFolder) -> MergedRows:
     if begun.parameters.get("rows") != sha256_of(path):
         raise JobError(path, "changed since the removal of sources started; restore it")
     merged = MergedRows(COPIED)
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         for line in lines:
             merged.add(line)
     merged.planned = merged.objects
@@ -94,7 +95,7 @@ def _prune_source(plan: Plan) -> int:
     if tree and os.path.basename(root) != tree:
         root = os.path.join(root, tree)
     pruned = 0
-    with open(os.path.join(plan.work, ROWS), "rb") as lines:
+    with open_regular(os.path.join(plan.work, ROWS)) as lines:
         for line in lines:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code != SOURCE_KEPT:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pressmark import jobs
+from pressmark.fs.beneath import open_regular
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.rows import Row
 from pressmark.threads import resolve_threads
@@ -30,7 +31,7 @@ def make_folder(path: str, job: Any, rows: str, workers: int | None) -> jobs.Wor
 def _row_chunks(path: str, workers: int) -> Iterator[jobs.Chunk]:
     """Yield the chunks of a file of rows, for a work folder beside the file."""
     builder = jobs.ChunkBuilder("rows", os.path.join("..", os.path.basename(path)), workers=workers)
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         for line in lines:
             row = Row.parse(line)
             done = builder.add(len(line), row.bytes, os.path.dirname(row.source))

@@ -12,6 +12,7 @@ from typing import Any
 from pressmark import jobs
 from pressmark.errors import JobError
 from pressmark.fs.atomic import OutputFile, Replacement
+from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.names import encode_fs
 from pressmark.migrate.planning.entry import PlanEntry
 from pressmark.migrate.planning.plan import Plan
@@ -79,7 +80,7 @@ class Run:
 
     def rows(self) -> Iterator[Row]:
         """Yield every row, in the order of the plan."""
-        with open(self.rows_path, "rb") as lines:
+        with open_regular(self.rows_path) as lines:
             for line in lines:
                 yield Row.parse(line)
 
@@ -155,7 +156,7 @@ def output_lines(work: jobs.WorkFolder) -> Iterator[bytes]:
             continue
         path = work.output_path(receipt.output)
         try:
-            rows = path.read_bytes()  # of one chunk
+            rows = read_regular(path)  # of one chunk
         except OSError as error:
             raise JobError(str(path), f"cannot be read ({error.strerror}); the run needs it") from error
         # Checked before any line is yielded: a damaged file may have no rows at all.
@@ -177,7 +178,7 @@ def write_rows(folder: str, merged: MergedRows, lines: Iterator[bytes], known: s
             file.write(line)
         merged.planned = merged.objects
         if known is not None:
-            with open(known, "rb") as more:
+            with open_regular(known) as more:
                 for line in more:
                     merged.add(line)
                     file.write(line)
@@ -197,12 +198,12 @@ def write_remaining(plan: Plan, work: jobs.WorkFolder, rows: str | None) -> None
     """
 
     def remaining() -> Iterator[bytes]:
-        with open(os.devnull if rows is None else rows, "rb") as lines:
+        with open(os.devnull, "rb") if rows is None else open_regular(rows) as lines:
             for line in lines:
                 row = Row.parse(line)
                 if (row.status not in GOOD or row.error_code == SOURCE_KEPT) and row.source_id:
                     yield encode_fs(row.source_id)
-        with open(os.path.join(plan.work, ENTRIES), "rb") as entries:
+        with open_regular(os.path.join(plan.work, ENTRIES)) as entries:
             for chunk in work.remaining():
                 entries.seek(chunk.start)
                 while entries.tell() < chunk.stop:

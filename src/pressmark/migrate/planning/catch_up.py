@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import JobError, MigrationError
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.id_index import IdentifierIndex
 from pressmark.migrate.object_digest import sha256_of
@@ -149,7 +150,7 @@ def _entries(plan: Plan, version: str | None) -> Iterator[tuple[str, str]]:
 def _done(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield the identifiers of objects that a run has migrated, with their state after hard links changed it."""
     path, _digest = finished_rows(plan.work)
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         for line in lines:
             row = Row.parse(line)
             if row.status in GOOD and row.error_code is None:

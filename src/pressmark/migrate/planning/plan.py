@@ -14,6 +14,7 @@ from typing import Any
 
 from pressmark.errors import JobError, MigrationError, quoted
 from pressmark.fs.atomic import replace_file
+from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
@@ -68,7 +69,7 @@ class Plan:
 
     def entries(self) -> Iterator[PlanEntry]:
         """Yield the entry of every object, in the order of migration."""
-        with open(os.path.join(self.work, ENTRIES), "rb") as lines:
+        with open_regular(os.path.join(self.work, ENTRIES)) as lines:
             for line in lines:
                 yield PlanEntry.parse(line)
 
@@ -113,8 +114,7 @@ class Plan:
         folder = os.path.abspath(os.fspath(work))
         try:
             require_shared(folder)
-            with open(os.path.join(folder, PLAN), "rb") as file:
-                record = json.load(file)
+            record = json.loads(read_regular(os.path.join(folder, PLAN)))
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
             refused = os.path.join(folder, REFUSED)
@@ -129,7 +129,7 @@ class Plan:
 
 
 def _pairs(path: str) -> Iterator[tuple[str, str]]:
-    with open(path, "rb") as lines:
+    with open_regular(path) as lines:
         for line in lines:
             old, new = json.loads(line)
             yield old, new

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from pressmark.fs.atomic import OutputFile
+from pressmark.fs.beneath import open_regular
 from pressmark.migrate.planning.entry import PlanEntry
 
 __all__ = ["sort_by_size"]
@@ -17,7 +18,7 @@ def sort_by_size(path: str, on_entry: Callable[[int, int, int], object]) -> str:
 
     :param on_entry: called with the length of each line, the bytes of the object and its number
     """
-    with closing(sqlite3.connect("", isolation_level=None)) as base, open(path, "rb") as entries:
+    with closing(sqlite3.connect("", isolation_level=None)) as base, open_regular(path) as entries:
         base.execute("CREATE TABLE entries (size INTEGER, at INTEGER PRIMARY KEY, length INTEGER)")
         base.execute("BEGIN")
         at = 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pressmark.errors import ReportError
+from pressmark.fs.beneath import open_regular
 from pressmark.jobs import WorkFolder
 from pressmark.migrate.execution.run_result import Run, output_lines, remaining_path
 from pressmark.migrate.planning.plan import Plan
@@ -77,7 +78,7 @@ def outcome_of(what: Run | Plan | str | os.PathLike[str]) -> Outcome:
 
 def _lines(path: str) -> Iterator[bytes]:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             yield from file
     except OSError as error:
         raise ReportError(path, f"cannot be read ({error.strerror}); resume the run to write it again") from error

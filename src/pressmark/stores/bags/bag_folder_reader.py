@@ -28,6 +28,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -35,10 +36,11 @@ from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo, unfolded
 from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_mode
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_absent, is_junk, too_long
+from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk, too_long
 from pressmark.fs.run_directories import kind_of_leftover
 from pressmark.layouts import Layout, Pairtree, layout_from_config
 from pressmark.layouts import layout as layout_by_name
@@ -439,12 +441,17 @@ class BagFolderReader(Store):
         """
         path = os.path.abspath(os.path.join(self._base, encode_fs(record.path)))
         with object_errors(self.root, record.id or ""):
-            if not exists(path):
+            if not exists(path) or first_link(self._base, encode_fs(record.path)) is not None:
                 raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {record.path!r}")
             return BagObject(self.root, record.id or "", path, not is_directory(path))
 
     def _missing(self, identifier: str | bytes) -> ObjectError:
-        return ObjectError(self.root, identifier, "missing", "no bag with this identifier found")
+        what = "no bag with this identifier found"
+        with suppress(IdentifierError, ObjectError):
+            link = first_link(self._base, encode_fs(self._place(identifier)))
+            if link is not None:
+                what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace it with its target"
+        return ObjectError(self.root, identifier, "missing", what)
 
     def _find(self, identifier: str, *, soon: bool = False) -> bytes | None:
         """Return the path of the bag with an identifier; :data:`None` if it does not exist.
@@ -515,6 +522,8 @@ class BagFolderReader(Store):
         :raises OSError: a file or directory of the bag cannot be read
         """
         path = os.path.join(self._base, place)
+        if first_link(self._base, place) is not None:  # not followed, as in a walk
+            return False
         if _is_plain_file(path):
             name = archives.stem(os.path.basename(place))
             if name is None:
@@ -599,8 +608,7 @@ def _read_config(base: bytes) -> tuple[str, Layout | None]:
     """Return the folder's setting for identifiers, or the default."""
     path = os.path.join(base, CONFIG)
     try:
-        with open(path, "rb") as file:
-            config = json.loads(file.read(_CONFIG_LIMIT))
+        config = json.loads(read_regular(path, _CONFIG_LIMIT))
         identifiers, given = config["identifiers"], config["layout"]
         if identifiers not in IDENTIFIERS or (identifiers == "layout") != (given is not None):
             raise ValueError("unknown source of identifiers")

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from pressmark.fs.atomic import Replacement
+from pressmark.fs.beneath import READ, read_regular, require_regular
 from pressmark.fs.names import decode_fs, encode_fs
 
 __all__ = [
@@ -34,7 +35,6 @@ NAME = b"index"
 _VERSION = 1
 _PAGE = 64  # bags in a page, on average
 _KEPT = 8  # pages in memory: one put looks several times
-_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _START = struct.Struct("<8sQQ")  # magic, numbers of bags and pages
 _MAGIC = b"bagindex"
 _OFFSET = struct.Struct("<QQ")
@@ -81,8 +81,9 @@ def key_of(identifier: str | None) -> str:
 def read_head(folder: bytes) -> Head | None:
     """Read the file ``index``; :data:`None` if it does not exist or is damaged."""
     try:
-        with open(os.path.join(folder, NAME), "rb", opener=lambda path, _flags: os.open(path, _OPEN)) as file:
-            checksum, _, data = file.read().partition(b"\n")
+        if os.path.islink(folder):
+            return None
+        checksum, _, data = read_regular(os.path.join(folder, NAME)).partition(b"\n")
         if int(checksum, 16) != crc32(data):
             return None
         found = json.loads(data)
@@ -129,6 +130,8 @@ def remove_index(folder: bytes) -> None:
 
     :raises OSError: it cannot be removed
     """
+    if os.path.islink(folder):  # not ours: its target may have other files that begin with "index"
+        return
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, NAME))
     _remove(folder, set())
@@ -184,7 +187,7 @@ class Table:
     """
 
     def __init__(self, path: bytes) -> None:
-        self._descriptor = os.open(path, _OPEN)
+        self._descriptor = require_regular(os.open(path, READ | getattr(os, "O_NOFOLLOW", 0)))
         self.close = weakref.finalize(self, os.close, self._descriptor)
         start = self._read(0, _START.size)
         if len(start) != _START.size or not start.startswith(_MAGIC):

@@ -17,6 +17,7 @@ from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying, CopyTask, copy_files, keep_status
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.fs.beneath import real_path
 from pressmark.fs.removal import remove_tree
 
 __all__ = ["SmallBag", "write_small_bag"]
@@ -86,7 +87,7 @@ def _copied(
     entries = _entries(source)
     if not entries or empty_directories(entries):  # a warning
         return None
-    data = new + b"/" + PAYLOAD
+    data, top = new + b"/" + PAYLOAD, real_path(source)
     os.mkdir(new)
     os.mkdir(data)
     tasks = []
@@ -94,9 +95,9 @@ def _copied(
         if facts is None:
             os.mkdir(data + b"/" + name)
         else:
-            tasks.append(CopyTask(source + b"/" + name, data + b"/" + name))
+            tasks.append(CopyTask(top + b"/" + name, data + b"/" + name))
     try:
-        outcomes = list(copy_files(tasks, algorithms, mode=mode, on_event=on_event))
+        outcomes = list(copy_files(tasks, algorithms, mode=mode, real=True, on_event=on_event))
     except BagError:  # the mode is not possible
         return None
     now = _entries(source)

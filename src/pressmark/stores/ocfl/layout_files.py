@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
@@ -198,7 +199,7 @@ def _is_file(storage: Storage, name: bytes) -> bool:
 def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, list[Problem]]:
     try:
         document = _read_json(storage, LAYOUT)
-    except _NotJson as error:
+    except (_NotJson, FileNotFoundError) as error:  # removed since it was found
         return None, f"{os.fsdecode(LAYOUT)}: {error}", [problem("layout-malformed", LAYOUT, str(error))]
     problems = [
         problem("layout-malformed", LAYOUT, f"{key} is missing or not a string")
@@ -214,17 +215,13 @@ def _layout(storage: Storage, version: str | None) -> tuple[Layout | None, str, 
     path = os.path.join(EXTENSIONS, encode_fs(name), _CONFIG)
     config: dict[str, Any] = {"extensionName": name}
     try:
-        if storage.exists(path):
+        with suppress(FileNotFoundError, NotADirectoryError):
             config = _read_json(storage, path)
             if config.setdefault("extensionName", name) != name:
                 raise LayoutConfigError(
                     "extensionName", f"{quoted_value(config['extensionName'])} is not {quoted(name)}"
                 )
         layout = layout_from_config(config)
-    except OSError as error:
-        # Without its configuration, the layout would return other paths.
-        why = f"{os.fsdecode(path)} cannot be read: {error.strerror}"
-        return None, why, [*problems, problem("layout-unknown", path, f"{why} (E071)")]
     except (_NotJson, LayoutConfigError) as error:
         known = "unknown layout" in str(error)
         where = LAYOUT if known else path
@@ -244,6 +241,8 @@ def _read_json(storage: Storage, path: bytes) -> dict[str, Any]:
     name = os.fsdecode(os.path.basename(path))
     try:
         document = json.loads(storage.read(path, _LARGEST).decode())
+    except (FileNotFoundError, NotADirectoryError):
+        raise
     except OSError as error:
         raise _NotJson(f"{name} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

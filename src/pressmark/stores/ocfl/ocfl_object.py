@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from pressmark.errors import AlgorithmError, ObjectError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
+from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.changes import Changes, compare_states
@@ -175,7 +176,7 @@ class OcflObject(StoredObject):
             try:
                 file, status = self._storage.open(_INVENTORY)
                 with file:
-                    document = read_inventory(file.read())
+                    document = read_inventory(read_all(file, status.st_size))
                 version_state(document)
             except (FileNotFoundError, NotADirectoryError, InventoryError):
                 raise self._changed() from None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
 from typing import BinaryIO, NamedTuple, Protocol
@@ -15,12 +14,11 @@ from typing import BinaryIO, NamedTuple, Protocol
 from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
+from pressmark.fs.beneath import open_beneath, read_all, require_regular
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 
 __all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
-
-_OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 
 
 class PlainObjects(NamedTuple):
@@ -84,10 +82,13 @@ class Storage(Protocol):
         """Return the error of opening a file for reading; :data:`None` if it is readable."""
 
     def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
-        """Open a regular file for reading, and return it with its status."""
+        """Open a regular file for reading, and return it with its status. It never waits for a named pipe."""
 
     def read(self, file: bytes, limit: int = -1) -> bytes:
-        """Return the content of a regular file, or its first ``limit`` bytes."""
+        """Return the content of a regular file like :meth:`open`, or its first ``limit`` bytes.
+
+        Without a limit, a file too large to be an inventory is an error.
+        """
 
     def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
         """Yield the outcome of hashing each file, in order."""
@@ -125,15 +126,18 @@ class Storage(Protocol):
 class LocalStorage:
     """A storage root on a local disk.
 
-    :param root: its directory
+    :param base: a directory, which may be a symbolic link
+    :param place: path of the root in it
     """
 
-    def __init__(self, root: bytes) -> None:
-        self._root = root
-        self._prefix = os.path.join(root, b"")
+    def __init__(self, base: bytes, place: bytes = b"") -> None:
+        self._base = base
+        self._inside = os.path.join(place, b"")
+        self._root = os.path.join(base, place) if place else base
+        self._prefix = os.path.join(self._root, b"")
 
     def below(self, place: bytes) -> LocalStorage:
-        return LocalStorage(os.path.abspath(self.path(place)))
+        return LocalStorage(os.path.abspath(self._base), self._inside + place)
 
     def path(self, place: bytes) -> bytes:
         return self._prefix + place if place else self._root
@@ -156,22 +160,18 @@ class LocalStorage:
     def why_unreadable(self, file: bytes) -> OSError | None:
         return durable.why_unreadable(self.path(file))
 
-    def _open(self, file: bytes) -> tuple[int, os.stat_result]:
-        path = self.path(file)
-        descriptor = os.open(path, _OPEN)  # never waits, should a named pipe have taken the file's place
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(descriptor)
-            raise OSError(errno.EINVAL, "not a regular file", path)
-        return descriptor, status
+    def _open(self, file: bytes) -> int:
+        return require_regular(open_beneath(self._base, self._inside + file), self.path(file))
 
     def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:
-        descriptor, status = self._open(file)
-        return open(descriptor, "rb"), status
+        descriptor = self._open(file)
+        return open(descriptor, "rb"), os.fstat(descriptor)
 
     def read(self, file: bytes, limit: int = -1) -> bytes:
-        with FileIO(self._open(file)[0]) as opened:
-            return opened.read(limit) or b""
+        with FileIO(self._open(file)) as opened:
+            if limit >= 0:
+                return opened.read(limit) or b""
+            return read_all(opened, os.fstat(opened.fileno()).st_size)
 
     def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
         from pressmark.fixity.pool import hash_files  # only a check reads content

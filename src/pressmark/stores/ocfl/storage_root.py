@@ -14,10 +14,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.fs.beneath import read_all
 from pressmark.fs.durable import exists
 from pressmark.fs.entries import longest_inside, scan
 from pressmark.fs.moves import prune_empty_parents
-from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, is_absent, too_long
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, first_link, is_absent, too_long
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
@@ -263,11 +264,17 @@ class StorageRoot(Store):
             with object_errors(self.root, identifier):
                 file, status = self.storage.open(place + b"/" + _INVENTORY)
                 with file:
-                    data = file.read()
+                    data = read_all(file, status.st_size)
                 return FoundInventory(place, read_inventory(data), status, data)
         except ObjectError as error:
-            if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+            cause = error.__cause__
+            if isinstance(cause, (FileNotFoundError, NotADirectoryError)):
                 return None
+            if isinstance(cause, OSError) and cause.errno == errno.ELOOP:
+                if first_link(self._root, place) is not None:  # as in a walk
+                    return None
+                what = f"{decode_fs(place)}/{INVENTORY} is a symbolic link, which OCFL does not allow; check the store"
+                raise ObjectError(self.root, identifier, "improper", what) from None
             raise
         except InventoryError as error:
             what = f"{decode_fs(self._absolute(place))}: malformed inventory: {error}"
@@ -363,7 +370,11 @@ class StorageRoot(Store):
         return self._object(name, found, version)
 
     def _missing(self, identifier: str, place: bytes) -> ObjectError:
-        return ObjectError(self.root, identifier, "missing", f"object not found at {decode_fs(place)!r}")
+        what = f"object not found at {decode_fs(place)!r}"
+        link = first_link(self._root, place)
+        if link is not None:
+            what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace the link with its target"
+        return ObjectError(self.root, identifier, "missing", what)
 
     def versions(self, identifier: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
@@ -428,6 +439,9 @@ class StorageRoot(Store):
             for _ in range(TRIES):
                 with suppress(FileExistsError):
                     os.mkdir(folder)
+                if os.path.islink(folder):
+                    what = f"{decode_fs(EXTENSIONS)} is a symbolic link, which OCFL does not allow"
+                    raise StoreError(self.root, f"{what}; replace it with its target")
                 try:
                     staging = stack.enter_context(RunDirectory(os.path.join(folder, WORK_DIRECTORY)))
                 except FileNotFoundError:

@@ -38,7 +38,7 @@ from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIREC
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, settled, settled_objects
 from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
-from pressmark.stores.stored_object import StoredObject
+from pressmark.stores.stored_object import StoredObject, status_of
 
 __all__ = ["PairtreeReader"]
 
@@ -191,9 +191,37 @@ class PairtreeReader(Store):
             raise
 
     def _link(self, place: str) -> str | None:
-        """Return the path of the first symbolic link above a place, if links are refused."""
-        link = None if self._follow else first_link(self._tree, encode_fs(place))
+        """Return the path of the first symbolic link above a place that a walk does not follow."""
+        link = first_link(self._tree, encode_fs(place))
+        if link is not None and self._follow:
+            link = self._loop(encode_fs(place))
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
+
+    def _loop(self, place: bytes) -> bytes | None:
+        """Return the first part of a place that is a symbolic link to a directory above it."""
+        at = b""
+        above = [status_of(self._tree)]
+        for name in place.split(b"/"):
+            at = os.path.join(at, name)
+            path = os.path.join(self._tree, at)
+            status = status_of(path)
+            if status is None:
+                return None
+            if os.path.islink(path) and any(one is not None and os.path.samestat(status, one) for one in above):
+                return at
+            above.append(status)
+        return None
+
+    def _refuse_links(self, identifier: str | bytes, place: str) -> None:
+        """Refuse to remove files behind a symbolic link, which may be another store's.
+
+        :raises ObjectError: a directory above the object is a symbolic link
+        """
+        link = first_link(self._tree, encode_fs(place))
+        if link is not None:
+            what = f"{ROOT}/{decode_fs(link)} is a symbolic link, behind which nothing is removed or replaced"
+            way_out = "change the object where the link leads to, or replace the link with its target"
+            raise ObjectError(self.root, identifier, "link", f"{what}; {way_out}")
 
     def dialects(self, *, threads: int | None = None) -> dict[str, int]:
         """Detect the dialect of a tree: return the number of objects that each dialect may have written.

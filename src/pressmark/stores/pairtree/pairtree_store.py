@@ -114,8 +114,10 @@ class PairtreeStore(PairtreeReader):
         try:
             with object_errors(self.root, identifier):
                 check_source(source)
-                if not replace and self._is_object(place):
-                    raise self._exists(identifier, place)
+                if self._is_object(place):
+                    if not replace:
+                        raise self._exists(identifier, place)
+                    self._refuse_links(identifier, place)
                 with RunDirectory(self._work_directory(place)) as staging:
                     new = staging / b"object"
                     copy_source(
@@ -206,7 +208,7 @@ class PairtreeStore(PairtreeReader):
         directory = os.path.join(self._tree, ppath)
         link = self._link(place)
         if link is not None:
-            reason = f"{link} is a symbolic link; follow links (--links follow), or replace the link with its target"
+            reason = f"{link} is a symbolic link that is not followed; replace the link with its target"
             raise ObjectError(self.root, identifier, "collision", reason)
         if is_case_insensitive(self._tree):
             clash = existing_spelling(self._tree, ppath)
@@ -221,6 +223,7 @@ class PairtreeStore(PairtreeReader):
                 self._refuse_too_long(identifier, place, name, longest)
                 rename_new(new, os.path.join(directory, encode_fs(name)))
             elif replace:
+                self._refuse_links(identifier, place)
                 name = decode_fs(found.members[0].name) if is_one_directory(found) else decode_fs(OBJECT)
                 self._refuse_too_long(identifier, place, name, longest)
                 if not is_one_directory(found):
@@ -262,9 +265,11 @@ class PairtreeStore(PairtreeReader):
     def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object, and the directories above it that become empty. Objects below it are kept.
 
-        If the encapsulating directory is a symbolic link, the link is removed and its target is kept.
+        If the encapsulating directory is a symbolic link, the link is removed and its target is kept. Behind a link
+        above it, nothing is removed.
 
-        :raises ObjectError: of kind ``missing``, or the object could not be removed
+        :raises ObjectError: of kind ``missing``; of kind ``link``: a directory above it is a symbolic link; or the
+            object could not be removed
         :raises IdentifierError: the identifier has no path in this tree
         """
         self.refuse_changes()
@@ -274,6 +279,7 @@ class PairtreeStore(PairtreeReader):
         with object_errors(self.root, identifier):
             if not self._is_object(place):
                 raise self._missing(identifier, place)
+            self._refuse_links(identifier, place)
             with RunDirectory(self._work_directory(place)) as staging, staging.lock():
                 try:
                     found = self._settled(identifier, directory, place, self._ignore)

@@ -6,6 +6,7 @@ import os
 
 from pressmark.errors import StoreError
 from pressmark.fs.atomic import replace_file
+from pressmark.fs.beneath import open_regular
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
@@ -36,7 +37,7 @@ def prefix_of(base: bytes) -> str:
     """
     path = os.path.join(base, PREFIX)
     try:
-        with store_errors(path), open(path, "rb") as file:
+        with store_errors(path), open_regular(path, follow=True) as file:
             data = file.read(LONGEST_PREFIX + 1)
     except StoreError as error:
         if isinstance(error.__cause__, FileNotFoundError) and not os.path.islink(path):
@@ -91,7 +92,7 @@ def version_problems(base: bytes) -> list[Problem]:
     """Return the problems of the version file, which is not required."""
     path = os.path.join(base, VERSION)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, follow=True) as file:
             known = _SAYS in file.read(LONGEST_PREFIX)
     except FileNotFoundError:
         return [problem("version-missing", VERSION)]

@@ -15,6 +15,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from pressmark.errors import StoreError, quoted
+from pressmark.fs.beneath import open_regular
 from pressmark.reports import ERROR, Problem
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.problems import problem
@@ -137,7 +138,7 @@ def read_namespaces(base: bytes, encoding: str = "utf-8") -> NamespacesFile:
     :raises StoreError: the file does not exist, cannot be read, or is not a namespaces file
     """
     path = os.path.join(base, NAMESPACES)
-    with store_errors(path), open(path, "rb") as file:
+    with store_errors(path), open_regular(path, follow=True) as file:
         data = file.read(LONGEST + 1)
     if len(data) > LONGEST:
         raise StoreError(path, f"not a namespaces file, because it is longer than {LONGEST} bytes; restore the file")

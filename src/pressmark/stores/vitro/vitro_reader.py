@@ -16,6 +16,7 @@ a moment, because Vitro interprets every file there as the file of the object.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,9 @@ from itertools import islice
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
+from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_directory, why_unreadable
-from pressmark.fs.entries import DirectoryEntry, scan
+from pressmark.fs.entries import DirectoryEntry, scan, scan_beneath
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
@@ -406,14 +408,12 @@ class VitroReader(Store):
         return None if link is None else f"{ROOT}/{decode_fs(link)}"
 
     def _entries(self, place: str) -> list[DirectoryEntry]:
-        if self._link(place) is not None:
-            return []
         try:
-            return scan(os.path.join(self._tree, encode_fs(place)), follow=False)
+            return scan_beneath(self._tree, encode_fs(place))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        except OSError:
-            if is_absent(self._tree, encode_fs(place)):
+        except OSError as error:
+            if error.errno == errno.ELOOP or is_absent(self._tree, encode_fs(place)):
                 return []
             raise
 
@@ -425,8 +425,8 @@ class VitroReader(Store):
         :raises OSError: the record cannot be read
         """
         try:
-            with open(os.path.join(self._work_directory(), JOURNAL), "rb") as file:
-                return Renaming(*json.loads(file.read()))
+            data = read_regular(os.path.join(self._work_directory(), JOURNAL))
+            return Renaming(*json.loads(data))
         except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
 

@@ -16,17 +16,21 @@
 
 #if defined(SYS_openat2)
 /* As in linux/openat2.h, which older systems lack even if their kernel supports the call. */
-static int pm_resolve(int beneath, const char *path, int flags)
+#define PM_NO_LINKS (0x02 | 0x04) /* neither magic nor symbolic */
+#define PM_BENEATH 0x08
+static int pm_resolve(int directory, const char *path, int flags, uint64_t resolve)
 {
     const struct {
         uint64_t flags, mode, resolve;
-    } how = {(uint64_t)(unsigned)flags, 0, 0x02 | 0x04 | 0x08}; /* no magic links, no symbolic links, beneath */
-    return (int)syscall(SYS_openat2, beneath, path, &how, sizeof how);
+    } how = {(uint64_t)(unsigned)flags, 0, resolve};
+    return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 #else
-static int pm_resolve(int beneath, const char *path, int flags)
+#define PM_NO_LINKS 0
+#define PM_BENEATH 0
+static int pm_resolve(int directory, const char *path, int flags, uint64_t resolve)
 {
-    (void)beneath, (void)path, (void)flags;
+    (void)directory, (void)path, (void)flags, (void)resolve;
     errno = ENOSYS;
     return -1;
 }
@@ -66,12 +70,29 @@ static int pm_resolve_by_steps(int beneath, const char *path, int flags)
     }
 }
 
+int pm_open_real(int directory, const char *path, int flags)
+{
+    int descriptor;
+    do
+        descriptor = pm_resolve(directory, path, flags | O_NOFOLLOW, PM_NO_LINKS);
+    while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0 || (errno != ENOSYS && errno != EPERM))
+        return descriptor;
+    const int base = path[0] == '/' ? open("/", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC) : directory;
+    descriptor = pm_resolve_by_steps(base, path, flags);
+    const int error = errno;
+    if (base >= 0 && base != directory)
+        close(base);
+    errno = error;
+    return descriptor;
+}
+
 int pm_engine_open(const pm_engine *engine, const char *path, int flags)
 {
     int descriptor;
     do
         descriptor = engine->beneath < 0 ? open(path, flags)
-            : engine->resolves           ? pm_resolve(engine->beneath, path, flags)
+            : engine->resolves           ? pm_resolve(engine->beneath, path, flags, PM_NO_LINKS | PM_BENEATH)
                                          : pm_resolve_by_steps(engine->beneath, path, flags);
     while (descriptor < 0 && errno == EINTR);
     return descriptor;
@@ -137,7 +158,8 @@ void pm_engine_beneath(pm_engine *engine, int directory)
     engine->beneath = directory;
 #if PM_FILES_IN_LANES
     /* Checked once, for a path that always exists, so that the error of a file cannot be mistaken for it. */
-    const int there = pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC);
+    const int there =
+        pm_resolve(directory, ".", PM_PATH_ONLY | O_DIRECTORY | O_CLOEXEC, PM_NO_LINKS | PM_BENEATH);
     engine->resolves = there >= 0;
     if (there >= 0)
         close(there);

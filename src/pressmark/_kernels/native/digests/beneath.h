@@ -10,6 +10,11 @@ void pm_engine_beneath(pm_engine *engine, int directory);
 #if PM_FILES_IN_LANES
 #include <sys/stat.h>
 
+/* A flag beside those of open(): no part of the path is a symbolic link. As in fs/beneath.py. */
+#define PM_REAL (1 << 30)
+/* Opens a path without following any symbolic link in it. It has no "..". */
+int pm_open_real(int directory, const char *path, int flags);
+
 int pm_engine_open(const pm_engine *engine, const char *path, int flags);
 /* Gets the status of a path. Returns 0, or -1 if it does not exist. */
 int pm_engine_stat(const pm_engine *engine, const char *path, struct stat *status);

@@ -5,7 +5,10 @@
 #if PM_SMALL_HERE
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "beneath.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -68,7 +71,9 @@ int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *dat
 
 int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
 {
-    const int file = openat(directory, path, flags);
+    /* A directory of a tree may have been replaced by a link since it was listed. */
+    const int is_real = flags & PM_REAL || (directory != AT_FDCWD && strchr(path, '/'));
+    const int file = is_real ? pm_open_real(directory, path, flags & ~PM_REAL) : openat(directory, path, flags);
     if (file < 0) {
         small->error = errno;
         return PM_SMALL_SOURCE;

@@ -20,6 +20,7 @@ from pressmark.errors import IdentifierError, quoted, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, CopyTask, copy_files
+from pressmark.fs.beneath import real_path
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
@@ -110,11 +111,12 @@ class CopyOptions:
     used: str | None = None
 
     def copy(
-        self, tasks: Iterator[Any], algorithms: tuple[str, ...], has_content: bool = False
+        self, tasks: Iterator[Any], algorithms: tuple[str, ...], has_content: bool = False, is_real: bool = False
     ) -> Generator[Outcome, None, None]:
         """Copy files, and yield their outcomes in order.
 
         :param tasks: copy tasks, and uploads if ``has_content`` is true
+        :param is_real: the paths are from :func:`~pressmark.fs.beneath.real_path`
         """
         if has_content:
             self.used = "copy"
@@ -133,7 +135,9 @@ class CopyOptions:
                     self.copied.add(device)
 
         tasks = chain([first], tasks)
-        yield from copy_files(tasks, algorithms, mode=mode, links=self.links, threads=self.threads, on_event=note)
+        yield from copy_files(
+            tasks, algorithms, mode=mode, links=self.links, real=is_real, threads=self.threads, on_event=note
+        )
 
 
 def now() -> str:
@@ -335,7 +339,8 @@ class CopiedFiles:
         batch: list[_Copied] = []
         size = 0
         tasks = self._tasks(source, top, folder, copy_options.links == "follow")
-        with closing(copy_options.copy(tasks, self._algorithms, _has_content(source))) as copies:
+        is_real = not isinstance(source, list)
+        with closing(copy_options.copy(tasks, self._algorithms, _has_content(source), is_real)) as copies:
             for number, outcome in enumerate(copies):
                 logical, content, target = self._names[number]
                 if outcome.digests is None:
@@ -541,6 +546,5 @@ def _tree(
     if is_content(content):
         yield inside, Upload(inside, content, b""), None
         return
-    path = os.fsencode(content)
-    top = os.path.realpath(path) if os.path.islink(path) else path
+    top = real_path(os.fsencode(content))
     yield from source_tree(top, inside, target, follow, alone=alone, deepest=DEEPEST)
