@@ -21,7 +21,7 @@
     ├── SpillError(path, reason)                                   a temporary file cannot be written or read
     ├── StoreError(path, reason)                                   a store cannot be opened, created or changed
     │   └── ObjectError(path, identifier, kind, reason)            one object cannot be read or changed
-    │       └── DamagedObjectError(…)               + FixityError  its content does not match its digest
+    │       └── DamagedObjectError(path, identifier, kind, reason)  + FixityError  its content does not match its digest
     ├── JobError(path, reason)                                     a run cannot start or continue
     └── ReportError(path, reason)                                  a report cannot be written
 

@@ -198,6 +198,9 @@ def test_tsv_keeps_every_other_byte(call: Call, table: tuple[list[list[bytes]], 
         options = ["--format", "tsv", "--column", str(index + 1), "--no-header", "--on-error", "empty"]
         options += ["--delimiter", r"\t"]
         result = call("map", "pairtree", *options, stdin=given_)
+    if "content is UTF-16" in result.stderr:
+        assert b"\0" in given_
+        return
     assert result.stdout_bytes == expected
     assert result.stderr.count(": identifier is empty\n") == sum(not row[index] for row in rows)
 

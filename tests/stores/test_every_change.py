@@ -36,6 +36,13 @@ def test_every_creation(disk_faults: str, tmp_path: Path, kind: str, how: str) -
     assert steps(disk_faults, "every_creation.py", kind, str(tmp_path / "at"), how) > 5
 
 
+@pytest.mark.parametrize("how", ["kill", f"{errno.ENOSPC}", f"{-errno.EIO}"])
+@pytest.mark.parametrize("kind", ["ocfl", "bags"])
+def test_every_get(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
+    """A verified copy is whole or absent."""
+    assert steps(disk_faults, "every_get.py", kind, str(tmp_path / "at"), how) > 5
+
+
 def steps(disk_faults: str, script: str, *arguments: str) -> int:
     """Run a script, and return its number of steps."""
     return int(run_preloaded(disk_faults, Path(__file__).with_name(script), *arguments))

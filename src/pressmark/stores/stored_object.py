@@ -13,7 +13,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import open_regular
 from pressmark.fs.file_errors import message_of
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
+from pressmark.stores.exceptions import is_unsafe_name, object_errors
 from pressmark.stores.verified_file import RecordedDigest, open_verified
 
 __all__ = ["StoredObject", "is_same_version", "status_of"]
@@ -150,7 +150,7 @@ class StoredObject:
         file = self._open(name)
         if recorded is None:
             return file
-        return open_verified(file, recorded[name], lambda found: self._damaged(name, recorded[name], found))
+        return open_verified(file, recorded[name], lambda found: self.damaged(name, recorded[name], found))
 
     def read_bytes(self, name: str, *, verify: bool = True) -> bytes:
         """Return the content of a file.
@@ -161,47 +161,16 @@ class StoredObject:
         with self.open(name, verify=verify) as file, object_errors(self._store, self.id):
             return file.read()
 
-    def copy(self, target: bytes, *, mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
-        """Copy all files and empty directories of the object into the new directory ``target``.
-
-        If this fails, ``target`` remains incomplete.
-
-        :param mode: as for :func:`pressmark.fixity.copying.copy_files`
-        :param verify: compare each copy with its recorded digest
-        :return: the names of the files, and of the empty directories
-        :raises ObjectError: the object was changed, or a file cannot be read
-        :raises DamagedObjectError: content does not match its recorded digest, or cannot be verified
-        :raises BagError: files cannot be cloned
-        :raises OSError: a copy cannot be written
-        """
-        from pressmark.stores.object_sources import copy_source  # opening an object needs no copier
-
-        files = dict(self.files())
-        empty = {name: os.fsdecode(path) for name, path in self.empty_directories()}
-        recorded = self.recorded_digests(list(files), whole=True) if verify else None
-        algorithms = tuple(sorted({digest.algorithm for digest in (recorded or {}).values()}))
-
-        def compare(name: bytes, outcome: Outcome) -> None:
-            if recorded is None:
-                return
-            expected = recorded[decode_fs(name)]
-            found = (outcome.digests or {}).get(expected.algorithm, "")
-            if found != expected.digest:
-                raise self._damaged(decode_fs(name), expected, found)
-
-        try:
-            copy_source({**self._sources(files), **empty}, target, mode=mode, algorithms=algorithms, on_file=compare)
-        except SourceError as error:
-            self.confirm()  # that may be why a file has gone
-            raise ObjectError(self._store, self.id, error.kind, error.reason) from None
-        self.confirm()
-        return list(files), list(empty)
-
-    def _sources(self, files: Mapping[str, bytes]) -> dict[str, str]:
+    def paths_to_read(self, files: Mapping[str, bytes]) -> dict[str, str]:
         """Return the paths to read, from the paths that :meth:`files` has yielded."""
         return {name: os.fsdecode(path) for name, path in files.items()}
 
-    def _damaged(self, name: str, expected: RecordedDigest, found: str) -> DamagedObjectError:
+    def error(self, kind: str, reason: str) -> ObjectError:
+        """Return an error about this object."""
+        return ObjectError(self._store, self.id, kind, reason)
+
+    def damaged(self, name: str, expected: RecordedDigest, found: str) -> DamagedObjectError:
+        """Return the error of a file whose digest is not the recorded one."""
         digests = f"expected {short_digest(expected.digest)}, found {short_digest(found)}"
         what = f"{quoted(name)}: content does not match its {expected.algorithm} digest ({digests})"
         return self._unverified("content-mismatch", what)

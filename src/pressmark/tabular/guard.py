@@ -44,7 +44,8 @@ def is_utf16(head: bytes, *, without_line_end: bool) -> bool:
         if letters.count(b"\0") * 8 > head.count(b"\0"):
             continue
         text = even.decode(codec, "replace")
-        if not re.search("[0-9A-Za-z]", text):
+        # Single NUL bytes among other text leave few letters.
+        if not re.search("[0-9A-Za-z]", text) or sum(map(str.isascii, text)) * 4 < len(text):
             continue
         if "\n" in text or "\r" in text or (without_line_end and len(text) > 1 and text.isascii() and even == head):
             return True

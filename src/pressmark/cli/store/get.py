@@ -30,6 +30,7 @@ from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import StagingDirectory
+from pressmark.stores.object_copy import copy_object
 
 __all__ = ["get_command"]
 
@@ -99,7 +100,7 @@ def get_command(
                 hidden = stack.enter_context(StagingDirectory(hidden_path))
                 stack.callback(hidden.remove, b"files")
                 new = os.path.join(hidden.inside, b"files")
-                files, empty = found.copy(new, mode=mode, verify=verify)
+                files, empty = copy_object(found, new, mode=mode, verify=verify)
                 flush_tree(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))

@@ -201,7 +201,7 @@ class OcflObject(StoredObject):
         self._choose_intact(names, algorithm)
         return {name: RecordedDigest(algorithm, self.digests[name]) for name in names}
 
-    def _sources(self, files: Mapping[str, bytes]) -> dict[str, str]:
+    def paths_to_read(self, files: Mapping[str, bytes]) -> dict[str, str]:
         return {name: os.fsdecode(self._path(self._contents[name])) for name in files}
 
     def _check_inventory(self, algorithm: str) -> None:
