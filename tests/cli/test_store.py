@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from pressmark.cli.store import get as getting
 from pressmark.errors import StoreError
+from pressmark.stores import object_copy
 from pressmark.stores.staging_writer import StagingWriter
 from support.signals import restore_signals
 
@@ -98,10 +98,9 @@ def test_from_init_to_rm(call: Call, given: Path, tmp_path: Path, kind: str) -> 
     assert call("store", "get", "store", "x:12", "copy").exit_code == 2
     assert call("store", "get", "store", "x:13", "other").exit_code == 1
     missing = call("store", "get", "store", "x:13", "other", "--json")
-    assert (missing.exit_code, json.loads(missing.stdout)) == (
-        1,
-        {"summary": {"ok": False, "files": 0, "empty_directories": 0}},
-    )
+    problem, summary = map(json.loads, missing.stdout.splitlines())
+    assert (missing.exit_code, problem["kind"], problem["severity"]) == (1, "missing", "error")
+    assert summary == {"summary": {"ok": False, "files": 0, "empty_directories": 0}}
     assert not (tmp_path / "other").exists()
     result = call("store", "rm", "store", "x:12", "x:13")
     assert result.exit_code == 1
@@ -227,7 +226,7 @@ def test_an_object_that_is_replaced_while_it_is_copied(
     """An object that changes during its copy is refused with the advice to repeat."""
     call("store", "init", kind, "store", *KINDS[kind])
     call("store", "put", "store", "x:12", "given")
-    copy = getting.copy_source
+    copy = object_copy.copy_source
 
     def meanwhile(*args: Any, **options: Any) -> int:
         copied = copy(*args, **options) if after else 0
@@ -237,7 +236,7 @@ def test_an_object_that_is_replaced_while_it_is_copied(
             call("store", "put", "store", "x:12", "given")
         return copied if after else copy(*args, **options)
 
-    monkeypatch.setattr(getting, "copy_source", meanwhile)
+    monkeypatch.setattr(object_copy, "copy_source", meanwhile)
     before = sorted(os.listdir(tmp_path))
     result = call("store", "get", "store", "x:12", "copy")
     assert (result.exit_code, result.stdout) == (1, "")

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../support/old_kernel.h"
 #include "../support/opening.h"
 
 static int tries;

@@ -54,7 +54,7 @@ def faulty(source: Store, to: str, folder: Path, preload: str, *arguments: str, 
     )
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("faulty.py"), file, *arguments],
-        env={**os.environ, "PYTHONPATH": path, "LD_PRELOAD": preload},
+        env={**os.environ, "PYTHONPATH": path, "LD_PRELOAD": preload, "OLD_KERNEL": "1"},
         stdout=subprocess.PIPE,
         check=True,
         timeout=120,

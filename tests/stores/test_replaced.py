@@ -136,14 +136,17 @@ def test_inaccessible_files_are_not_missing(tree: Tree, monkeypatch: pytest.Monk
     """A file in an unreadable directory is not reported as missing."""
     store = PairtreeStore(tree("ab/obj/closed/file"), durable=False)
     found = store.get("ab")
-    look = os.stat
 
-    def refused(path: Any, **options: Any) -> os.stat_result:
-        if os.fsencode(path).endswith(b"closed/file"):
-            raise OSError(number, os.strerror(number), path)
-        return look(path, **options)
+    def refusing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def refused(path: Any, *given: Any, **options: Any) -> Any:
+            if os.fsencode(path).endswith(b"closed/file"):
+                raise OSError(number, os.strerror(number), path)
+            return function(path, *given, **options)
 
-    monkeypatch.setattr(os, "stat", refused)
+        return refused
+
+    for name in ("open", "stat"):
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
     assert kind_of(lambda: found.open("closed/file")) == ("permission" if number == errno.EACCES else "io-error")
     for name in ("closed/other", "closed/file/below", "closed", "n" * 300):
         monkeypatch.undo()

@@ -106,7 +106,6 @@ class CopyPool:
             root_directory() if options.real else None,
             copying=True,
         )
-        self._opener = options.opener()
         self._lock = threading.Lock()  # for the threads and the counts
         self._threads: list[threading.Thread] = []
         self._tickets = count()
@@ -165,7 +164,6 @@ class CopyPool:
         :param join: wait for them
         """
         self._engine.close()
-        self._opener.close()
         if join:
             for thread in self._threads:
                 thread.join()
@@ -176,10 +174,12 @@ class CopyPool:
         """Examine the files of ``batch``, and queue those to be copied."""
         slots = []
         queued: list[_Slot] = []
-        for task in batch:
+        # An opener keeps directories open, for one thread at a time.
+        with self._options.opener() as opener:
+            examined = [examine(task[0], self._options, opener) for task in batch]
+        for task, status in zip(batch, examined, strict=True):
             slot = _Slot(task, run)
             slots.append(slot)
-            status = examine(task[0], self._options, self._opener)
             if isinstance(status, Outcome):
                 slot.outcome = status
             else:

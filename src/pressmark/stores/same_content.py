@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -15,6 +14,8 @@ from pressmark.stores.store import ObjectSource, Readable, Store, StoreObject
 from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
+    import hashlib
+
     from pressmark.stores.bags.bag_folder_reader import BagObject
 
 __all__ = ["existing_object"]
@@ -85,7 +86,7 @@ def _has_content(found: StoredObject, name: str, content: Any) -> bool:
             return _digest(file) == expected
     content = content.content
     if not hasattr(content, "read"):
-        return hashlib.sha512(content, usedforsecurity=False).digest() == expected
+        return _sha512(content).digest() == expected
     position = content.tell()
     try:
         # At its end, it was read before.
@@ -95,7 +96,7 @@ def _has_content(found: StoredObject, name: str, content: Any) -> bool:
 
 
 def _digest(file: Readable) -> bytes:
-    digest = hashlib.sha512(usedforsecurity=False)
+    digest = _sha512()
     while block := file.read(_BLOCK):
         digest.update(block)
     return digest.digest()
@@ -117,3 +118,9 @@ def _directory(found: StoredObject) -> bytes:
     path = getattr(found, "bag_path", found.path)
     assert isinstance(path, bytes)
     return path
+
+
+def _sha512(data: Any = b"") -> hashlib._Hash:
+    import hashlib  # few runs compare objects
+
+    return hashlib.sha512(data, usedforsecurity=False)

@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, NamedTuple, cast
 
-from pressmark.fixity.algorithms import ALGORITHMS
-
 __all__ = ["RecordedDigest", "open_verified"]
 
 _BUFFER = 1 << 16  # 64 KiB
@@ -40,11 +38,13 @@ class _VerifiedFile(io.RawIOBase):
     """The bytes of a file, hashed as they are read."""
 
     def __init__(self, file: BinaryIO, recorded: RecordedDigest, error: Callable[[str], Exception]) -> None:
+        from pressmark.fixity.algorithms import ALGORITHMS  # opening an object needs no digest
+
         self._file = file
         self._recorded = recorded
         self._error = error
         self._hasher = ALGORITHMS[recorded.algorithm].make(1)
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = _size_of(file)
         self._hashed = 0
         self._is_read_in_order = True
 
@@ -87,3 +87,11 @@ class _VerifiedFile(io.RawIOBase):
             super().close()
         finally:
             self._file.close()
+
+
+def _size_of(file: BinaryIO) -> int:
+    """Return the size of an open file; -1 if it is not on a disk."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return -1

@@ -52,7 +52,7 @@ def test_an_object_as_it_is_stored(tmp_path: Path) -> None:
     record = root.put(
         "urn:x:1", source(tmp_path / "in"), created=CREATED, message="because", fixity={"md5": {"a.txt": MD5["one"]}}
     )
-    assert record == ("urn:x:1", PLACE, True, None, (), None, None)
+    assert record == ("urn:x:1", PLACE, True, None, (), None, None, False)
     assert record.record() == {"id": "urn:x:1", "path": PLACE, "proper": True, "encapsulation": None, "problems": []}
     found = tree(tmp_path / "root" / PLACE)
     inventory = found.pop("inventory.json") or b""

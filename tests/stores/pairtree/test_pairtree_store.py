@@ -362,7 +362,7 @@ def test_links_that_are_refused(tree: Tree, tmp_path: Path) -> None:
     with PairtreeStore(base).get("ab").open("foo/link") as file:
         assert file.read() == b"x"
     assert snapshot(tmp_path) == before
-    assert [one.kind for one in store.repair().problems if one.severity == "error"] == ["link"]
+    assert [one.kind for one in store.repair().problems if one.severity == "error"] == ["link"] * 2  # as from check
     assert ids(PairtreeStore(base)) == ["ab", "abcdef"]
     store.delete("ab")
     assert ids(PairtreeStore(base)) == ["abcdef"]

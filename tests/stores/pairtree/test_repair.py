@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
+from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
 from pressmark.stores.pairtree import pairtree_reader
 from pressmark.stores.pairtree import pairtree_store as pairtree
@@ -24,6 +25,11 @@ from support.trees import snapshot, write
 
 from ..conftest import Tree
 from .test_walk import TREES, build
+
+
+def known(report: Report) -> list[Problem]:
+    """Return the problems of a report, except that these trees have no version file."""
+    return [problem for problem in report.problems if problem.kind != "version-missing"]
 
 
 def kinds(store: PairtreeStore) -> list[str]:
@@ -82,7 +88,7 @@ def test_moved_and_kept_names(tree: Tree) -> None:
     assert sorted(os.listdir(root / "be" / "nt" / "obj")) == ["more", "obj"]
     assert sorted(os.listdir(root / "zz" / "z" / "obj")) == ["ab", "foo"]
     assert sorted(os.listdir(root)) == ["be", "cd", "ok", "top", "zz"]
-    assert sorted(problem.kind for problem in report.problems) == ["empty-id", "reserved"]
+    assert sorted(problem.kind for problem in known(report)) == ["empty-id", "reserved"]
     again: list[object] = []
     second = snapshot(base)
     assert PairtreeStore(base).repair(on_event=again.append).counts["repaired"] == 0
@@ -153,7 +159,7 @@ def test_an_empty_directory_behind_a_link(tree: Tree, tmp_path: Path, dry_run: b
     events: list[object] = []
     report = PairtreeStore(base).repair(dry_run=dry_run, on_event=events.append)
     assert events == []
-    assert [problem.kind for problem in report.problems] == ["empty"]
+    assert [problem.kind for problem in known(report)] == ["empty"]
     assert (tmp_path / "empty").is_dir()
 
 
@@ -193,7 +199,7 @@ def test_a_refused_object(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
         b"pairtree_root/gh",
     ]
     assert (report.ok, report.counts) == (False, {"objects": 3, "repaired": 2})
-    assert [(problem.kind, problem.path) for problem in report.problems] == [
+    assert [(problem.kind, problem.path) for problem in known(report)] == [
         ("unrepaired", b"pairtree_root/ab"),
         ("unfinished", b"pairtree_root/ab"),
         ("unrepaired", b"pairtree_root/ef"),
@@ -221,7 +227,7 @@ def test_parents_that_cannot_be_removed(tree: Tree, monkeypatch: pytest.MonkeyPa
     events: list[object] = []
     report = store.repair(on_event=events.append)
     assert events == [RepairStep("prune", b"pairtree_root/ab/cd/ef")]
-    assert [(problem.kind, problem.path) for problem in report.problems] == [("unrepaired", b"pairtree_root/ab/cd")]
+    assert [(problem.kind, problem.path) for problem in known(report)] == [("unrepaired", b"pairtree_root/ab/cd")]
 
 
 @pytest.mark.parametrize("name", ["ab/cd/", "ab/x"])
@@ -236,7 +242,7 @@ def test_a_dry_run_while_another_run_repairs(tree: Tree, monkeypatch: pytest.Mon
         return found
 
     monkeypatch.setattr(Walk, "items", gone)
-    assert store.repair(dry_run=True).problems == []
+    assert known(store.repair(dry_run=True)) == []
 
 
 def test_a_repair_without_a_staging_directory(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,7 @@ from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, open_listing
 from pressmark.bagit.paths import BELOW_PAYLOAD
-from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError, ObjectError, quoted
-from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.stored_object import StoredObject
 from pressmark.stores.verified_file import RecordedDigest
@@ -49,6 +47,8 @@ class BagObject(StoredObject):
 
         A serialized bag is validated instead: its one file, the archive, has no digest of its own.
         """
+        from pressmark.fixity.algorithms import ALGORITHMS  # opening an object needs no digest
+
         try:
             if self.serialized:
                 self._validate()
@@ -57,6 +57,7 @@ class BagObject(StoredObject):
                 BagTags.open(self.bag_path), self.bag_path, [BELOW_PAYLOAD + encode_fs(name) for name in names]
             )
         except BagError as error:
+            self.confirm()  # that may be why a manifest cannot be read
             raise ObjectError(self._store, self.id, "unreadable", str(error)) from None
         recorded: dict[str, RecordedDigest] = {}
         for algorithm in sorted(listed.digests, key=lambda name: ALGORITHMS[name].size):
@@ -74,6 +75,8 @@ class BagObject(StoredObject):
         return recorded
 
     def _validate(self) -> None:
+        from pressmark.bagit.validation.validate import validate
+
         for found in validate(self.bag_path).errors:
             if not found.kind.startswith(_ELSEWHERE):
                 where = f"{quoted(found.path)}: " if found.path else ""
@@ -97,6 +100,8 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
     :param path: the base directory
     :param names: of all files of the bag, or of some
     """
+    from pressmark.fixity.algorithms import ALGORITHMS
+
     known: dict[str, dict[str, str]] = {}
     missing: bytes | None = None
     with BagDirectory(path) as base:

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from pressmark.errors import AlgorithmError, ObjectError
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
@@ -190,6 +189,8 @@ class OcflObject(StoredObject):
 
         If the inventory lists several content files for a digest, the file is read from an intact one from now on.
         """
+        from pressmark.fixity.algorithms import algorithm_name  # opening an object needs no digest
+
         try:
             algorithm = algorithm_name(str(self.inventory["digestAlgorithm"]))
         except AlgorithmError as error:
@@ -208,12 +209,17 @@ class OcflObject(StoredObject):
         """Compare the inventory with its sidecar, once; ``store check`` reports a missing or malformed sidecar."""
         if self._inventory_matches:
             return
+        from pressmark.fixity.algorithms import ALGORITHMS
+
         sidecar = encode_fs(sidecar_name(str(self.inventory["digestAlgorithm"])))
         expected = []
         with object_errors(self._store, self.id), self._inventory_errors():
             hasher = ALGORITHMS[algorithm].make(1)
             # Another process may have added a version since.
-            data = self._storage.read(_INVENTORY)
+            try:
+                data = self._storage.read(_INVENTORY)
+            except (FileNotFoundError, NotADirectoryError):
+                raise self._changed() from None
             hasher.update(data)
             head = encode_fs(str(read_inventory(data)["head"]))
             # Another process replaces the two files of the root one after the other, those of a version never.

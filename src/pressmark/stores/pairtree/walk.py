@@ -265,17 +265,17 @@ class Walk:
 
     def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
         """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
-        if self._ignored is not None:
-            # An ignored name may be the only one that the kernel has seen.
-            names = ["" if self._ignored(name) else name for name in names]
-        if "" not in names:
+        # An ignored name may be the only one that the kernel has seen.
+        ignored = {index for index, name in enumerate(names) if self._ignored(name)} if self._ignored else set()
+        if "" not in names and not ignored:
             self._append(parts, self._proper(places, names))
             return
         start = 0
         for index, name in enumerate(names):
-            if not name:
+            if not name or index in ignored:
                 self._append(parts, self._proper(places[start:index], names[start:index]))
-                self._defer(places[index], parts)
+                # The kernel has read the directories below a name, but not those below a deferred directory.
+                self._defer(places[index], parts, descend=not name)
                 start = index + 1
         self._append(parts, self._proper(places[start:], names[start:]))
 
@@ -287,11 +287,11 @@ class Walk:
         elif items:
             parts.append(items)
 
-    def _defer(self, place: str, parts: list[Part]) -> None:
+    def _defer(self, place: str, parts: list[Part], *, descend: bool = True) -> None:
         self._require_use()
         items, below = self._looked_at(place)
         self._append(parts, items)
-        if below.places:
+        if below.places and descend:
             parts.append(below)
 
     def _proper(self, places: list[str], names: list[str]) -> list[Item]:
