@@ -15,6 +15,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
+from pressmark.stores import placement
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
@@ -273,14 +274,24 @@ def test_what_is_there_and_too_deep_is_not_missing(kind: str, tmp_path: Path) ->
         subprocess.run(["rm", "-r", top], check=True)
 
 
-@pytest.mark.parametrize("kind", ["pairtree", "vitro", "ocfl"])
-def test_opening_does_not_list_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_sample_of_a_large_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first objects of a flat store with millions of directories are found without listing all of them."""
+    monkeypatch.setattr(placement, "_LISTED", 3)
+    store = stores.create("ocfl", tmp_path / "store", pressmark.layout("0002"), durable=False)
+    for number in range(10):
+        store.put(f"o{number}", {"name.bin": b"x"})
+    assert len(placement.first_directories(os.fsencode(tmp_path / "store"))) == 3
+    (tmp_path / "few").mkdir()
+    for name in ("b", "a"):
+        (tmp_path / "few" / name).mkdir()
+    assert placement.first_directories(os.fsencode(tmp_path / "few")) == [b"a", b"b"]
+
+
+def test_opening_does_not_list_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store is opened, and an object put, without listing a directory that grows with the store."""
-    layout = pressmark.layout("0002") if kind == "ocfl" else None
-    store = stores.create(kind, tmp_path / "store", layout)
+    store = stores.create("vitro", tmp_path / "store")
     store.put("abcd", {"name.bin": b"x"})
-    top = {"pairtree": "pairtree_root", "vitro": "file_storage_root"}.get(kind, "")
-    growing = os.fsencode(tmp_path / "store" / top)
+    growing = os.fsencode(tmp_path / "store/file_storage_root")
     listed: list[bytes] = []
 
     def noted(real: Any) -> Any:

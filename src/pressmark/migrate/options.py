@@ -20,6 +20,7 @@ from pressmark.stores import Store
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder
+    from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = [
     "COPY_MODES",
@@ -191,7 +192,10 @@ class Options:
         :param options: of the kind's class; they override ``destination_options``
         :raises StoreError: the destination does not exist, or cannot be read
         """
-        return stores.open(self.destination, self.to, **{**self._opening(), **options})
+        store = stores.open(self.destination, self.to, **{**self._opening(), **options})
+        if self.layout is not None and self.to in ("ocfl", "bags"):
+            cast("OcflRoot | BagFolder", store).layout_is_given = True
+        return store
 
     def create_destination(self, **options: Any) -> Store:
         """Create the destination, or open an existing one.
@@ -268,7 +272,7 @@ class Options:
     def difference(self, store: Store) -> str | None:
         """Return how an existing destination contradicts these options; :data:`None` if it does not.
 
-        :raises StoreError: the destination is read-only
+        :raises StoreError: the destination is read-only, or its objects are not where its layout puts them
         """
         store.refuse_changes()
         if self.to == "pairtree":
@@ -293,6 +297,8 @@ class Options:
             if given != own:
                 return f"its identifiers come from {own!r}, not {given!r}; choose another destination"
         layout = self.destination_layout()
+        if layout is None:
+            cast("OcflRoot | BagFolder", store).refuse_misplaced()
         if layout is None or layout == store.layout:
             return None
         own = "none" if store.layout is None else json.dumps(store.layout.config())

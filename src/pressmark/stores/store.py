@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
-from pressmark.errors import ObjectError, StoreError
+from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
 from pressmark.reports import Problem, Report
 
@@ -185,11 +185,34 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def find(self, identifier: str | bytes) -> StoreObject:
+        """Return the record of an object, as :meth:`objects` yields it.
+
+        :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``duplicate-id``: it has several
+        :raises IdentifierError: the identifier has no path in this store
+        """
+
+    @abstractmethod
+    def at(self, path: str) -> StoreObject | None:
+        """Return the record of the object at a path; :data:`None` without such an object.
+
+        :param path: as in the records of :meth:`objects`, relative to the root of the store
+        """
+
+    @abstractmethod
     def locate(self, record: StoreObject) -> StoredObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier.
 
         :raises ObjectError: of kind ``missing``: the object was removed
         """
+
+    def _duplicate(self, identifier: str | bytes, paths: Sequence[str]) -> ObjectError:
+        """Return the error that several objects have one identifier.
+
+        :param paths: of the first two or more of them
+        """
+        reason = f"{quoted(paths[0])} and {quoted(paths[1])} both have this identifier; specify the path of one of them"
+        return ObjectError(self.root, identifier, "duplicate-id", reason)
 
     def refuse_changes(self) -> None:  # noqa: B027 (most stores can be changed)
         """Raise an error if the store is known to be read-only.
@@ -291,9 +314,10 @@ class Store(ABC):
         return None
 
     @abstractmethod
-    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove one object, and the directories above it that become empty.
 
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param check: called while no other run of Pressmark can change the object, just before it is removed; the
             object stays if this raises an exception
         :raises ObjectError: nothing was removed; ``kind`` is the reason

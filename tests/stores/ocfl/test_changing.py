@@ -105,10 +105,11 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     Path(os.fsdecode(root.get(IDENTIFIERS[1]).path), "inventory.json").unlink()
     where = {identifier: root.place(identifier).decode() for identifier in IDENTIFIERS}
     identify = ocfl_walk._identify
+    gone = root.find(IDENTIFIERS[0])
 
     def removed(storage: Any, place: bytes, entries: Any) -> Any:
         if place == root.place(IDENTIFIERS[0]):
-            OcflRoot(root.root).delete(IDENTIFIERS[0])
+            OcflRoot(root.root).delete(gone)
         return identify(storage, place, entries)
 
     monkeypatch.setattr(ocfl_walk, "_identify", removed)

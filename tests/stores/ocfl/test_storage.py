@@ -48,6 +48,9 @@ class MemoryStorage:
             raise FileNotFoundError(2, "No such file or directory", directory)
         return sorted(found.values())
 
+    def first_directories(self) -> list[bytes]:
+        return [entry.name for entry in self.scan(b"") if entry.kind == "directory"]
+
     def scan_objects(
         self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
     ) -> tuple[int, list[tuple[bytes, None]]]:

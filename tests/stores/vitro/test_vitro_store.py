@@ -501,7 +501,8 @@ def test_repair(tmp_path: Path, vitro: VitroStore) -> None:
         },
     )
     vitro.declare("urn:")
-    vitro.put("urn:2", {"f": tmp_path / "f.txt"})  # again: a later namespace hides the old file
+    # Vitro stores an object again that a later namespace hides.
+    write(Path(vitro.root), {f"file_storage_root/{vitro.layout.map_id('urn:2')}/f": b"data"})
     ids = sorted(record.id or "" for record in vitro.objects())
     before = snapshot(Path(vitro.root))
     announced: list[object] = []

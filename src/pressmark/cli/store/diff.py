@@ -14,6 +14,7 @@ from pressmark.cli.store.options import (
     JSON,
     NULL,
     STORE,
+    by_path,
     check_version,
     command_errors,
     ocfl_root,
@@ -74,7 +75,8 @@ def diff_command(
     """Compare two versions of an object."""
     instead = 'compare the object with a copy from "pressmark store get"'
     with command_errors():
-        found = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead).get(identifier)
+        root = ocfl_root(open_store(path, kind, layout, identifiers), "diff", instead)
+        found = by_path(root, identifier, root.get)
         older, newer = found.version_pair(before, after)
         changes = found.diff(before, after)
         with open_sink(None, None) as sink:

@@ -14,6 +14,7 @@ from pressmark.cli.store.options import (
     IDENTIFIER,
     JSON,
     STORE,
+    by_path,
     command_errors,
     ocfl_root,
     open_store,
@@ -62,7 +63,7 @@ def log_command(
     instead = '"pressmark store ls STORE IDENTIFIER" lists the files of an object'
     with command_errors():
         store = ocfl_root(open_store(path, kind, layout, identifiers), "log", instead)
-        versions = store.versions(identifier)
+        versions = by_path(store, identifier, store.get).versions()
         with open_sink(None, None) as sink:
             objects = Objects(sink, None, as_json, False)
             for one in versions:

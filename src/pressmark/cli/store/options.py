@@ -13,10 +13,11 @@ from pressmark import stores
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import check_globs
 from pressmark.cli.common.progress import PROGRESS
-from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Progress
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores import Store, StoredObject
+from pressmark.stores import Store, StoredObject, StoreObject
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -34,6 +35,7 @@ __all__ = [
     "STORE",
     "VERIFY",
     "VERSION",
+    "by_path",
     "check_version",
     "command_errors",
     "complete_layout",
@@ -45,6 +47,7 @@ __all__ = [
     "store_options",
 ]
 
+Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, then a summary.")
@@ -182,11 +185,29 @@ def ocfl_root(store: Store, what: str, instead: str) -> OcflRoot:
     return cast("OcflRoot", store)
 
 
-def find_object(store: Store, identifier: str, version: str | None) -> StoredObject:
-    """Return an object, or the version of it that ``--version`` names."""
-    if version is None:
-        return store.get(identifier)
-    return ocfl_root(store, "--version", "omit the option").get(identifier, version)
+def by_path(store: Store, identifier: str | bytes, act: Callable[[Any], Result]) -> Result:
+    """Call a function with an identifier; if no object has it, with the record of the object at this path.
+
+    :param act: called with the identifier, then with the record
+    """
+    try:
+        return act(identifier)
+    except (IdentifierError, ObjectError) as error:
+        # A layout may map a path to itself, where the object with another identifier is.
+        if isinstance(error, ObjectError) and error.kind not in ("missing", "collision"):
+            raise
+        record = store.at(decode_fs(encode_fs(identifier)))
+        if record is None:
+            raise
+    return act(record)
+
+
+def find_object(store: Store, identifier: str, version: str | None = None) -> StoredObject:
+    """Return an object, by its identifier or its path, or the version of it that ``--version`` names."""
+    if version is not None:
+        root = ocfl_root(store, "--version", "omit the option")
+        return by_path(root, identifier, lambda one: root.get(one, version))
+    return by_path(store, identifier, lambda one: (store.locate if isinstance(one, StoreObject) else store.get)(one))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import CRLF_OPTION, open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
-from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, by_path, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fixity import Progress
@@ -86,7 +86,7 @@ def rm_command(
                 try:
                     for one in items:
                         try:
-                            store.delete(one)
+                            by_path(store, one, store.delete)
                         except (ObjectError, IdentifierError) as error:
                             failed += 1
                             reporter.fail(str(error))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +17,7 @@ from pressmark.cli.store.options import (
     LINKS,
     MODE,
     STORE,
+    by_path,
     command_errors,
     ocfl_root,
     open_store,
@@ -108,15 +110,9 @@ def update_command(
         rename = _unique("--rename", (_renamed(store, identifier, text) for text in renamed))
 
         def update() -> StoreObject:
-            return store.update(
-                identifier,
-                add=add,
-                remove=removed,
-                rename=rename,
-                dedup=not no_dedup,
-                mode=mode,  # type: ignore[arg-type]
-                links=links,  # type: ignore[arg-type]
-            )
+            how: dict[str, Any] = {"dedup": not no_dedup, "mode": mode, "links": links}
+            change = partial(store.update, add=add, remove=removed, rename=rename, **how)
+            return by_path(store, identifier, change)
 
         return store_objects(path, store, one_object(update), as_json=as_json, null=False, progress=progress)
 
@@ -152,7 +148,7 @@ def _renamed(store: OcflRoot, identifier: str, text: str) -> tuple[str, str]:
     if not readings:
         raise CallError(f"--rename {quoted(text)}: expected OLD=NEW")
     if len(readings) > 1:
-        names = store.get(identifier).digests
+        names = by_path(store, identifier, store.get).digests
         readings = [(old, new) for old, new in readings if old in names] or readings[:1]
     return _only("--rename", text, readings, [old for old, _new in readings])
 

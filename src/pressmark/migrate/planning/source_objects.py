@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.planning.conflicts import ConflictMember, PlanConflicts
@@ -17,6 +17,7 @@ from pressmark.stores import Store, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.migrate.options import Options
+    from pressmark.stores import OcflRoot
 
 __all__ = ["SourceObjects"]
 
@@ -157,8 +158,8 @@ class SourceObjects:
                 [ConflictMember(identifier, "")],
                 f"duplicate identifier at position {number + 1} of the list",
             )
-        # Without a layout, only a walk of the source finds the objects.
-        if self._store.layout is not None and self._store.kind != "bags":
+        # In other stores, each look-up may need a walk of the source.
+        if self._store.kind in ("pairtree", "vitro") or not (self._store.kind == "bags" or self._is_scattered()):
             for identifier, _ in listed.items():
                 yield look_up(self._store, identifier)
             return
@@ -172,6 +173,11 @@ class SourceObjects:
                 batch = []
         for identifier, _ in listed.unused():
             yield missing(identifier, "the source has no object with this identifier")
+
+    def _is_scattered(self) -> bool:
+        """Return whether the objects of an OCFL storage root are not at the paths of its layout."""
+        root = cast("OcflRoot", self._store)
+        return root.layout is None or root.first_objects.misplaced() is not None
 
     def invalid_row(self, record: StoreObject) -> Row | None:
         """Return the row of an object that is left out because it is invalid; :data:`None` for any other."""

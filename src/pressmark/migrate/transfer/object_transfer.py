@@ -257,6 +257,8 @@ class Transfer:
 
         :raises FileError: a file of either object cannot be read
         """
+        # It may be at another path than the planned one, which is free then.
+        item.entry = item.entry._replace(target=self._destination.find(item.entry.id).path)
         entry, direction = item.entry, self._direction
         content = direction.reader.content(entry)
         # Before the files are read: later changes must not pass for what was compared.

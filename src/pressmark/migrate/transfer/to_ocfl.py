@@ -57,6 +57,7 @@ class BulkDirection(Direction):
 
         :raises ObjectError: the path is occupied
         """
+        self.bulk_writer.refuse_elsewhere(entry.id)
         target = encode_fs(entry.target)
         if os.path.lexists(os.path.join(self._base, target)):
             self.destination.check_place_free(entry.id, target)
@@ -115,6 +116,7 @@ class ToOcfl(BulkDirection):
     def _begin_small(self, item: InFlight) -> bool:
         """Write an object of a few small files aside; return whether that was possible."""
         entry = item.entry
+        self.bulk_writer.refuse_elsewhere(entry.id)
         place = self.places.get(entry.id)
         if place is None or self._also:
             return False

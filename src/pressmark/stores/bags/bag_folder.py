@@ -141,6 +141,7 @@ class BagFolder(BagFolderReader):
     def _ingest_writer(
         self, mode: CopyMode, links: Literal["refuse", "follow"]
     ) -> IngestWriter[ObjectSource, StoreObject]:
+        self.refuse_misplaced()
         # By name, because the module imports this one.
         writer: IngestWriter[ObjectSource, StoreObject]
         writer = import_module("pressmark.stores.bags.bag_writer").BagWriter(self, mode, links)
@@ -213,9 +214,13 @@ class BagFolder(BagFolderReader):
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         with object_errors(self.root, identifier):
             self._index.open()
+            if not replace:
+                self.refuse_misplaced()
             old = self._find_old(name, place)
             if old is not None:
                 self._refuse(identifier, place, old, replace)
+            else:
+                self.refuse_misplaced()
             with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
                 # Checked before the bag is created and before it is published, while no run moves anything.
                 with staging.lock():
@@ -381,20 +386,30 @@ class BagFolder(BagFolderReader):
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
             discard(staging, aside)
 
-    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove a bag, and the directories above it that become empty.
 
+        :param identifier: or the record of the bag, from :meth:`objects`, :meth:`find` or :meth:`at`
         :raises ObjectError: of kind ``missing``, or the bag could not be removed
         :raises IdentifierError: the identifier has no path in this folder
         """
+        record = identifier if isinstance(identifier, StoreObject) else None
+        if isinstance(identifier, StoreObject):
+            identifier = identifier.id or identifier.path
         name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+
+        def find() -> bytes | None:
+            if record is None:
+                return self._find(name)
+            return encode_fs(record.path) if self.at(record.path) is not None else None
+
         with object_errors(self.root, identifier):
             self._index.open()
-            if self._find(name) is None:
+            if find() is None:
                 raise self._missing(identifier)
             with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
                 with staging.lock():
-                    place = self._find(name)
+                    place = find()
                     if place is None:
                         raise self._missing(identifier)
                     if check is not None:

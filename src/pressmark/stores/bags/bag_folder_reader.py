@@ -30,6 +30,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import ClassVar, Literal
 
 from pressmark.bagit.bag_directory import BagDirectory
@@ -50,6 +51,7 @@ from pressmark.stores.bags.bag_index import BagIndex
 from pressmark.stores.bags.bag_object import BagObject
 from pressmark.stores.bags.index_file import NAME, key_of
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.placement import FirstObjects, first_directories
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
@@ -125,6 +127,8 @@ class BagFolderReader(Store):
             if _is_bag_directory(self._base):
                 raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
         said = _read_config(self._base)
+        #: Whether the caller has specified the layout.
+        self.layout_is_given = layout is not None
         if layout is None and identifiers in (None, "layout"):
             layout = said[1]
         self.identifiers = identifiers or ("layout" if layout is not None else said[0])
@@ -133,6 +137,7 @@ class BagFolderReader(Store):
         self.algorithms = tuple(algorithms)
         self._info = dict(info or {})
         self._ignore = tuple(ignore)
+        self.first_objects = FirstObjects(self._first_bags, self._is_misplaced)
         # The paths of bags that are not where new ones would be; filled on first use.
         work = os.path.join(self._base, WORK_DIRECTORY)
         is_kept = self.layout is None and not self._ignore
@@ -453,34 +458,94 @@ class BagFolderReader(Store):
                 what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace it with its target"
         return ObjectError(self.root, identifier, "missing", what)
 
+    def find(self, identifier: str | bytes) -> StoreObject:
+        shown = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        with object_errors(self.root, identifier):
+            place = self._find(shown)
+            self._index.save()
+            record = None if place is None else self.at(decode_fs(place))
+        if record is None:
+            raise self._missing(identifier)
+        return record
+
+    def at(self, path: str) -> StoreObject | None:
+        place = encode_fs(path.rstrip("/"))
+        if {b"", b".", b".."} & set(place.split(b"/")) or first_link(self._base, place) is not None:
+            return None
+        full = os.path.join(self._base, place)
+        kind = "directory" if is_directory(full) else "file"
+        if not exists(full) or (kind == "directory" and not is_bag(scan(full, follow=False))):
+            return None
+        return next((one for one in self._read(place, kind) if isinstance(one, StoreObject)), None)
+
     def _find(self, identifier: str, *, soon: bool = False) -> bytes | None:
         """Return the path of the bag with an identifier; :data:`None` if it does not exist.
 
         :param soon: bags that other programs have just added need not be found
         """
-        found = None
+        failure: IdentifierError | ObjectError | None = None
+        found: list[bytes] = []
         try:
-            expected = encode_fs(self._place(identifier))
-        except IdentifierError:
-            if self.layout is not None:
-                raise
-        except ObjectError:
+            found = self._at(self._expected(identifier), identifier)
+        except IdentifierError as error:
+            failure = error
+        except ObjectError as error:
             if self.layout is not None and not is_absent(self._base, encode_fs(self.layout.map_id(identifier))):
-                raise
-        else:
-            found = self._at(expected, identifier)
-        if found is not None or self.layout is not None:
-            return found
-        # Bags of other programs may be anywhere.
+                failure = error
+        if found:
+            seen = {*found, found[0] + REPLACED}
+            others = set(map(encode_fs, self.first_objects.paths(identifier))) - seen
+            found += [place for place in sorted(others) if self._is(place, identifier)]
+        elif self.layout is None or self.first_objects.misplaced(anew=not soon) is not None:
+            found = self._elsewhere(identifier, soon)
+        if len(found) > 1:
+            raise self._duplicate(identifier, list(map(decode_fs, found)))
+        if not found and failure is not None and self.layout is not None:
+            raise failure
+        return found[0] if found else None
+
+    def _expected(self, identifier: str) -> bytes:
+        """Return the path where a bag is looked for first; the errors are those of :meth:`_place`."""
+        names = encode_fs(identifier).split(b"/")
+        if self.identifiers == "name" and len(names) > 1 and not {b"", b".", b".."} & set(names):
+            return encode_fs(identifier)  # only new bags are never in directories
+        return encode_fs(self._place(identifier))
+
+    def _elsewhere(self, identifier: str, soon: bool) -> list[bytes]:
+        """Return the paths of the bags with an identifier; bags of other programs may be anywhere."""
         again: list[dict[str, bool]] = [{"soon": soon}, {}, {"whole": True}]
         for options in again:
             places = self._index.places(identifier, **options)
-            for place in places:
-                if self._is(place, identifier):
-                    return place
-            if not places:
-                break
-        return None
+            found = [place for place in places if self._is(place, identifier)]
+            if found or not places:
+                return found
+        return []
+
+    def _first_bags(self) -> Iterator[StoreObject]:
+        """Yield the bags in the first directories, without archives, which may take long to read."""
+        ignored = self._ignored(())
+        names = [name for name in first_directories(self._base) if not self._is_ignored(b"", name, ignored)]
+        places = [(name, "directory") for name in reversed(names)]
+        found = self._walk_places(places, lambda name: ignored(name) or archives.stem(encode_fs(name)) is not None)
+        return (one for one in found if isinstance(one, StoreObject))
+
+    def _is_misplaced(self, record: StoreObject) -> bool:
+        # Otherwise, no path is wrong: a name is an identifier, and a bag with its identifier inside may be anywhere.
+        if self.layout is None or self.identifiers != "layout" or record.id is None:
+            return False
+        try:
+            return encode_fs(self.layout.map_id(record.id)) != encode_fs(record.path).removesuffix(REPLACED)
+        except IdentifierError:
+            return True
+
+    def refuse_misplaced(self) -> None:
+        """Check that new bags have a path; see :mod:`pressmark.stores.placement`.
+
+        :raises StoreError: a bag is not where the layout puts it
+        """
+        if self.layout is not None and self.identifiers == "layout" and not self.layout_is_given:
+            with store_errors(self._base):
+                self.first_objects.refuse_misplaced(self.root, self.layout)
 
     def _scan(self, directory: bytes) -> list[DirectoryEntry] | None:
         """Return the entries of a directory that are not ignored; :data:`None` if it is a bag."""
@@ -502,18 +567,16 @@ class BagFolderReader(Store):
         """Return whether an entry of a directory is ignored, or the folder's own."""
         return bool(ignored(decode_fs(name))) or (not directory and name in (CONFIG, WORK_DIRECTORY))
 
-    def _at(self, place: bytes, identifier: str) -> bytes | None:
-        """Return the path of the bag that belongs at ``place``, if it has the identifier."""
+    def _at(self, place: bytes, identifier: str) -> list[bytes]:
+        """Return the paths of the bags that belong at ``place`` and have the identifier."""
         # Twice, because the new bag may have been moved into place after the first check.
-        for candidate in (place, place + REPLACED, place):
-            if self._is(candidate, identifier):
-                return candidate
+        candidates = (place, place + REPLACED, place)
+        found = list(islice((one for one in candidates if self._is(one, identifier)), 1))
         # By name, because a folder may have millions of entries.
-        for ending in archives.endings():
-            candidate = place + ending
-            if _is_plain_file(os.path.join(self._base, candidate)) and self._is(candidate, identifier):
-                return candidate
-        return None
+        serialized = (place + ending for ending in archives.endings())
+        return found + [
+            one for one in serialized if _is_plain_file(os.path.join(self._base, one)) and self._is(one, identifier)
+        ]
 
     def _is(self, place: bytes, identifier: str) -> bool:
         """Return whether the bag at ``place`` has the identifier.

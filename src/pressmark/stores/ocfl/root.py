@@ -84,7 +84,7 @@ class OcflRoot(StorageRoot):
         """
         how = self._options(mode, links, threads, created, message, user, fixity)
         name = self._identifier(identifier)
-        place = self._place(name, "put")
+        place = self._place_to_write(name, replace)
         source, excluded = select_source(self.root, name, source, exclude, links)
         with object_errors(self.root, name):
             check_source(source)
@@ -104,16 +104,40 @@ class OcflRoot(StorageRoot):
                 return self._add_version(name, found, how, add=source, keep=False)
 
             try:
-                record = self._attempted(name, place, attempt) if replace else attempt(self._find(name, place))
+                record = self._attempted(name, place, attempt) if replace else attempt(self.find_at(name, place))
             except ObjectError as error:
                 if not compare:
                     raise
                 record = existing_object(self, name, source, links, error)
         return record.with_problems(excluded)
 
+    def _place_to_write(self, identifier: str, replace: bool) -> bytes:
+        """Return the path of an object to store: that of the existing object, or the path that the layout gives it.
+
+        :raises StoreError: new objects have no path, because the layout is unknown or objects are not where it says
+        """
+        if not replace:
+            self.refuse_misplaced()
+        found = self.look_up(identifier, anew=False)
+        if found is not None:
+            return found.place
+        if replace:
+            self.refuse_misplaced()
+        return self._place(identifier, "put")
+
+    def refuse_misplaced(self) -> None:
+        """Check that new objects have a path; see :mod:`pressmark.stores.placement`.
+
+        :raises StoreError: the layout is unknown, or objects are not where it says
+        """
+        layout = self._layout("put")
+        if not self.layout_is_given:
+            with store_errors(self.root):
+                self.first_objects.refuse_misplaced(self.root, layout)
+
     def update(
         self,
-        identifier: str | bytes,
+        identifier: str | bytes | StoreObject,
         *,
         add: Mapping[str, SourcePath | Content] | None = None,
         remove: Sequence[str] = (),
@@ -132,6 +156,7 @@ class OcflRoot(StorageRoot):
 
         Only files in ``add`` are read. If nothing changes, no version is created.
 
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param add: files to add or replace, by logical path: paths, bytes or open binary files; if the path is a
             directory, all its files are added below the logical path
         :param remove: logical paths of files to remove
@@ -153,8 +178,8 @@ class OcflRoot(StorageRoot):
         files: ObjectSource = add or {}
         remove = tuple(remove)  # an iterator can be read once
         how = {**self._options(mode, links, threads, created, message, user, fixity), "dedup": dedup}
-        name = self._identifier(identifier)
-        place = self._place(name, "update")
+        name, existing = self.existing(identifier)
+        place = existing.place
         with object_errors(self.root, name):
             check_source(files)
 
@@ -238,7 +263,7 @@ class OcflRoot(StorageRoot):
         :param attempt: called with the object that is there, or :data:`None`
         """
         for _ in range(TRIES):
-            found = self._find(identifier, place)
+            found = self.find_at(identifier, place)
             try:
                 return attempt(found)
             except ObjectError as error:
@@ -248,7 +273,7 @@ class OcflRoot(StorageRoot):
                 # Another run may remove a file, or take its name; other errors of the disk are not due to another run.
                 if isinstance(cause, OSError) and not isinstance(cause, (FileNotFoundError, FileExistsError)):
                     raise
-                if error.kind != "exists" and _is_as_found(self._find(identifier, place), found):
+                if error.kind != "exists" and _is_as_found(self.find_at(identifier, place), found):
                     raise
         raise ObjectError(
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
@@ -286,19 +311,20 @@ class OcflRoot(StorageRoot):
             with suppress(FileNotFoundError):  # removed as empty
                 self.storage.flush(place)
 
-    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object with all versions, and the directories above it that become empty.
 
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :raises ObjectError: nothing was removed; of kind ``missing``, ``collision``, ``object-inside``, …
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        name = self._identifier(identifier)
-        place = self._place(name, "remove")
+        name, existing = self.existing(identifier)
+        place = existing.place
         with self._changing(name) as staging:
             removed = staging / self.new_name()
             with staging.lock():
-                found = self._find(name, place)
+                found = self.find_at(name, place)
                 if found is None:
                     raise self._missing(name, place)
                 entries = self.storage.scan(found.place)
@@ -323,7 +349,7 @@ class OcflRoot(StorageRoot):
     def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> BulkWriter:
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
 
-        self._layout("put")
+        self.refuse_misplaced()
         return BulkWriter(self, mode=mode, links=links)
 
     # --- all objects --------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from pressmark.fs import durable
 from pressmark.fs.beneath import open_beneath, read_all, require_regular
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
+from pressmark.stores.placement import first_directories
 
 __all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
 
@@ -54,6 +55,9 @@ class Storage(Protocol):
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         """Return the entries of a directory, in byte order."""
+
+    def first_directories(self) -> list[bytes]:
+        """Return the names of the first directories in the root, in byte order."""
 
     def scan_objects(
         self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
@@ -144,6 +148,9 @@ class LocalStorage:
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
         return scan(self.path(directory), follow=False)
+
+    def first_directories(self) -> list[bytes]:
+        return first_directories(self._root)
 
     def scan_objects(
         self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int

@@ -35,6 +35,7 @@ from pressmark.stores.ocfl.layout_files import (
     refused_layout,
 )
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
+from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
 
@@ -83,7 +84,7 @@ class StorageRoot(Store):
     :ivar storage: location of the root
     :ivar copied: devices where sharing blocks was tried and files were copied
     :ivar signs: names of files that mark a directory as an object, each with a slash before it
-    :ivar layout_is_given: whether the layout differs from ``ocfl_layout.json``
+    :ivar layout_is_given: whether the caller has specified the layout
     :raises StoreError: not a storage root, or an argument is invalid
     """
 
@@ -131,6 +132,7 @@ class StorageRoot(Store):
         self.content_paths = content_paths
         self.durable = durable
         self.copied: set[int] = set()
+        self.first_objects = FirstObjects(self._first_objects, _is_misplaced)
         self._shared: RunDirectory | None = None
         self._numbers = count()
 
@@ -280,7 +282,15 @@ class StorageRoot(Store):
             what = f"{decode_fs(self._absolute(place))}: malformed inventory: {error}"
             raise ObjectError(self.root, identifier, "improper", what) from None
 
-    def _find(self, identifier: str, place: bytes) -> FoundInventory | None:
+    def holds(self, identifier: str, place: bytes) -> bool:
+        """Return whether the object whose directory is at ``place`` has the identifier.
+
+        :raises ObjectError: the inventory cannot be read
+        """
+        found = self._read_inventory(identifier, place)
+        return found is not None and found.document.get("id") == identifier
+
+    def find_at(self, identifier: str, place: bytes) -> FoundInventory | None:
         """Return the object that belongs at ``place``.
 
         :raises ObjectError: another object is there
@@ -320,6 +330,11 @@ class StorageRoot(Store):
                 elif on_problem is not None:
                     on_problem(item)
 
+    def _first_objects(self) -> Iterator[StoreObject]:
+        from pressmark.stores.ocfl.walk import first_objects
+
+        return first_objects(self.storage, self.misplacements, self.in_place)
+
     def in_place(self, places: Sequence[str], identifiers: Sequence[str]) -> bool:
         """Return whether the layout maps each identifier to the path with the same index, or the layout is unknown."""
         return self.layout is None or self.layout.map_ids(identifiers, on_error="none") == places
@@ -354,27 +369,104 @@ class StorageRoot(Store):
 
     # --- one object ---------------------------------------------------------------------------------------------------
 
-    def get(self, identifier: str | bytes, version: str | int | None = None) -> OcflObject:
-        """Return one version of an object.
+    def get(self, identifier: str | bytes | StoreObject, version: str | int | None = None) -> OcflObject:
+        """Return one version of an object, even if it is not where the layout puts it.
 
+        Without a layout, or if the first objects of the root are not in place, the whole root may be walked.
+
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :param version: name or number, such as ``v2``, ``v0002`` or 2; :data:`None` for the newest
-        :raises ObjectError: of kind ``missing`` (the object, or the version), ``collision`` or ``improper``
+        :raises ObjectError: of kind ``missing`` (the object, or the version), ``duplicate-id``, ``collision`` or
+            ``improper``
         :raises IdentifierError: the identifier has no path in this store
-        :raises StoreError: the layout is unknown
         """
-        name = self._identifier(identifier)
-        place = self._place(name, "find")
-        found = self._find(name, place)
-        if found is None:
-            raise self._missing(name, place)
+        name, found = self.existing(identifier)
         return self._object(name, found, version)
 
-    def _missing(self, identifier: str, place: bytes) -> ObjectError:
-        what = f"object not found at {decode_fs(place)!r}"
-        link = first_link(self._root, place)
-        if link is not None:
-            what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace the link with its target"
+    def existing(self, identifier: str | bytes | StoreObject) -> tuple[str, FoundInventory]:
+        """Return an object, and its identifier as text.
+
+        :param identifier: or the record of the object
+        :raises ObjectError: as :meth:`get`
+        :raises IdentifierError: the identifier has no path in this store
+        """
+        if isinstance(identifier, StoreObject):
+            return self._recorded(identifier)
+        name = self._identifier(identifier)
+        found = self.look_up(name)
+        if found is None:
+            raise self._missing(name, None if self.layout is None else self._place(name, "find"))
+        return name, found
+
+    def look_up(self, identifier: str, *, anew: bool = True) -> FoundInventory | None:
+        """Return the object with an identifier, wherever it is in the root; :data:`None` without such an object.
+
+        :param anew: before the object is reported as missing, read the first objects of the root again
+        :raises ObjectError: of kind ``duplicate-id``: several objects have it; or as :meth:`get`
+        :raises IdentifierError: the layout cannot map the identifier
+        """
+        failure: IdentifierError | ObjectError | None = None
+        found = None
+        if self.layout is not None:
+            try:
+                found = self.find_at(identifier, self._place(identifier, "find"))
+            except (IdentifierError, ObjectError) as error:
+                failure = error
+        places: list[bytes] = []
+        with store_errors(self.root):
+            if found is not None:
+                places = [found.place]
+                others = map(encode_fs, self.first_objects.paths(identifier))
+                places += [place for place in others if place != found.place and self.holds(identifier, place)]
+            elif self.layout is None or self.first_objects.misplaced(anew=anew) is not None:
+                places = [encode_fs(one.path) for one in self.objects() if one.id == identifier]
+        if len(places) > 1:
+            raise self._duplicate(identifier, [decode_fs(place) for place in places])
+        if found is None and places:
+            found = self.find_at(identifier, places[0])
+        # A path that is too long is reported as such where it would be written.
+        if found is None and failure is not None and getattr(failure, "kind", None) != "missing":
+            raise failure
+        return found
+
+    def misplaced_objects(self) -> dict[str, bytes]:
+        """Return the paths of the objects that are not where the layout puts them, by identifier.
+
+        A root whose first objects are in place is not walked.
+
+        :raises StoreError: the root cannot be read
+        """
+        with store_errors(self.root):
+            if self.first_objects.misplaced() is None:
+                return {}
+            return {one.id: encode_fs(one.path) for one in self.objects() if one.id is not None and _is_misplaced(one)}
+
+    def _missing(self, identifier: str, place: bytes | None) -> ObjectError:
+        what = "object not found"
+        if place is not None:
+            what += f" at {decode_fs(place)!r}"
+            link = first_link(self._root, place)
+            if link is not None:
+                what += f": {decode_fs(link)!r} is a symbolic link, which is not followed"
+                what += "; replace the link with its target"
         return ObjectError(self.root, identifier, "missing", what)
+
+    def find(self, identifier: str | bytes) -> StoreObject:
+        name, found = self.existing(identifier)
+        return self._record(name, found.place)
+
+    def at(self, path: str) -> StoreObject | None:
+        place = encode_fs(path.rstrip("/"))
+        names = set(place.split(b"/"))
+        if names & {b"", b".", b".."} or self.is_reserved(place) or first_link(self._root, place) is not None:
+            return None
+        found = self._read_inventory(path, place)
+        return None if found is None else self._record(str(found.document.get("id")), place)
+
+    def _record(self, identifier: str, place: bytes) -> StoreObject:
+        (problems,) = self.misplacements([(place, None, identifier)])
+        proper = all(one.severity != "error" for one in problems)
+        return StoreObject(identifier, decode_fs(place), proper, None, tuple(problems))
 
     def versions(self, identifier: str | bytes) -> list[VersionInfo]:
         """Return all versions of an object, the oldest first; raises the errors of :meth:`get`."""
@@ -394,12 +486,17 @@ class StorageRoot(Store):
         :raises ObjectError: of kind ``missing``: it was removed, another object is there, or it does not have the
             version; or ``improper``
         """
+        identifier, found = self._recorded(record)
+        return self._object(identifier, found, version)
+
+    def _recorded(self, record: StoreObject) -> tuple[str, FoundInventory]:
+        """Return the object of a record, and its identifier."""
         found = self._read_inventory(record.id or "", encode_fs(record.path))
         held = None if found is None else found.document.get("id")
         if found is None or (record.id is not None and held != record.id):
             what = "object not found" if found is None else f"found object {quoted(str(held))} instead"
             raise ObjectError(self.root, record.id or "", "missing", f"{what} at {record.path!r}")
-        return self._object(str(held), found, version)
+        return str(held), found
 
     def _object(self, identifier: str, found: FoundInventory, version: str | int | None = None) -> OcflObject:
         from pressmark.stores.ocfl.ocfl_object import OcflObject  # not needed for put
@@ -484,7 +581,7 @@ class StorageRoot(Store):
 
         :raises ObjectError: of kind ``exists``, or as :meth:`check_place_free`
         """
-        found = self._find(identifier, place)
+        found = self.find_at(identifier, place)
         if found is not None:
             raise self._exists(identifier, found.place)
         self._check_place_free_in_turn(identifier, place)
@@ -525,7 +622,7 @@ class StorageRoot(Store):
         if entries is None:
             what = f"path {decode_fs(place)!r} is not a directory; move it out of the storage root"
             raise ObjectError(self.root, identifier, "collision", what)
-        found = self._find(identifier, place)  # raises if another object is there
+        found = self.find_at(identifier, place)  # raises if another object is there
         if found is not None:
             raise self._exists(identifier, place)
         if is_object_root(entries):
@@ -570,6 +667,10 @@ def _undeclared(facts: RootFacts) -> str:
     declared = [found for found in facts.problems if found.kind == "declaration-unknown"]
     what = f"unsupported declaration {os.fsdecode(declared[0].path)}: " if declared else "not an OCFL storage root: "
     return f"{what}no {known}; create a root with pressmark store init"
+
+
+def _is_misplaced(record: StoreObject) -> bool:
+    return any(one.kind in ("misplaced", "identifier-unplaced") for one in record.problems)
 
 
 def _is_text(identifier: str) -> bool:

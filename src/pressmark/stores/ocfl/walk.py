@@ -21,14 +21,16 @@ from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY
 from pressmark.stores.ocfl.storage import PlainObjects, Storage
+from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool
 
-__all__ = ["BatchReader", "FoundObject", "Walk", "ignored", "walk_objects"]
+__all__ = ["BatchReader", "FoundObject", "Walk", "first_objects", "ignored", "walk_objects"]
 
 Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
+InPlace = Callable[[Sequence[str], Sequence[str]], bool]
 
 T = TypeVar("T")
 SIBLINGS = 64  # directories submitted together
@@ -100,6 +102,8 @@ class Walk(Generic[T]):
     :param finish: called with the objects of a unit of work before they are yielded
     :param clashes: report names that differ only in case or Unicode normalization
     :param ignore: globs of names to ignore
+    :param names: only the directories of these names in the root
+    :param budget: the number of directories that a thread reads before it returns the rest
     """
 
     def __init__(
@@ -112,8 +116,12 @@ class Walk(Generic[T]):
         threads: int = 1,
         clashes: bool = False,
         ignore: Sequence[str] = (),
+        names: Sequence[bytes] | None = None,
+        budget: int | None = None,
     ) -> None:
         self._storage = storage
+        self._names = names
+        self._budget = budget or BUDGET
         self._visit = visit
         self._reader = None if ignore else reader
         self._finish = finish
@@ -192,7 +200,7 @@ class Walk(Generic[T]):
         """Read a few directories of a group and everything below them; return the results in order."""
         out: list[_Part[T]] = []
         names = group.names[start : start + SIBLINGS]
-        self._siblings(group.place, names, group.inside, out, BUDGET, 0)
+        self._siblings(group.place, names, group.inside, out, self._budget, 0)
         found = [item for item in out if isinstance(item, FoundObject)]
         if found:
             finished = iter(self._finish(found))
@@ -365,6 +373,8 @@ class Walk(Generic[T]):
 
     def _top(self) -> list[_Part[T]]:
         """Return the entries of the root, the last first."""
+        if self._names is not None:
+            return [_Group(b"", self._names, 0, None)] if self._names else []
         entries = self._scan(b"")
         out: list[_Part[T]] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
@@ -407,14 +417,16 @@ class _Identity(NamedTuple):
 def walk_objects(
     storage: Storage,
     misplacements: Misplacements,
-    in_place: Callable[[Sequence[str], Sequence[str]], bool],
+    in_place: InPlace,
     threads: int,
     ignore: Sequence[str],
+    **part: Any,
 ) -> Iterator[StoreObject | Problem]:
     """Yield every object with its identifier, and problems outside of objects.
 
     :param misplacements: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.misplacements`
     :param in_place: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.in_place`
+    :param part: ``names`` and ``budget`` of a :class:`Walk` of a part of the root
     """
 
     def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
@@ -438,7 +450,7 @@ def walk_objects(
         return [worse.get(item.place, item) for item in found] if worse else found
 
     reader = BatchReader("identities", split)
-    for item in Walk(storage, identify, reader=reader, finish=compare, threads=threads, ignore=ignore):
+    for item in Walk(storage, identify, reader=reader, finish=compare, threads=threads, ignore=ignore, **part):
         if isinstance(item, PlainObjects):
             for identifier, place in zip(item.identifiers, item.places, strict=True):
                 yield StoreObject(identifier, place, True, None, ())
@@ -448,6 +460,14 @@ def walk_objects(
             identifier, problems = item.value
             proper = not problems or all(one.severity != "error" for one in problems)
             yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
+
+
+def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPlace) -> Iterator[StoreObject]:
+    """Yield the objects of :func:`walk_objects` for :class:`pressmark.stores.placement.FirstObjects`."""
+    names = [name for name in storage.first_directories() if name != EXTENSIONS]
+    for item in walk_objects(storage, misplacements, in_place, 1, (), names=names, budget=FIRST):
+        if isinstance(item, StoreObject):
+            yield item
 
 
 def _identify(storage: Storage, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import exists, why_unreadable
 from pressmark.fs.moves import TRIES
-from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent
+from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, first_link, is_absent, is_case_insensitive
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -33,6 +33,7 @@ from pressmark.stores.pairtree.interrupted import (
     take_back,
     unreached,
 )
+from pressmark.stores.pairtree.spellings import Spellings
 from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents
 from pressmark.stores.problems import problem
@@ -270,13 +271,61 @@ class PairtreeReader(Store):
         whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         return dialects.path(self.dialect, whole.removeprefix(self.prefix))
 
-    def get(self, identifier: str | bytes) -> StoredObject:
-        """Return an object.
+    def _existing_place(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
+        """Return the ppath of the object with an identifier, in whatever spelling; :data:`None` without such an object.
 
-        :raises ObjectError: of kind ``missing``: the store has no such object
+        :param identifier: or a record, whose path is returned
+        :raises ObjectError: of kind ``duplicate-id``: several objects have the identifier
         :raises IdentifierError: the identifier has no path in a Pairtree
         """
-        return self._stored(identifier, self._place(identifier))
+        if isinstance(identifier, StoreObject):
+            place = identifier.path.removeprefix(ROOT).lstrip("/")
+            with object_errors(self.root, identifier.id or identifier.path):
+                return place if self._is_object(place) else None
+        place = self._place(identifier)
+        with object_errors(self.root, identifier):
+            found = [place] if self._is_listed(place) and self._is_object(place) else []
+            # A path of a dialect has one spelling.
+            if self.dialect is None:
+                others = (spellings or Spellings(self._tree)).others(place)
+                found += [other for other in others if self._is_object(other)]
+        if len(found) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
+        return found[0] if found else None
+
+    def _is_listed(self, place: str) -> bool:
+        """Return whether a ppath is not the one of another identifier, on a file system that ignores case."""
+        return not is_case_insensitive(self._tree) or existing_spelling(self._tree, encode_fs(place)) is None
+
+    def find(self, identifier: str | bytes) -> StoreObject:
+        place = self._existing_place(identifier)
+        record = None if place is None else self._record_at(place)
+        if record is None:
+            raise self._missing(identifier, self._place(identifier))
+        return record
+
+    def at(self, path: str) -> StoreObject | None:
+        place = path.removeprefix(f"{ROOT}/").rstrip("/")
+        *above, last = place.split("/")
+        if place == path.rstrip("/") or not all(len(name) == 2 for name in above) or not 1 <= len(last) <= 2:
+            return None
+        return None if {".", ".."} & {*above, last} else self._record_at(place)
+
+    def _record_at(self, place: str) -> StoreObject | None:
+        """Return the record that the walk yields for a ppath."""
+        if not self._is_object(place):
+            return None
+        found = self._walk().again(StoreObject(None, f"{ROOT}/{place}", False, None, ()))
+        return found[0] if found and isinstance(found[0], StoreObject) else None
+
+    def get(self, identifier: str | bytes) -> StoredObject:
+        """Return an object, even if its ppath is not canonical.
+
+        :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``duplicate-id``: it has several
+        :raises IdentifierError: the identifier has no path in a Pairtree
+        """
+        place = self._existing_place(identifier)
+        return self._stored(identifier, self._place(identifier) if place is None else place)
 
     def locate(self, record: StoreObject) -> StoredObject:
         """Return the object of a record of :meth:`objects`, even if its ppath is not canonical."""

@@ -114,10 +114,7 @@ class PairtreeStore(PairtreeReader):
         try:
             with object_errors(self.root, identifier):
                 check_source(source)
-                if self._is_object(place):
-                    if not replace:
-                        raise self._exists(identifier, place)
-                    self._refuse_links(identifier, place)
+                place = self._place_to_write(identifier, place, replace)
                 with RunDirectory(self._work_directory(place)) as staging:
                     new = staging / b"object"
                     copy_source(
@@ -153,8 +150,7 @@ class PairtreeStore(PairtreeReader):
         """
         place, name = self._new_place(identifier, encapsulation)
         with object_errors(self.root, identifier):
-            if self._is_object(place):
-                raise self._exists(identifier, place)
+            self._place_to_write(identifier, place, False)
             longest = longest_inside(directory)
             with RunDirectory(self._work_directory(place)) as staging, staging.lock():
                 name = self._move_in(staging, identifier, directory, place, name, longest, False)
@@ -175,10 +171,23 @@ class PairtreeStore(PairtreeReader):
             raise ObjectError(self.root, identifier, "bad-name", f"{too_much}; use a shorter identifier")
         return place, name
 
+    def _place_to_write(self, identifier: str | bytes, place: str, replace: bool) -> str:
+        """Return the ppath of an object to store: that of the existing object, in whatever spelling, or ``place``.
+
+        :raises ObjectError: of kind ``exists``, unless the object is replaced; or of kind ``duplicate-id``
+        """
+        existing = self._existing_place(identifier)
+        if existing is None:
+            return place
+        if not replace:
+            raise self._exists(identifier, existing)
+        self._refuse_links(identifier, existing)
+        return existing
+
     def _proper(self, place: str, name: str) -> StoreObject:
         """Return the record of a stored object."""
-        problems = self._walk().identified(place)[1]
-        return StoreObject(self.layout.unmap_path(place), f"{ROOT}/{place}", True, name, tuple(problems))
+        identifier, problems = self._walk().identified(place)
+        return StoreObject(identifier, f"{ROOT}/{place}", True, name, tuple(problems))
 
     def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
         reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
@@ -262,23 +271,28 @@ class PairtreeStore(PairtreeReader):
         if left != new:
             os.rename(aside, staging / b"replaced")
 
-    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object, and the directories above it that become empty. Objects below it are kept.
 
         If the encapsulating directory is a symbolic link, the link is removed and its target is kept. Behind a link
         above it, nothing is removed.
 
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :raises ObjectError: of kind ``missing``; of kind ``link``: a directory above it is a symbolic link; or the
             object could not be removed
         :raises IdentifierError: the identifier has no path in this tree
         """
         self.refuse_changes()
-        place = self.layout.map_id(identifier)
+        place = self._existing_place(identifier)
+        if isinstance(identifier, StoreObject):
+            given, identifier = identifier.path.removeprefix(f"{ROOT}/"), identifier.id or identifier.path
+        else:
+            given = self._place(identifier)
+        if place is None:
+            raise self._missing(identifier, given)
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
         with object_errors(self.root, identifier):
-            if not self._is_object(place):
-                raise self._missing(identifier, place)
             self._refuse_links(identifier, place)
             with RunDirectory(self._work_directory(place)) as staging, staging.lock():
                 try:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from pressmark.errors import ObjectError
-from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Pairtree
-from pressmark.stores.exceptions import object_errors
+from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+from pressmark.stores.pairtree.spellings import Spellings
 from pressmark.stores.pairtree.walk import ROOT
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
@@ -34,6 +34,7 @@ class PairtreeWriter(CopyingWriter):
     def __init__(self, store: PairtreeStore, mode: CopyMode, links: str) -> None:
         super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
         self._store = store
+        self._spellings = Spellings(self._base, keeps=True)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return RunDirectory(self._store._work_directory(""))
@@ -43,8 +44,9 @@ class PairtreeWriter(CopyingWriter):
         place, name = store._new_place(identifier, None)
         with object_errors(store.root, identifier):
             check_source(source)
-            if exists(os.path.join(self._base, encode_fs(place))) and store._is_object(place):
-                raise store._exists(identifier, place)
+            existing = store._existing_place(identifier, self._spellings)
+            if existing is not None:
+                raise store._exists(identifier, existing)
 
             def copy(new: bytes) -> tuple[int, bytes]:
                 size, longest = self._copier.copy(source, new)
@@ -58,7 +60,13 @@ class PairtreeWriter(CopyingWriter):
         return self._store.layout
 
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
-        return self._layout.object_paths([identifier for identifier, _source in objects])
+        found = self._layout.object_paths([identifier for identifier, _source in objects])
+        # An object that may exist in another spelling is looked for one by one.
+        return [path if path is None or self._is_new(path) else None for path in found]
+
+    def _is_new(self, path: str) -> bool:
+        with store_errors(self._base):
+            return next(self._spellings.others(path.rpartition("/")[0]), None) is None
 
     def _move_checked(self, staged: StagedCopy) -> None:
         place, name = map(decode_fs, os.path.split(staged.place))
@@ -67,6 +75,7 @@ class PairtreeWriter(CopyingWriter):
         )
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
+        self._spellings.forget()
         for staged, error in self.commit():
             if error is None:
                 yield self._record(staged)

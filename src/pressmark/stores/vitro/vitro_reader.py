@@ -351,13 +351,55 @@ class VitroReader(Store):
     # --- one object ---------------------------------------------------------------------------------------------------
 
     def get(self, identifier: str | bytes) -> VitroObject:
-        """Return an object.
+        """Return an object, even if it is hidden.
 
-        :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``ambiguous``: it has several
-            files
+        :raises ObjectError: of kind ``missing``: the store has no such object; of kind ``duplicate-id``: it has two; of
+            kind ``ambiguous``: the object has several files
         :raises IdentifierError: the identifier has no path in this store
         """
-        return self._stored(identifier, self.layout.map_id(identifier))
+        return self._stored(identifier, self._existing_place(identifier) or self.layout.map_id(identifier))
+
+    def _existing_place(self, identifier: str | bytes | StoreObject) -> str | None:
+        """Return the directory of the object with an identifier, hidden or not; :data:`None` without such an object.
+
+        :param identifier: or a record, whose directory is returned
+        :raises ObjectError: of kind ``duplicate-id``: two objects have the identifier
+        :raises IdentifierError: the identifier has no path in this store
+        """
+        if isinstance(identifier, StoreObject):
+            return identifier.path.removeprefix(f"{ROOT}/")
+        place = self.layout.map_id(identifier)
+        with object_errors(self.root, identifier):
+            found = [one for one in (place, *self._hidden_places([identifier])) if one is not None and self._files(one)]
+        if len(found) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
+        return found[0] if found else None
+
+    def _hidden_places(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+        """Return the directories that objects had before their namespaces were declared; :data:`None` for others."""
+        if not self.namespaces:
+            return [None] * len(identifiers)
+        places = Vitro().map_ids(identifiers, on_error="none")
+        now = self.layout.map_ids(identifiers, on_error="none")
+        return [before if before != place else None for before, place in zip(places, now, strict=True)]
+
+    def find(self, identifier: str | bytes) -> StoreObject:
+        place = self._existing_place(identifier)
+        record = None if place is None else self._record_at(place)
+        if record is None:
+            raise self._missing(identifier, self.layout.map_id(identifier))
+        return record
+
+    def at(self, path: str) -> StoreObject | None:
+        place = path.removeprefix(f"{ROOT}/").rstrip("/")
+        if place == path.rstrip("/") or {"", ".", ".."} & set(place.split("/")):
+            return None
+        return self._record_at(place)
+
+    def _record_at(self, place: str) -> StoreObject | None:
+        """Return the record that the walk yields for a directory."""
+        files = self._files(place)
+        return self._object(place, encode_fs(f"{ROOT}/{place}"), files, self._renaming()) if files else None
 
     def locate(self, record: StoreObject) -> VitroObject:
         """Return the object of a record of :meth:`objects`, even if it is not at the path of its identifier."""
@@ -385,17 +427,20 @@ class VitroReader(Store):
         """
         files = self._files(place)
         if not files:
-            reason = f"object not found at {ROOT}/{place}"
-            link = self._link(place)
-            if link is not None:
-                reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
-            raise ObjectError(self.root, identifier, "missing", reason)
+            raise self._missing(identifier, place)
         if len(files) > 1:
             reason = (
                 f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); move the others out of it"
             )
             raise ObjectError(self.root, identifier, "ambiguous", reason)
         return files[0]
+
+    def _missing(self, identifier: str | bytes, place: str) -> ObjectError:
+        reason = f"object not found at {ROOT}/{place}"
+        link = self._link(place)
+        if link is not None:
+            reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
+        return ObjectError(self.root, identifier, "missing", reason)
 
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
         """Return the names of the files in an object's directory; none if the directory does not exist."""

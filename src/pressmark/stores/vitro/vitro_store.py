@@ -118,7 +118,7 @@ class VitroStore(VitroReader):
         :raises IdentifierError: the identifier has no path in this store
         """
         self.refuse_changes()
-        place = self.layout.map_id(identifier)
+        place = self._existing_place(identifier) or self.layout.map_id(identifier)
         source, excluded = select_source(self.root, identifier, source, exclude, links)
         try:
             with object_errors(self.root, identifier):
@@ -166,7 +166,7 @@ class VitroStore(VitroReader):
         """
         name, content = self._source(identifier, source, links)
         try:
-            stored = encode_fs(self.layout.object_path(identifier, name).removeprefix(f"{place}/"))
+            stored = encode_fs(self.layout.object_path(identifier, name).rpartition("/")[2])
         except IdentifierError as error:
             reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
             raise ObjectError(self.root, identifier, "bad-name", reason) from None
@@ -272,14 +272,19 @@ class VitroStore(VitroReader):
         with Replacement(path, part=path + b".new", durable=self._durable) as file:
             file.write(json.dumps(renaming).encode())
 
-    def delete(self, identifier: str | bytes, *, check: Callable[[], object] | None = None) -> None:
+    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove the file of an object, and the directories above it that become empty.
 
+        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
         :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
         :raises IdentifierError: the identifier has no path in this store
         """
         self.refuse_changes()
-        place = self.layout.map_id(identifier)
+        place = self._existing_place(identifier)
+        if isinstance(identifier, StoreObject):
+            identifier = identifier.id or identifier.path
+        if place is None:
+            raise self._missing(identifier, self.layout.map_id(identifier))
         directory = os.path.join(self._tree, encode_fs(place))
         with object_errors(self.root, identifier):
             self._only_file(identifier, place)

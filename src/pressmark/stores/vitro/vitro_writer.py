@@ -38,7 +38,7 @@ class VitroWriter(CopyingWriter):
     def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
         store = self._store
         store.refuse_changes()
-        place = store.layout.map_id(identifier)
+        place = store._existing_place(identifier) or store.layout.map_id(identifier)
         with object_errors(store.root, identifier):
             stored, content = store._new_file(identifier, place, source, self._links)
             # Everything else is checked when the object is published.
@@ -63,7 +63,13 @@ class VitroWriter(CopyingWriter):
         self._store.refuse_changes()
         # Sources without a path are not copied here.
         names = [os.path.basename(os.fsencode(s)) if isinstance(s, (str, os.PathLike)) else b"" for _, s in objects]
-        return self._layout.object_paths([identifier for identifier, _source in objects], names)
+        identifiers = [identifier for identifier, _source in objects]
+        hidden = self._store._hidden_places(identifiers)
+        # A hidden object is looked for one by one.
+        return [
+            None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path
+            for path, before in zip(self._layout.object_paths(identifiers, names), hidden, strict=True)
+        ]
 
     def _begin_turn(self) -> None:
         self._store._settle()

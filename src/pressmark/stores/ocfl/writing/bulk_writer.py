@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pressmark import _kernels
@@ -99,6 +100,20 @@ class BulkWriter(StagingWriter[Staged]):
         self._mode = mode
         self._links = links
 
+    def refuse_elsewhere(self, identifier: str) -> None:
+        """Check that no object of the root that is not where the layout puts it has the identifier.
+
+        :raises ObjectError: of kind ``exists``
+        """
+        place = self._elsewhere.get(identifier)
+        if place is not None and self._root.holds(identifier, place):
+            raise self._root._exists(identifier, place)
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, bytes]:
+        """The objects that are not where the layout puts them, as they were found first."""
+        return self._root.misplaced_objects()
+
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return self._root.staging()
 
@@ -107,6 +122,7 @@ class BulkWriter(StagingWriter[Staged]):
         name, place = root.new_place(identifier)
         with object_errors(root.root, name):
             check_source(source)
+            self.refuse_elsewhere(name)
             is_taken = os.path.lexists(self._base + b"/" + place) or root.is_elsewhere(place)
         if is_taken:
             root.check_absent(name, place)
@@ -127,7 +143,12 @@ class BulkWriter(StagingWriter[Staged]):
         jobs: list[_Job] = []
         for number, place in enumerate(root.places(names)):
             source = objects[number][1]
-            if place is not None and isinstance(source, (str, os.PathLike)) and not root.has_other_place(place):
+            if (
+                place is not None
+                and isinstance(source, (str, os.PathLike))
+                and not root.has_other_place(place)
+                and names[number] not in self._elsewhere
+            ):
                 numbers.append(number)
                 jobs.append(_Job(names[number], place, None, os.fsencode(source)))
         for number, staged in zip(numbers, self._write_small(jobs, devices), strict=True):

@@ -1,0 +1,127 @@
+"""The other ppaths of an identifier: programs write letters instead of escapes, or escapes in upper case.
+
+Each level of the tree is listed, and only directories that decode to the next bytes of the identifier are opened. A
+Pairtree that contains nothing but canonical ppaths costs one listing for each level.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.layouts.pairtree import unclean
+
+__all__ = ["Spellings"]
+
+# Names without escapes that cleaning does not change: they spell their bytes in the only canonical way.
+_is_plain = re.compile(rb'[^\x00- "*.:<>?\\^|\x7f-\xff]{1,2}').fullmatch
+_is_hex = re.compile(rb"[0-9A-Fa-f]{0,2}").fullmatch
+_UNDO = {b"=": b"/", b"+": b":", b",": b"."}
+# A name of two characters has at most so many bytes.
+_LONGEST = 8
+_Names = tuple[list[bytes], list[bytes]]
+
+
+class Spellings:
+    """Finds the other ppaths of identifiers.
+
+    :param tree: the directory pairtree_root
+    :param keeps: keep the names of directories until :meth:`forget`, for many identifiers
+    """
+
+    def __init__(self, tree: bytes, *, keeps: bool = False) -> None:
+        self._tree = tree
+        self._kept: dict[str, _Names | None] | None = {} if keeps else None
+
+    def forget(self) -> None:
+        """Forget the names of directories, because they may have changed."""
+        if self._kept is not None:
+            self._kept = {}
+
+    def others(self, place: str) -> Iterator[str]:
+        """Yield the ppaths that decode to the same bytes as a canonical one, if there are directories of these names.
+
+        :raises OSError: a directory of the tree cannot be read
+        """
+        wanted = b""
+        above = spelled = ""
+        for part in place.split("/"):
+            names = self._names(above)
+            if names is None:
+                return
+            # The canonical escape that the names above have begun.
+            pending = spelled[-2:][spelled[-2:].find("^") :] if "^" in spelled[-2:] else ""
+            candidates = names[0] if pending else names[1]
+            if candidates:
+                wanted = wanted or encode_fs(unclean(place.replace("/", "")))
+                done = len(spelled) - len(pending) - 2 * (spelled.count("^") - bool(pending))
+                own = encode_fs(part)
+                yield from self._below(above, [one for one in candidates if one != own], wanted, done, pending.encode())
+            above = f"{above}/{part}" if above else part
+            spelled += part
+
+    def _below(self, above: str, names: list[bytes], wanted: bytes, done: int, pending: bytes) -> Iterator[str]:
+        """Yield the ppaths below a directory that go on with some names and spell the rest of the identifier.
+
+        :param done: the number of bytes that are spelled already
+        :param pending: the beginning of an incomplete escape
+        """
+        for name in names:
+            read = _read(wanted, done, pending + name)
+            if read is None:
+                continue
+            text = decode_fs(name)
+            place = f"{above}/{text}" if above else text
+            if read == (len(wanted), b""):
+                yield place
+            elif len(text) == 2:  # a shorter name ends the ppath
+                below = self._names(place)
+                if below is not None:
+                    yield from self._below(place, below[0], wanted, *read)
+
+    def _names(self, place: str) -> _Names | None:
+        """Return the names in a directory that may extend a ppath, and those of them that are not plain.
+
+        :return: :data:`None` without such a directory
+        """
+        if self._kept is None:
+            return self._list(place)
+        if place not in self._kept:
+            self._kept[place] = self._list(place)
+        return self._kept[place]
+
+    def _list(self, place: str) -> _Names | None:
+        try:
+            listed = os.listdir(os.path.join(self._tree, encode_fs(place)))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):  # no walk can read it either
+            return None
+        names = [name for name in listed if len(name) <= _LONGEST and (len(name) <= 2 or len(decode_fs(name)) <= 2)]
+        return names, [name for name in names if not _is_plain(name)]
+
+
+def _read(wanted: bytes, done: int, data: bytes) -> tuple[int, bytes] | None:
+    """Compare names of a ppath with the rest of an identifier.
+
+    :return: the number of bytes that are spelled now, and the beginning of an incomplete escape; :data:`None` if the
+        names spell something else
+    """
+    at = 0
+    while at < len(data):
+        character = data[at : at + 1]
+        if character == b"^":
+            digits = data[at + 1 : at + 3]
+            if not _is_hex(digits):
+                return None
+            if len(digits) < 2:
+                return done, data[at:]
+            character = bytes([int(digits, 16)])
+            at += 2
+        else:
+            character = _UNDO.get(character, character)
+        if wanted[done : done + 1] != character:
+            return None
+        done += 1
+        at += 1
+    return done, b""
