@@ -78,7 +78,7 @@ def _remove(options: Options, row: Row, source: Store, destination: Store, reade
             raise _changed()
 
     try:
-        source.delete(row.source_id, check=check)
+        source.delete(entry.record(), check=check)
     except ObjectError:
         # Removing empty directories above the object may fail after the object is gone.
         if not _is_gone(source, entry):
@@ -163,7 +163,7 @@ def _is_found(source: Store, entry: PlanEntry) -> bool:
     try:
         return object_path(source, source.get(entry.source_id)) == here
     except ObjectError as error:
-        if error.kind != "missing":
+        if error.kind not in ("missing", "duplicate-id"):
             raise
         return False
 

@@ -17,7 +17,7 @@ from pressmark.migrate.job import Migrate, Remove, Verify
 from pressmark.migrate.object_state import entries_digest_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.rows import Row
-from pressmark.stores import Store
+from pressmark.stores import Store, StoreObject
 
 from ..samples import entries, held, make, options, tree, write
 
@@ -200,10 +200,10 @@ def test_a_source_that_went_was_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     chosen, rows = migrated(tmp_path, source, "pairtree", move=True, copy_mode="copy")
     delete = type(source).delete
 
-    def failing(store: Store, identifier: str, *, check: Any) -> None:
-        if identifier != "bb2":
-            delete(store, identifier)
-        raise ObjectError(store.root, identifier, "io-error", "Input/output error")
+    def failing(store: Store, record: StoreObject, *, check: Any) -> None:
+        if record.id != "bb2":
+            delete(store, record)
+        raise ObjectError(store.root, record.id or "", "io-error", "Input/output error")
 
     monkeypatch.setattr(type(source), "delete", failing)
     found = run(Remove(chosen), tmp_path / "removal", [row.line() for row in rows])
