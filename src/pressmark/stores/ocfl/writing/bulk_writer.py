@@ -42,12 +42,10 @@ class WrittenSmall(NamedTuple):
 
     :ivar digests: SHA-512 of each file, in hex, by its logical path
     :ivar size: of all files together
-    :ivar changed: the latest modification or status change of a source file before it was read, in nanoseconds
     """
 
     digests: dict[str, str]
     size: int
-    changed: int
 
 
 class Staged(NamedTuple):
@@ -252,8 +250,8 @@ class BulkWriter(StagingWriter[Staged]):
                 self._discard(top)
                 staged.append(None)
             else:
-                changed, size, digests = found
-                staged.append(Staged(job.identifier, job.place, top, WrittenSmall(digests, size, changed), "copy"))
+                _changed, size, digests = found
+                staged.append(Staged(job.identifier, job.place, top, WrittenSmall(digests, size), "copy"))
         return staged
 
     def _texts(self) -> tuple[bytes, ...]:
