@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
@@ -26,6 +25,9 @@ from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 from pressmark.threads import GeneratorPool
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["BatchReader", "FoundObject", "Walk", "first_objects", "ignored", "walk_objects"]
 
@@ -142,6 +144,8 @@ class Walk(Generic[T]):
                 else:
                     yield first
             return
+        from concurrent.futures import Future  # slow to import, and not needed for put
+
         with GeneratorPool(self._threads, "pressmark-walk") as pool:
             self._require_use = pool.require_use
             waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
@@ -163,6 +167,8 @@ class Walk(Generic[T]):
 
         Finished work is replaced by its results, since these may contain groups for which threads would wait.
         """
+        from concurrent.futures import Future
+
         running = ready = 0
         at = len(waiting) - 1
         while at >= 0:

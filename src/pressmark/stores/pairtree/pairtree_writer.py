@@ -61,12 +61,10 @@ class PairtreeWriter(CopyingWriter):
 
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         found = self._layout.object_paths([identifier for identifier, _source in objects])
-        # An object that may exist in another spelling is looked for one by one.
-        return [path if path is None or self._is_new(path) else None for path in found]
-
-    def _is_new(self, path: str) -> bool:
+        others = self._spellings.others
         with store_errors(self._base):
-            return next(self._spellings.others(path.rpartition("/")[0]), None) is None
+            # An object that may exist in another spelling is looked for one by one.
+            return [None if path and any(others(path.rpartition("/")[0])) else path for path in found]
 
     def _move_checked(self, staged: StagedCopy) -> None:
         place, name = map(decode_fs, os.path.split(staged.place))
@@ -75,7 +73,6 @@ class PairtreeWriter(CopyingWriter):
         )
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
-        self._spellings.forget()
         for staged, error in self.commit():
             if error is None:
                 yield self._record(staged)

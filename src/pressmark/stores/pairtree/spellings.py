@@ -21,6 +21,7 @@ _is_hex = re.compile(rb"[0-9A-Fa-f]{0,2}").fullmatch
 _UNDO = {b"=": b"/", b"+": b":", b",": b"."}
 # A name of two characters has at most so many bytes.
 _LONGEST = 8
+_KEPT = 100_000  # directories
 _Names = tuple[list[bytes], list[bytes]]
 
 
@@ -28,17 +29,13 @@ class Spellings:
     """Finds the other ppaths of identifiers.
 
     :param tree: the directory pairtree_root
-    :param keeps: keep the names of directories until :meth:`forget`, for many identifiers
+    :param keeps: keep the names of directories, for many identifiers; a spelling that another program adds meanwhile
+        may not be found
     """
 
     def __init__(self, tree: bytes, *, keeps: bool = False) -> None:
         self._tree = tree
         self._kept: dict[str, _Names | None] | None = {} if keeps else None
-
-    def forget(self) -> None:
-        """Forget the names of directories, because they may have changed."""
-        if self._kept is not None:
-            self._kept = {}
 
     def others(self, place: str) -> Iterator[str]:
         """Yield the ppaths that decode to the same bytes as a canonical one, if there are directories of these names.
@@ -89,6 +86,8 @@ class Spellings:
         if self._kept is None:
             return self._list(place)
         if place not in self._kept:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
             self._kept[place] = self._list(place)
         return self._kept[place]
 
