@@ -174,8 +174,11 @@ def open_beneath(base: bytes, path: bytes, flags: int = READ) -> int:
 def _opened_beneath(base: bytes, path: bytes, flags: int) -> int:
     if not HAS_DESCRIPTORS:
         return OpenBeneathByName(base).open(path, flags)
+    is_usual = not _UNUSUAL.search(path)
+    if is_usual and b"/" not in path:
+        return os.open(os.path.join(base, path), flags)
     function = _openat2()
-    if function is not None and not _UNUSUAL.search(path):
+    if function is not None and is_usual:
         # Most directories have no link in their own path either.
         descriptor, number = function(os.path.join(base, path), flags)
         if descriptor >= 0:
