@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pressmark import stores
-from support.effort import faults, stride
+from support.effort import LONG, faults, stride
 from support.preloading import run_preloaded
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
@@ -41,6 +41,24 @@ def test_every_creation(disk_faults: str, tmp_path: Path, kind: str, how: str) -
 def test_every_get(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
     """A verified copy is whole or absent."""
     assert steps(disk_faults, "every_get.py", kind, str(tmp_path / "at"), how) > 5
+
+
+#: What is tried beside a second writer: the operation, the kind of store, and how the first process ends.
+BESIDE = [
+    *(("version", "ocfl", how) for how in ("kill", "continue")),
+    *(("get", kind, how) for kind in stores.KINDS for how in (["kill", "continue"] if LONG else ["continue"])),
+    *(("move", kind, how) for kind in stores.KINDS for how in (["kill", "continue"] if LONG else ["continue"])),
+    *([] if LONG else [("get", "ocfl", "kill"), ("move", "bags", "kill")]),
+]
+
+
+@pytest.mark.parametrize(("operation", "kind", "how"), BESIDE)
+def test_every_step_beside_a_second_writer(
+    disk_faults: str, tmp_path: Path, operation: str, kind: str, how: str
+) -> None:
+    """Whatever one of the two has reported as done is there, whole and verified."""
+    distance = str(stride({"version": 29, "get": 5, "move": 13}[operation]))
+    assert steps(disk_faults, "every_second_writer.py", operation, kind, str(tmp_path), how, distance) > 2
 
 
 def steps(disk_faults: str, script: str, *arguments: str) -> int:

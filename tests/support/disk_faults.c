@@ -1,8 +1,9 @@
-/* Preloaded into the process of a test: the n-th change of the disk fails, or the process is killed before it.
+/* Preloaded into the process of a test: the n-th change of the disk fails, or the process is killed or stopped before it.
  *
  * A change is a call that creates, renames or removes a name, opens a file for writing, writes, or flushes.
- * disk_arm(kill, n, number) starts the count: the process is killed before the n-th change, or that change fails with the
- * errno `number`; if `number` is negative, all later changes fail as well. disk_changes() returns the number of changes.
+ * disk_arm(signal, n, number) starts the count: the process receives `signal` before the n-th change; or, if `signal` is
+ * 0, that change fails with the errno `number`; if `number` is negative, all later changes fail as well. disk_changes()
+ * returns the number of changes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,12 +17,12 @@
 
 #include "opening.h"
 
-static int armed, to_kill, at, error_number, changes;
+static int armed, to_send, at, error_number, changes;
 
-void disk_arm(int kill_it, int n, int number)
+void disk_arm(int signal_number, int n, int number)
 {
     changes = 0;
-    to_kill = kill_it;
+    to_send = signal_number;
     at = n;
     error_number = number;
     armed = n > 0;
@@ -37,10 +38,12 @@ static int refused(void)
     if (!armed)
         return 0;
     changes++;
-    if (changes < at || (changes > at && error_number > 0))
+    if (changes < at || (changes > at && error_number >= 0))
         return 0;
-    if (to_kill)
-        kill(getpid(), SIGKILL);
+    if (to_send) {
+        kill(getpid(), to_send);
+        return 0; /* it was stopped, and goes on */
+    }
     errno = error_number < 0 ? -error_number : error_number;
     return 1;
 }
