@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 import pytest
 
 from pressmark import migrate, stores
-from pressmark.errors import ObjectError
 from pressmark.migrate import remove
-from support.trees import snapshot, write
+from support.trees import snapshot
 from ways.stores import make_store, object_directory
 
 FILES = {"d1/a.txt": b"aaaa", "d2/b.txt": b"bbbb", "top.txt": b"tttt", "future.txt": b"ffff"}
@@ -149,42 +147,3 @@ def test_a_source_that_changed_is_not_removed(
         assert not top.exists()
         found = {name.removeprefix(b"data/"): data for name, data in stored(tmp_path / "new").items()}
         assert {name.encode(): data for name, data in FILES.items()}.items() <= found.items()
-
-
-@pytest.mark.parametrize("kind", ["pairtree", "bags", "ocfl", "vitro"])
-def test_a_move_beside_a_writer_removes_nothing_new(kind: str, tmp_path: Path, implementation: Any) -> None:
-    """Whatever a second writer has stored successfully is in the source or in the destination."""
-    objects = {f"info:{number}": {"a.txt": b"%d" % number} for number in range(12)}
-    source = make_store(kind, tmp_path / "source", objects)
-    write(tmp_path / "later", {f"{number}/a.txt": b"later %d" % number for number in range(12)})
-    is_ended = threading.Event()
-    replaced: list[int] = []
-
-    def replace() -> None:
-        store = stores.open(source)
-        while not is_ended.is_set():
-            for number in range(12):
-                try:
-                    store.get(f"info:{number}")
-                    store.put(f"info:{number}", tmp_path / "later" / str(number), replace=True)
-                except ObjectError:  # moved
-                    continue
-                replaced.append(number)
-
-    plan = migrate.plan(source, tmp_path / "new", to="pairtree", move=True, copy_mode="copy")
-    thread = threading.Thread(target=replace)
-    thread.start()
-    try:
-        migrate.run(plan, threads=True)
-    finally:
-        is_ended.set()
-        thread.join()
-    found: dict[str, list[bytes]] = {}
-    for path in (tmp_path / "new", source):
-        store = stores.open(path)
-        for record in store.objects():
-            assert record.id is not None
-            contents = [Path(os.fsdecode(file)).read_bytes() for _name, file in store.get(record.id).files()]
-            found.setdefault(record.id, []).extend(contents)
-    for number in set(replaced):
-        assert b"later %d" % number in found[f"info:{number}"]
