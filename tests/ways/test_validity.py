@@ -15,7 +15,7 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.errors import MigrationError
 from support.trees import write
-from ways.stores import KINDS, make_store, object_directory
+from ways.stores import KINDS, changing_commands, make_store, object_directory, reading_commands
 
 FILES = {"a.txt": b"alpha"}
 OBJECTS = {"abcdefgh": FILES, "abcdefgz": FILES}
@@ -128,26 +128,51 @@ def test_an_invalid_object_is_a_row(kind: str, way: str, tmp_path: Path, impleme
 def add_junk(directory: Path) -> None:
     for name in (".DS_Store", "Thumbs.db", "desktop.ini", "._a.txt", "._a.zip"):
         write(directory, {name: b"x"})
-    for name in ("lost+found", ".snapshot", "@eaDir"):
+    for name in ("lost+found", ".snapshot", "@eaDir", "__MACOSX"):
         write(directory, {f"{name}/sub/file": b"x"})
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, implementation: Any) -> None:
+def test_junk_changes_no_exit_status(kind: str, tmp_path: Path, call: Any, implementation: Any) -> None:
     """Files and directories of operating systems are no objects, wherever objects may lie, even if unreadable."""
     store = make_store(kind, tmp_path / "store", OBJECTS)
     place = object_directory(store, "abcdefgh")
     tree = store / {"pairtree": "pairtree_root", "vitro": "file_storage_root"}.get(kind, "")
-    for directory in {store, tree, place.parent}:
+    # In the object itself, OCFL allows no other file; a tag file of a bag may have any name.
+    for directory in {store, tree, place.parent, place.parent if kind == "ocfl" else place}:
         add_junk(directory)
-    if kind == "vitro":
-        write(place, {".DS_Store": b"x"})
     os.chmod(tree / "lost+found", 0)
+    for arguments in (("ls",), ("check",), ("check", "--digests"), ("repair", "--dry-run"), ("repair",)):
+        shown = call("store", arguments[0], f"{store}", *arguments[1:])
+        assert shown.exit_code == 0, shown.output
+        assert "2 objects" in shown.stderr
     for to in KINDS:
         if (kind, to) != ("bags", "vitro"):
             run = migrated(store, kind, to)
             assert (run.exit_code, run.by_status) == (0, {"ok": 2}), to
     os.chmod(tree / "lost+found", 0o755)
+    junk = {path for path in store.rglob("*") if path.name == "Thumbs.db" and not path.is_relative_to(place)}
+    commands = {
+        **reading_commands(kind, store, "abcdefgh", "a.txt", tmp_path / "out"),
+        **changing_commands(kind, store, "abcdefgz", "a.txt", tmp_path / "store-source-0" / "a.txt"),
+    }
+    commands["put"] = ("store", "put", f"{store}", "abcdefgy", f"{tmp_path / 'store-source-0' / 'a.txt'}")
+    for command, arguments in commands.items():
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        if command not in ("rm", "update --rename"):
+            assert call(*arguments).exit_code == 0, command
+    assert call(*commands["rm"]).exit_code == 0
+    assert junk == {path for path in junk if path.exists()}
+
+
+def test_an_object_with_the_name_of_junk(tmp_path: Path, call: Any, implementation: Any) -> None:
+    """What was stored under such an identifier or file name is found."""
+    store = make_store("pairtree", tmp_path / "store", {"@eaDir": FILES})
+    assert call("store", "ls", f"{store}").stdout == "@eaDir\tpairtree_root/@e/aD/ir\n"
+    assert migrated(store, "pairtree", "bags").by_status == {"ok": 1}
+    store = make_store("vitro", tmp_path / "vitro", {"abc": {"Thumbs.db": b"x"}})
+    assert call("store", "cat", f"{store}", "abc", "Thumbs.db").stdout == "x"
+    assert call("store", "ls", f"{store}", "abc").stdout == "Thumbs.db\n"
 
 
 @pytest.mark.parametrize("kind", ["ocfl", "bags"])

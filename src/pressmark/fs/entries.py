@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pressmark.fs.beneath import HAS_DESCRIPTORS, OpenBeneathByName, open_beneath
 from pressmark.fs.durable import is_directory, walk
+from pressmark.fs.names import is_junk
 
 __all__ = ["DirectoryEntry", "kind_of_entry", "longest_inside", "scan", "scan_beneath", "would_be_empty"]
 
@@ -24,6 +25,11 @@ class DirectoryEntry(NamedTuple):
     name: bytes
     kind: str
     is_link: bool
+
+    @property
+    def is_junk(self) -> bool:
+        """Whether it is a file or directory that operating systems or storage appliances add."""
+        return self.kind in ("file", "directory") and is_junk(self.name, directory=self.kind == "directory")
 
 
 def scan(directory: bytes, *, follow: bool = True) -> list[DirectoryEntry]:

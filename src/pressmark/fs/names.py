@@ -34,13 +34,14 @@ __all__ = [
 NAME_MAX, PATH_MAX = 255, 4096  # bytes; PATH_MAX includes the NUL
 #: Globs of the files that macOS and Windows add to directories: ``--exclude-junk``.
 JUNK = (".DS_Store", "[Tt]humbs.db", "[Dd]esktop.ini", "._*", "__MACOSX")
-#: Directories that systems and storage appliances add, as globs.
-JUNK_DIRECTORIES = (
-    *("lost+found", ".snapshot", ".snapshots", ".zfs", "@eaDir", "#recycle", "#snapshot", "$RECYCLE.BIN"),
-    *("System Volume Information", ".Trashes", ".Trash-*", ".Spotlight-V100", ".fseventsd", ".TemporaryItems"),
-    ".AppleDouble",
+#: Directories that systems and storage appliances add, beside ``.Trash-*``.
+JUNK_DIRECTORIES = frozenset(
+    (
+        *("lost+found", ".snapshot", ".snapshots", ".zfs", "@eaDir", "#recycle", "#snapshot", "$RECYCLE.BIN"),
+        *("System Volume Information", ".Trashes", ".Spotlight-V100", ".fseventsd", ".TemporaryItems"),
+        *(".AppleDouble", "__MACOSX"),
+    )
 )
-_JUNK_DIRECTORIES = frozenset(name.encode() for name in JUNK_DIRECTORIES)
 
 
 def encode_fs(name: str | bytes) -> bytes:
@@ -85,7 +86,7 @@ def glob_matcher(globs: Sequence[str] | str) -> Callable[[str], object]:
 def is_junk(name: bytes, *, directory: bool = False) -> bool:
     """Return whether systems or storage appliances add files, or directories, of this name to directories of others."""
     if directory:
-        return name in _JUNK_DIRECTORIES or name.startswith(b".Trash-")
+        return decode_fs(name) in JUNK_DIRECTORIES or name.startswith(b".Trash-")
     return _is_junk_file()(decode_fs(name)) is not None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pressmark import stores
 from pressmark.errors import MigrationError, StoreError, quoted
-from pressmark.fs.names import JUNK, JUNK_DIRECTORIES, is_inside
+from pressmark.fs.names import is_inside
 from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
 from pressmark.layouts import layout as layout_by_name
 from pressmark.paths import PROFILES
@@ -45,8 +45,6 @@ LINKS = ("refuse", "follow")
 #: The directory in a source that contains all objects, and that layouts do not name.
 TREES = {"pairtree": b"pairtree_root", "vitro": b"file_storage_root"}
 
-# Names that are no part of an object where their kind of store does not know them itself.
-_JUNK = {"pairtree": JUNK_DIRECTORIES, "vitro": (*JUNK, *JUNK_DIRECTORIES)}
 # Options for creating a store; an existing store records them.
 _CREATION = {
     "pairtree": {"prefix"},
@@ -182,8 +180,6 @@ class Options:
         given = dict(self.source_options)
         if self.source_layout is not None:
             given["layout"] = layout_from_config(self.source_layout)
-        if self.source_kind in _JUNK:
-            given["ignore"] = [*given.get("ignore", ()), *_JUNK[self.source_kind]]
         return stores.open(self.source, self.source_kind, **given)
 
     def open_destination(self, **options: Any) -> Store:

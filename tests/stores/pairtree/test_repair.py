@@ -288,7 +288,7 @@ def test_interrupted_changes(tree: Tree) -> None:
     assert sorted(os.listdir(base)) == ["pairtree_root"]
 
 
-@pytest.mark.parametrize("stray", [".DS_Store", "@eaDir/x"])
+@pytest.mark.parametrize("stray", [".DS_Store", "other/x"])
 def test_an_interrupted_replacement_beside_other_names(
     tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stray: str
 ) -> None:
@@ -309,7 +309,7 @@ def test_an_interrupted_replacement_beside_other_names(
     store = PairtreeStore(base)
     before = {place: sorted(names) for place, names in files(store).items()}
     is_junk = stray == ".DS_Store"
-    assert before == {"pairtree_root/ab": ["x"] if is_junk else [stray, "foo/x"]}
+    assert before == {"pairtree_root/ab": ["x"] if is_junk else ["foo/x", stray]}
     assert store.repair().counts["repaired"] == 1
     assert {place: sorted(names) for place, names in files(store).items()} == before
     assert kinds(store) == (["junk"] if is_junk else [])

@@ -105,13 +105,13 @@ RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] =
         ],
     ),
     "directories with names of junk": (
-        ("__/MA/CO/SX/__MACOSX/x", "ab/.DS_Store/x", "cd/foo/x", "cd/__MACOSX/y"),
+        ("__/MA/CO/SX/__MACOSX/x", "ab/.DS_Store/x", "cd/foo/x", "cd/__MACOSX/y", "ef/@eaDir/z"),
         {
             "__/MA/CO/SX": ("__MACOSX", "__MACOSX", []),
             "ab": ("ab", ".DS_Store", []),
-            "cd": ("cd", None, ["split-end"]),
+            "cd": ("cd", "foo", []),
         },
-        [],
+        ["pairtree_root/cd/__MACOSX: junk", "pairtree_root/ef/@eaDir: junk"],
     ),
     "files in the root": (
         ("ab/foo/x", "notes.txt", "a", "cd"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
+from pressmark.fs.names import JUNK_DIRECTORIES, decode_fs, encode_fs, glob_matcher
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
@@ -96,6 +96,8 @@ def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Seque
     """
     ignored = glob_matcher(ignore) if ignore else None
     extends = not is_morty(place)
+    # An encapsulating directory with the name of the object is the object, even if systems also use this name.
+    cleaned = place.replace("/", "")
     found = Contents([], [], [], [], [], [], [])
     for entry in scan(directory, follow=follow):
         name = decode_fs(entry.name)
@@ -110,10 +112,7 @@ def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Seque
             found.ignored.append(entry)
         elif entry.kind == "link" and len(name) <= 2 and extends:
             found.links.append(entry)
-        elif entry.kind == "file" and is_junk(entry.name):
-            found.strays.append((entry.name, "junk"))
-        elif entry.kind == "directory" and not place and is_junk(entry.name, directory=True):
-            # Only here: an encapsulating directory can have any name.
+        elif entry.is_junk and name != cleaned:
             found.strays.append((entry.name, "junk"))
         elif entry.kind in ("file", "special") and not place:
             found.strays.append((entry.name, "root-file"))
@@ -265,8 +264,10 @@ class Walk:
 
     def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
         """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
-        # An ignored name may be the only one that the kernel has seen.
-        ignored = {index for index, name in enumerate(names) if self._ignored(name)} if self._ignored else set()
+        # An ignored name, or junk, may be the only one that the kernel has seen.
+        ignored = {index for index, name in enumerate(names) if name in JUNK_DIRECTORIES}
+        if self._ignored:
+            ignored.update(index for index, name in enumerate(names) if self._ignored(name))
         if "" not in names and not ignored:
             self._append(parts, self._proper(places, names))
             return

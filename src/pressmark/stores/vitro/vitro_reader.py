@@ -217,10 +217,10 @@ class VitroReader(Store):
                 yield problem("unreadable", path, error.strerror or str(error))
                 continue
             kept = [entry for entry in entries if not ignored(decode_fs(entry.name))]
-            junk = {entry.name for entry in kept if _is_junk(entry, place)}
-            for name in junk and sorted(junk):
-                yield problem("junk", path + b"/" + name)
-            kept = [entry for entry in kept if entry.name not in junk]
+            for entry in kept:
+                if entry.is_junk:
+                    yield problem("junk", path + b"/" + entry.name)
+            kept = [entry for entry in kept if not entry.is_junk]
             if not place:
                 kept = [entry for entry in kept if not self._is_work_directory(self._tree, entry)]
             files = [entry.name for entry in kept if entry.kind == "file"]
@@ -443,9 +443,13 @@ class VitroReader(Store):
         return ObjectError(self.root, identifier, "missing", reason)
 
     def _files(self, place: str, ignore: Sequence[str] = ()) -> list[bytes]:
-        """Return the names of the files in an object's directory; none if the directory does not exist."""
+        """Return the names of the files in an object's directory; none if the directory does not exist.
+
+        Files of operating systems do not count beside others. Alone, they may have been stored under the identifier.
+        """
         ignored = glob_matcher((*self._ignore, *ignore))
-        return [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
+        files = [one.name for one in self._entries(place) if one.kind == "file" and not ignored(decode_fs(one.name))]
+        return [name for name in files if not is_junk(name)] or files
 
     def _link(self, place: str) -> str | None:
         """Return the path of the first symbolic link above a place; links are not followed."""
@@ -496,13 +500,6 @@ class VitroReader(Store):
         for name in (JOURNAL, JOURNAL + b".new"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self._work_directory(), name))
-
-
-def _is_junk(entry: DirectoryEntry, place: str) -> bool:
-    """Return whether an operating system added an entry to the directory of a place; in an object, any file counts."""
-    if entry.kind == "directory":
-        return is_junk(entry.name, directory=True)
-    return entry.kind == "file" and not place and is_junk(entry.name)
 
 
 def _listed(names: Sequence[bytes]) -> str:
