@@ -1,1 +1,1 @@
-"""Benchmarks of Pressmark: ``python -m benchmarks`` lists the suites."""
+"""Benchmarks of Pressmark: see ``README.md``."""

@@ -1,6 +1,7 @@
 """The expected paths of every case, as checksums of the pure implementation's output: ``checksums.json``.
 
 The native implementation is thus checked against the readable transcription of the specifications.
+``python -m benchmarks.checksums`` writes the file.
 """
 
 from __future__ import annotations
@@ -82,3 +83,7 @@ def write() -> None:
     _FILE.write_text(
         f'{{\n  "count": {COUNT},\n  "fields": {json.dumps(Expected._fields)},\n  "cases": {{\n{lines}\n  }}\n}}\n'
     )
+
+
+if __name__ == "__main__":
+    write()

@@ -1,130 +1,87 @@
-"""Run a command and measure it with all processes that it starts: time, processor time, memory."""
+"""Run a command to its end: its output, and its peak memory."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
-import resource
 import signal
 import subprocess
 import sys
-import threading
-import time
+import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pressmark
-from benchmarks.timing import Cost, Failed
 
-__all__ = ["Measured", "our_environment", "python", "python_script", "run"]
-
-# Seconds between two measurements of memory: a hundredth of the time that the command has run, within these limits.
-_SOONEST, _LATEST = 0.005, 0.25
+__all__ = ["Done", "Failed", "our_environment", "python", "run"]
 
 
-class Measured(NamedTuple):
-    """A command that has ended."""
+class Failed(Exception):
+    """A command cannot finish; the message is one line."""
 
-    cost: Cost
+
+class Done(NamedTuple):
+    """A command that has ended.
+
+    :ivar output: its standard output
+    :ivar cpu: its processor time in seconds, with that of the processes it waited for
+    :ivar max_rss: the peak memory of the largest of them in bytes
+    """
+
     output: str
+    cpu: float
+    max_rss: int
 
     def json(self) -> Any:
         """Return the last line of the output, parsed."""
         return json.loads(self.output.splitlines()[-1])
 
 
-def run(
-    command: Sequence[str | Path], environment: Mapping[str, str] | None = None, limit: float | None = None
-) -> Measured:
-    """Run a command to its end; an interruption ends it and its children.
+def run(command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> Done:
+    """Run a command; an interruption ends it and its children.
 
-    :param limit: seconds after which it is ended
-    :raises Failed: it took longer than ``limit``, or its exit status is not 0
+    :raises Failed: its exit status is not 0
     """
     # Python compiles every module in each run without it, ours and those of the peers.
     variables = {
         name: value for name, value in (environment or os.environ).items() if name != "PYTHONDONTWRITEBYTECODE"
     }
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begin = time.perf_counter()
-    process = subprocess.Popen(
-        list(map(str, command)),
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    watch = _Watch(process.pid)
-    watch.start()
-    try:
-        output, errors = process.communicate(timeout=limit)
-        seconds = time.perf_counter() - begin
-    except subprocess.TimeoutExpired:
-        raise Failed(f"ended after {limit:.0f} s") from None
-    finally:
-        watch.ended.set()
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            list(map(str, command)),
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            _pid, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-        watch.join()
+            process.wait()
+            raise
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for file in (output, errors):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
     if process.returncode:
-        last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
-        raise Failed(f"failed: {last[:200]}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(Cost(seconds, seconds, cpu, watch.max_rss), output)
+        last = (texts[1].strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        raise Failed(f"{command[0]} failed: {last[:200]}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Done(texts[0], usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit)
 
 
-def python(code: str, *arguments: str | Path) -> Measured:
+def python(code: str, *arguments: str | Path) -> Done:
     """Run Python code in a process that finds this Pressmark."""
     return run([sys.executable, "-c", code, *arguments], our_environment())
 
 
-def python_script(script: Path, *arguments: str | Path) -> Measured:
-    """Run a Python script in a process that finds this Pressmark."""
-    return run([sys.executable, script, *arguments], our_environment())
-
-
 def our_environment() -> dict[str, str]:
     """Return environment variables under which a Python process finds the Pressmark of this process."""
-    return {**os.environ, "PYTHONPATH": str(Path(pressmark.__file__).parents[1])}
-
-
-class _Watch(threading.Thread):
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self.ended = threading.Event()
-        self.max_rss = 0
-        self._pid = pid
-
-    def run(self) -> None:
-        begin = time.perf_counter()
-        while not self.ended.wait(min(_LATEST, max(_SOONEST, (time.perf_counter() - begin) / 100))):
-            self.max_rss = max(self.max_rss, _memory(self._pid))
-
-
-def _memory(pid: int) -> int:
-    """Return the memory of a process and its descendants in bytes (Linux only, elsewhere 0).
-
-    One process reports its high-water mark. Of several, the resident sets are added; pages that two of them share
-    count twice.
-    """
-    states = []
-    waiting = [str(pid)]
-    while waiting:
-        folder = Path("/proc", waiting.pop())
-        try:
-            states.append((folder / "status").read_text())
-            for task in os.listdir(folder / "task"):
-                waiting += (folder / "task" / task / "children").read_text().split()
-        except OSError:  # the process has just ended
-            continue
-    field = "VmHWM" if len(states) == 1 else "VmRSS"
-    return sum(1024 * int(found[1]) for state in states if (found := re.search(rf"{field}:\s*(\d+)", state)))
+    user = {"PRESSMARK_USER": "Benchmark", "PRESSMARK_USER_ADDRESS": "https://example.org/benchmark"}
+    return {**os.environ, **user, "PYTHONPATH": str(Path(pressmark.__file__).parents[1])}

@@ -1,9 +1,9 @@
-"""Every suite of the benchmarks runs, with its smallest sizes."""
+"""The benchmarks run, fail on a wrong answer, and find a slower commit."""
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,37 +13,65 @@ import pytest
 from support.processes import PACKAGE
 
 ROOT = Path(__file__).parents[1]
-# Left out: the suites peers and walk, and parts of objects, which install other programs.
-CALLS = (
-    "mapping --count 200 --runs 1",
-    "mapping --check --size 50",
-    "mapping --all --size 20 --runs 1",
-    "lanes --count 100 --runs 1 md5",
-    "hashing --scale 0.005 --runs 1 --shape small --peers sha512 xxh128",
-    "hashing --scale 0.005 --runs 1 --shape small --lines",
-    "growth --gib 0.01 0.02 --only xxh128",
-    "small_files --count 50",
-    "objects --count 20 --runs 1 --huge 100000 --part put --part one --part hash --part bytes --part plan",
-    "bags --scale 0.0005 --runs 1 --only pressmark",
-    "bags --small --scale 0.01 --runs 1 --only pressmark",
-    "bags --archives --scale 0.01 --runs 1",
-    "migration --count 20 --runs 1",
-    "compare --count 500",
-    "jobs --count 4 --identifiers 100 --files 10",
-)
+pytestmark = [
+    pytest.mark.repository,
+    pytest.mark.peers,
+    pytest.mark.long(only=True),
+    pytest.mark.slow_under_sanitizers,
+    pytest.mark.skipif(sys.platform != "linux", reason="the benchmarks use programs of Linux"),
+]
+FEW = ("--count", "200", "--scale", "0.01", "--benchmark-max-time", "0.01", "--benchmark-min-rounds", "1")
 
 
-@pytest.mark.repository
-@pytest.mark.peers
-@pytest.mark.long(only=True)
-@pytest.mark.slow_under_sanitizers
-@pytest.mark.skipif(sys.platform != "linux", reason="the benchmarks read /proc")
-@pytest.mark.parametrize("call", CALLS)
-def test_suites_run(tmp_path: Path, call: str) -> None:
-    if call.startswith("lanes") and shutil.which("gcc") is None:
-        pytest.skip("no gcc")
-    command = [sys.executable, "-m", "benchmarks", *call.split(), "--folder", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+def run(tmp_path: Path, *arguments: str, code: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ``pytest benchmarks``.
+
+    :param code: run first in its Python process and in those that it starts
+    """
+    pytest.importorskip("pytest_benchmark")
+    (tmp_path / "sitecustomize.py").write_text(code)
+    paths = (tmp_path, PACKAGE.parent, ROOT)
+    environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-m", *arguments, "--disk", str(tmp_path / "disk")]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_all_run(tmp_path: Path) -> None:
+    """Also: each group has one yardstick at most of a kind, and there are many groups."""
+    record = tmp_path / "record.json"
+    done = run(tmp_path, "pytest", "benchmarks", "-q", *FEW, "--benchmark-json", str(record))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith(f"## {call.split()[0]}\n")
+    measured = json.loads(record.read_text())["benchmarks"]
+    assert len({one["group"] for one in measured}) >= 40
+    assert all("data" not in one["stats"] for one in measured)
+
+
+def test_scale(tmp_path: Path) -> None:
+    few = ("--scale", "0.00001", "-m", "scale", "-k", "not every_path")
+    done = run(tmp_path, "pytest", "benchmarks", "-q", *few)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# The kernel of the native implementation does not divide the cleaned identifier into pairs.
+WRONG = """
+from pressmark import _kernels
+native = _kernels.load("native")
+native.PairtreeMap = lambda *_given: native.PairtreeClean()
+"""
+SLOW = """
+import time
+from pressmark.layouts import Pairtree
+mapped = Pairtree.map_ids
+Pairtree.map_ids = lambda *given, **how: time.sleep(0.1) or mapped(*given, **how)
+"""
+
+
+def test_a_wrong_answer_fails(tmp_path: Path) -> None:
+    done = run(tmp_path, "pytest", "benchmarks/test_map.py", "-q", *FEW, "-k", "native-pairtree-list", code=WRONG)
+    assert done.returncode == 1
+    assert "wrong paths" in done.stdout
+
+
+def test_a_slow_answer_does_not_fail(tmp_path: Path) -> None:
+    done = run(tmp_path, "pytest", "benchmarks/test_map.py", "-q", *FEW, "-k", "native-pairtree-list", code=SLOW)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 __all__ = [
     "GIB",
+    "KIB",
     "LISTS",
+    "MIB",
     "SHAPES",
     "Shape",
     "bag_of",

@@ -1,4 +1,4 @@
-"""Time one operation of a tool on a bag, after the imports: the process of each run of the suite ``bags``.
+"""Time one operation of a tool on a bag, after the imports: the process of each run in ``test_bags.py``.
 
     python bag_runner.py TOOL OPERATION BAG ALGORITHM WORKERS [DESTINATION]
 

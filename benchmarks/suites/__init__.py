@@ -1,1 +1,0 @@
-"""The suites, one module each, with ``COUNT``, ``RUNS``, ``add_options(parser)`` and ``run(options, report)``."""
