@@ -1,0 +1,233 @@
+"""Run the same benchmarks in two environments by turns, and compare them: ``ci/bench``.
+
+    python -m benchmarks.side_by_side OTHER_PYTHON [--hold 0.95] [--pairs 5] [pytest options]
+
+Two processes of pytest have collected the benchmarks and wait; one runs a subject while the other waits, A B, then B A,
+so that whatever else the machine does meets both. As a plugin (``-p benchmarks.side_by_side``) this module waits.
+
+A subject has a ratio: the least time of the other environment (A) divided by the least time of this one (B); below 1, B
+is slower. Other work only adds to a time, so the least of some turns is near the true one. How near, the turns that
+follow the best show: the ratio lies between the best of one side and the next best quarter of the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import IO, Any, NamedTuple
+
+__all__ = ["Subject", "bounds", "main"]
+
+_PIPES = "PRESSMARK_BENCH_PIPES"
+# Marks of what is not compared: it does not depend on Pressmark.
+_LEFT_OUT = "not (yardstick or peers or scale)"
+# Seconds of a subject in one turn, and its least number of runs.
+_SECONDS, _ROUNDS = 0.1, 3
+
+
+# --- the processes that wait ------------------------------------------------------------------------------------------
+
+
+def pytest_runtestloop(session: Any) -> bool:
+    """Run the subjects that the other end of the pipe names, as often as it names them."""
+    commands, answers = (os.fdopen(int(one), mode) for one, mode in zip(os.environ[_PIPES].split(), "rw", strict=True))
+    items = {item.nodeid: item for item in session.items}
+    failures: list[str] = []
+    session.config.pluginmanager.register(_Failures(failures))
+    _say(answers, list(items))
+    measured = session.config._benchmarksession.benchmarks
+    for line in commands:
+        item = items[json.loads(line)]
+        measured.clear()
+        failures.clear()
+        session._setupstate.teardown_exact(item)
+        # With a next one of the same module, the fixtures of the session and the module stay.
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=copy.copy(item))
+        if failures or not measured:
+            _say(answers, {"failed": failures[0] if failures else "skipped"})
+        else:
+            _say(answers, {"group": measured[-1].group, "seconds": measured[-1].stats.min})
+    return True
+
+
+class _Failures:
+    """Keeps the last line of each failure."""
+
+    def __init__(self, failures: list[str]) -> None:
+        self._failures = failures
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed:
+            self._failures.append((report.longreprtext.strip().splitlines() or ["failed"])[-1])
+
+
+def _say(out: IO[str], what: Any) -> None:
+    out.write(json.dumps(what) + "\n")
+    out.flush()
+
+
+# --- the process that compares ----------------------------------------------------------------------------------------
+
+
+class Subject:
+    """One subject in both environments.
+
+    :ivar pairs: the least seconds of A and B in each pair of turns
+    :ivar failed: why it is not compared
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.group = ""
+        self.pairs: list[tuple[float, float]] = []
+        self.failed = ""
+
+    @property
+    def ratio(self) -> float:
+        """The least seconds of A divided by those of B."""
+        return min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return bounds([one for one, _ in self.pairs], [other for _, other in self.pairs])
+
+    def line(self, hold: float) -> str:
+        """Return the row of the table."""
+        if self.failed:
+            return f"{'':25}  {self.title}: {self.failed}"
+        low, high = self.bounds
+        sign = "±" if low <= 1 <= high else " "
+        slow = f"  SLOWER than {hold:g}" if high < hold else ""
+        return f"{self.ratio:6.3f} {sign} {low:6.3f} to {high:5.3f}  {self.title}{slow}"
+
+    @property
+    def title(self) -> str:
+        case = self.name.partition("::")[2]
+        return f"{self.group}: {case}" if self.group else case
+
+
+def bounds(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Return the bounds of the ratio of two least times: with the least of one side, and the next best of the other."""
+    one, other = sorted(first), sorted(second)
+    next_best = math.ceil(len(one) / 4)
+    return one[0] / other[min(next_best, len(other) - 1)], one[min(next_best, len(one) - 1)] / other[0]
+
+
+class _Side:
+    """A process of pytest that waits for names of subjects.
+
+    :param what: to collect: a file, a directory, or a name
+    """
+
+    def __init__(self, python: str, options: Sequence[str], what: str = "benchmarks") -> None:
+        to_read, self._to_write = os.pipe()
+        self._from_read, from_write = os.pipe()
+        words = ("-m", "pytest", what, "-q", "-p", "benchmarks.side_by_side", "-p", "no:cacheprovider")
+        few = (f"--benchmark-max-time={_SECONDS}", f"--benchmark-min-rounds={_ROUNDS}", "-m", _LEFT_OUT)
+        self._process = subprocess.Popen(
+            [python, *words, *few, *options],
+            # The order of sets makes one process slower than the other.
+            env={**os.environ, "PYTHONHASHSEED": "0", _PIPES: f"{to_read} {from_write}"},
+            pass_fds=(to_read, from_write),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        os.close(to_read)
+        os.close(from_write)
+        self._commands, self._answers = os.fdopen(self._to_write, "w"), os.fdopen(self._from_read)
+        self.names: list[str] = self._answer()
+
+    def _answer(self) -> Any:
+        line = self._answers.readline()
+        if not line:
+            raise SystemExit(f"pytest has ended:\n{self._process.communicate()[0]}")
+        return json.loads(line)
+
+    def run(self, name: str) -> dict[str, Any]:
+        _say(self._commands, name)
+        return dict(self._answer())
+
+    def end(self) -> None:
+        self._commands.close()
+        self._process.communicate()
+
+
+class _Turn(NamedTuple):
+    side: _Side
+    index: int
+
+
+def measure(subject: Subject, sides: Sequence[_Side], pairs: int) -> None:
+    """Run a subject in both environments by turns."""
+    for number in range(pairs):
+        found = [0.0, 0.0]
+        order = [_Turn(side, index) for index, side in enumerate(sides)]
+        for turn in order[:: -1 if number % 2 else 1]:
+            answer = turn.side.run(subject.name)
+            subject.group = answer.get("group", subject.group)
+            if "failed" in answer:
+                subject.failed = f"{'AB'[turn.index]}: {answer['failed']}"
+                return
+            found[turn.index] = answer["seconds"]
+        subject.pairs.append((found[0], found[1]))
+
+
+def measure_again(subject: Subject, start: Callable[[str], Sequence[_Side]], pairs: int) -> None:
+    """Measure a subject anew, with three times the pairs.
+
+    Each third has new processes: where memory happens to lie can make one slower than another.
+    """
+    subject.pairs.clear()
+    for _third in range(3):
+        sides = start(subject.name)
+        measure(subject, sides, pairs)
+        for side in sides:
+            side.end()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print one line a subject; return 1 if one is slower than allowed."""
+    parser = argparse.ArgumentParser(prog="ci/bench", description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("other", help="the Python of the other environment: A")
+    parser.add_argument("--hold", type=float, default=0.95, help="least ratio (default %(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="turns of each subject (default %(default)s)")
+    options, others = parser.parse_known_args(arguments)
+
+    def start(what: str = "benchmarks") -> list[_Side]:
+        return [_Side(python, others, what) for python in (options.other, sys.executable)]
+
+    sides = start()
+    names = [name for name in sides[1].names if name in sides[0].names]
+    print(f"{len(names)} subjects; ratio: time of A by time of B, and its bounds; ±: no difference is seen", flush=True)
+    slow, ratios, failed = [], [], 0
+    for subject in map(Subject, names):
+        measure(subject, sides, options.pairs)
+        if subject.pairs and not subject.failed and subject.ratio < options.hold:
+            measure_again(subject, start, options.pairs)
+        print(subject.line(options.hold), flush=True)
+        if subject.failed:
+            # What only A cannot do is new in B.
+            failed += subject.failed.startswith("B") and "skipped" not in subject.failed
+            continue
+        ratios.append(subject.ratio)
+        slow += [subject] if subject.bounds[1] < options.hold else []
+    for side in sides:
+        side.end()
+    if ratios:
+        mean = statistics.geometric_mean(ratios)
+        print(f"{mean:6.3f}   mean of {len(ratios)}; {len(slow)} slower than {options.hold:g}")
+    for subject in slow:
+        print(subject.line(options.hold))
+    return 1 if slow or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
