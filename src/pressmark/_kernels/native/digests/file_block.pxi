@@ -67,7 +67,7 @@ cdef class FileBlock:
         return found
 
     def results(self, paths):
-        """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns)`` for each file; :data:`None` without digests.
+        """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns)`` for each file, or :data:`None`.
 
         :param paths: the path of each file to return
         """
