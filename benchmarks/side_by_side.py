@@ -20,8 +20,9 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 __all__ = ["Subject", "bounds", "main"]
 
@@ -127,8 +128,9 @@ class _Side:
     """
 
     def __init__(self, python: str, options: Sequence[str], what: str = "benchmarks") -> None:
-        to_read, self._to_write = os.pipe()
-        self._from_read, from_write = os.pipe()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        to_read, to_write = os.pipe()
+        from_read, from_write = os.pipe()
         words = ("-m", "pytest", what, "-q", "-p", "benchmarks.side_by_side", "-p", "no:cacheprovider")
         few = (f"--benchmark-max-time={_SECONDS}", f"--benchmark-min-rounds={_ROUNDS}", "-m", _LEFT_OUT)
         self._process = subprocess.Popen(
@@ -136,19 +138,20 @@ class _Side:
             # The order of sets makes one process slower than the other.
             env={**os.environ, "PYTHONHASHSEED": "0", _PIPES: f"{to_read} {from_write}"},
             pass_fds=(to_read, from_write),
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
         )
         os.close(to_read)
         os.close(from_write)
-        self._commands, self._answers = os.fdopen(self._to_write, "w"), os.fdopen(self._from_read)
+        self._commands, self._answers = os.fdopen(to_write, "w"), os.fdopen(from_read)
         self.names: list[str] = self._answer()
 
     def _answer(self) -> Any:
         line = self._answers.readline()
         if not line:
-            raise SystemExit(f"pytest has ended:\n{self._process.communicate()[0]}")
+            self._process.wait()
+            self._output.seek(0)
+            raise SystemExit(f"pytest has ended:\n{self._output.read().decode()}")
         return json.loads(line)
 
     def run(self, name: str) -> dict[str, Any]:
@@ -157,26 +160,20 @@ class _Side:
 
     def end(self) -> None:
         self._commands.close()
-        self._process.communicate()
-
-
-class _Turn(NamedTuple):
-    side: _Side
-    index: int
+        self._process.wait()
 
 
 def measure(subject: Subject, sides: Sequence[_Side], pairs: int) -> None:
     """Run a subject in both environments by turns."""
     for number in range(pairs):
         found = [0.0, 0.0]
-        order = [_Turn(side, index) for index, side in enumerate(sides)]
-        for turn in order[:: -1 if number % 2 else 1]:
-            answer = turn.side.run(subject.name)
+        for index in (1, 0) if number % 2 else (0, 1):
+            answer = sides[index].run(subject.name)
             subject.group = answer.get("group", subject.group)
             if "failed" in answer:
-                subject.failed = f"{'AB'[turn.index]}: {answer['failed']}"
+                subject.failed = f"{'AB'[index]}: {answer['failed']}"
                 return
-            found[turn.index] = answer["seconds"]
+            found[index] = answer["seconds"]
         subject.pairs.append((found[0], found[1]))
 
 

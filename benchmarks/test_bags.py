@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import random
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,38 @@ def test_pack(measure: Measure, large: Path, memory: Path, ending: str) -> None:
 
     pack = functools.partial(bagit.pack, large, file)
     measure.once(f"bag pack large, {ending}", pack, before=functools.partial(file.unlink, True), check=check, rounds=3)
+
+
+@pytest.mark.yardstick
+@pytest.mark.parametrize(("ending", "program"), [("tar", "cat"), ("tar.gz", "gzip")])
+def test_tar(measure: Measure, large: Path, memory: Path, ending: str, program: str) -> None:
+    """tar, a compressor and sha512sum of the same files."""
+    file = memory / f"tar.{ending}"
+    line = f'tar -cf - -C "$0" . | {program} > "$1" && find "$0" -type f -print0 | xargs -0 sha512sum > /dev/null'
+
+    def run() -> int:
+        return subprocess.run(["sh", "-c", line, large, file], check=True).returncode
+
+    def check(_status: int) -> None:
+        assert file.stat().st_size
+
+    measure.once(f"bag pack large, {ending}", run, check=check, rounds=3)
+
+
+@pytest.mark.yardstick
+def test_copy_large(measure: Measure, large: Path, memory: Path) -> None:
+    """cp and sha512sum of the same files."""
+    new = memory / "copied-large"
+    line = 'cp -r "$0" "$1" && find "$1" -type f -print0 | xargs -0 -n 100 -P 2 sha512sum'
+
+    def run() -> str:
+        return subprocess.run(["sh", "-c", line, large / "data", new], stdout=-1, text=True, check=True).stdout
+
+    def check(output: str) -> None:
+        assert output.count("\n") == len((large / f"manifest-{ALGORITHM}.txt").read_text().splitlines())
+
+    remove = functools.partial(shutil.rmtree, new, ignore_errors=True)
+    measure.once("bag create large, elsewhere", run, before=remove, check=check, rounds=3)
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)

@@ -18,9 +18,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "native_l
 
 from lanes_library import ALGORITHMS, LEVELS, Bank, Lengths, Pointers, build, packed, reference
 
-MESSAGES = 20_000
+MESSAGES = 10_000
 LONG, TURNS = 256 << 10, 8  # bytes for each lane, and how often
-SHORT = [b"uc1.ark:/13960/t%010d" % index for index in range(MESSAGES)]
+# Identifiers; and lengths 15 to 120, evenly spread: one and two blocks, three quarters of neighbours unequal.
+MESSAGES_OF = {
+    "26 bytes": [b"uc1.ark:/13960/t%010d" % index for index in range(MESSAGES)],
+    "15 to 120 bytes": [bytes([65 + index % 26]) * (15 + index * 7919 % 106) for index in range(MESSAGES)],
+}
 
 
 @pytest.fixture(scope="session")
@@ -39,32 +43,35 @@ def level_of(library: Any, name: str) -> int:
     return level
 
 
+@pytest.mark.parametrize("length", MESSAGES_OF)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_short(measure: Measure, library: Any, algorithm: str, level: str) -> None:
+def test_short(measure: Measure, library: Any, algorithm: str, level: str, length: str) -> None:
+    messages = MESSAGES_OF[length]
     number, chosen = ALGORITHMS.index(algorithm), level_of(library, level)
-    data, offsets = packed(SHORT)
+    data, offsets = packed(messages)
     size = library.pm_digest_size(number)
-    out = ctypes.create_string_buffer(size * len(SHORT))
-    run = functools.partial(library.pm_digest_column, chosen, number, data, offsets, ctypes.c_int64(len(SHORT)), out)
+    out = ctypes.create_string_buffer(size * len(messages))
+    run = functools.partial(library.pm_digest_column, chosen, number, data, offsets, ctypes.c_int64(len(messages)), out)
 
     def check(_status: object) -> None:
-        digests = [out.raw[index * size : (index + 1) * size] for index in range(len(SHORT))]
-        assert digests == [reference(algorithm)(one).digest() for one in SHORT]
+        digests = [out.raw[index * size : (index + 1) * size] for index in range(len(messages))]
+        assert digests == [reference(algorithm)(one).digest() for one in messages]
 
-    measure.call(f"lanes, {algorithm}, 25 bytes", run, check=check, messages=len(SHORT))
+    measure.call(f"lanes, {algorithm}, {length}", run, check=check, messages=len(messages))
 
 
 @pytest.mark.yardstick
+@pytest.mark.parametrize("length", MESSAGES_OF)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_short_hashlib(measure: Measure, algorithm: str) -> None:
-    made = reference(algorithm)
+def test_short_hashlib(measure: Measure, algorithm: str, length: str) -> None:
+    made, messages = reference(algorithm), MESSAGES_OF[length]
 
     def run() -> list[bytes]:
-        return [made(one).digest() for one in SHORT]
+        return [made(one).digest() for one in messages]
 
-    group = f"lanes, {algorithm}, 25 bytes"
-    measure.call(group, run, check=lambda found: len(found) == len(SHORT), messages=len(SHORT))
+    group = f"lanes, {algorithm}, {length}"
+    measure.call(group, run, check=lambda found: len(found) == len(messages), messages=len(messages))
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -6,6 +6,7 @@ is compared with that of the pure implementation: see ``checksums.py``.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import io
@@ -71,6 +72,22 @@ def test_yardstick(measure: Measure, name: str, kind: str, count: int) -> None:
     if digest:
         action = functools.partial(digests, getattr(hashlib, digest), ids)
     measure.call(title(case, kind), action, check=lambda made: len(made) == count, ids=count)
+
+
+@pytest.mark.yardstick
+@pytest.mark.parametrize("into", ["kept memory", "new memory"])
+@pytest.mark.parametrize("name", THREADED)
+def test_memory(measure: Measure, name: str, into: str, count: int) -> None:
+    """Copy as many bytes as the Arrow output has, into memory that is there, or that the system must provide."""
+    case, kind = CASES[name], INPUTS["arrow"]
+    corpus = collection_of(case).load(count)
+    made = kind.run(case.make(corpus.delimiter), kind.prepare(corpus.ids), 1)
+    size = sum(map(len, kind.paths(made))) + 8 * (count + 1)
+    source, kept = ctypes.create_string_buffer(b"x" * size, size), ctypes.create_string_buffer(size)
+    action: Callable[[], Any] = functools.partial(ctypes.memmove, kept, source, size)
+    if into == "new memory":
+        action = functools.partial(bytes, memoryview(source))
+    measure.call(title(case, "arrow"), action, check=lambda _copy: True, ids=count, MB=size / 1e6)
 
 
 def upper(ids: list[str]) -> list[str]:

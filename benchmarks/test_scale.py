@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks import corpora
+from benchmarks import corpora, processes
 from benchmarks.conftest import Measure
 from benchmarks.corpora.files import GIB, write_files
 
@@ -132,6 +132,14 @@ def million(disk: Path, scaled: Callable[[int], int]) -> Iterator[tuple[Path, in
     write_files(folder, [1024] * number)
     yield folder, number
     shutil.rmtree(folder)
+
+
+def test_verify_million(measure: Measure, pressmark: tuple[str, ...], disk: Path, million: tuple[Path, int]) -> None:
+    folder, number = million
+    manifest = disk / "million.manifest"
+    manifest.write_text(processes.run([*pressmark, "hash", folder, "--no-progress"]).output)
+    words = (*pressmark, "verify", manifest, "--no-progress")
+    measure.command("verify a million files", *words, rounds=1, files=number)
 
 
 @pytest.mark.parametrize("way", ["without", "new", "again"])

@@ -83,23 +83,31 @@ def objects(memory: Path, scaled: Callable[[int], int]) -> Callable[[str], Objec
     return made
 
 
+@pytest.mark.parametrize("into", ["empty", "full"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_put_one(measure: Measure, objects: Callable[[str], Objects], kind: str) -> None:
-    one = objects(kind)
-    store = one.open()
+def test_put_one(measure: Measure, objects: Callable[[str], Objects], memory: Path, kind: str, into: str) -> None:
+    """Put one object into a store that is opened for it."""
+    one, path = objects(kind), memory / f"{kind}-empty"
+    if into == "full":
+        path = one.store
+    elif not path.exists():
+        one.create(path)
     name, source = next(iter(one.sources.items()))
     new = map(f"{name}-{{}}".format, numbers())
     put: list[str] = []
 
     def run() -> None:
         put.append(next(new))
-        store.put(put[-1], source)
+        one.open(path).put(put[-1], source)
 
     def remove() -> None:
         while put:
-            store.delete(put.pop())
+            one.open(path).delete(put.pop())
 
-    measure.once(f"store put one, {kind}", run, before=remove, check=lambda _made: store.get(put[-1]), rounds=50)
+    def check(_made: object) -> None:
+        assert one.open(path).get(put[-1])
+
+    measure.once(f"store put one, {kind}", run, before=remove, check=check, rounds=50)
     remove()
 
 
