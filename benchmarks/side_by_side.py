@@ -7,7 +7,7 @@ so that whatever else the machine does meets both. As a plugin (``-p benchmarks.
 
 A subject has a ratio: the least time of the other environment (A) divided by the least time of this one (B); below 1, B
 is slower. Other work only adds to a time, so the least of some turns is near the true one. How near, the turns that
-follow the best show: the ratio lies between the best of one side and the next best quarter of the other.
+follow the best show: the bounds are the ratios of the best of one side and the third of the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -29,8 +28,8 @@ __all__ = ["Subject", "bounds", "main"]
 _PIPES = "PRESSMARK_BENCH_PIPES"
 # Marks of what is not compared: it does not depend on Pressmark.
 _LEFT_OUT = "not (yardstick or peers or scale)"
-# Seconds of a subject in one turn, and its least number of runs.
-_SECONDS, _ROUNDS = 0.1, 3
+# Seconds of a subject in one turn, and when it is measured again; and its least number of runs.
+_SECONDS, _AGAIN, _ROUNDS = 0.1, 0.5, 3
 
 
 # --- the processes that wait ------------------------------------------------------------------------------------------
@@ -115,24 +114,24 @@ class Subject:
 
 
 def bounds(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the bounds of the ratio of two least times: with the least of one side, and the next best of the other."""
+    """Return the bounds of the ratio of two least times: with the least of one side, and the third of the other."""
     one, other = sorted(first), sorted(second)
-    next_best = math.ceil(len(one) / 4)
-    return one[0] / other[min(next_best, len(other) - 1)], one[min(next_best, len(one) - 1)] / other[0]
+    return one[0] / other[:3][-1], one[:3][-1] / other[0]
 
 
 class _Side:
     """A process of pytest that waits for names of subjects.
 
     :param what: to collect: a file, a directory, or a name
+    :param seconds: of a subject in one turn
     """
 
-    def __init__(self, python: str, options: Sequence[str], what: str = "benchmarks") -> None:
+    def __init__(self, python: str, options: Sequence[str], what: str, seconds: float) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         to_read, to_write = os.pipe()
         from_read, from_write = os.pipe()
         words = ("-m", "pytest", what, "-q", "-p", "benchmarks.side_by_side", "-p", "no:cacheprovider")
-        few = (f"--benchmark-max-time={_SECONDS}", f"--benchmark-min-rounds={_ROUNDS}", "-m", _LEFT_OUT)
+        few = (f"--benchmark-max-time={seconds}", f"--benchmark-min-rounds={_ROUNDS}", "-m", _LEFT_OUT)
         self._process = subprocess.Popen(
             [python, *words, *few, *options],
             # The order of sets makes one process slower than the other.
@@ -177,14 +176,14 @@ def measure(subject: Subject, sides: Sequence[_Side], pairs: int) -> None:
         subject.pairs.append((found[0], found[1]))
 
 
-def measure_again(subject: Subject, start: Callable[[str], Sequence[_Side]], pairs: int) -> None:
+def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], pairs: int) -> None:
     """Measure a subject anew, with three times the pairs.
 
     Each third has new processes: where memory happens to lie can make one slower than another.
     """
     subject.pairs.clear()
     for _third in range(3):
-        sides = start(subject.name)
+        sides = start(subject.name, _AGAIN)
         measure(subject, sides, pairs)
         for side in sides:
             side.end()
@@ -198,10 +197,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--pairs", type=int, default=5, help="turns of each subject (default %(default)s)")
     options, others = parser.parse_known_args(arguments)
 
-    def start(what: str = "benchmarks") -> list[_Side]:
-        return [_Side(python, others, what) for python in (options.other, sys.executable)]
+    def start(what: str, seconds: float) -> list[_Side]:
+        return [_Side(python, others, what, seconds) for python in (options.other, sys.executable)]
 
-    sides = start()
+    sides = start("benchmarks", _SECONDS)
     names = [name for name in sides[1].names if name in sides[0].names]
     print(f"{len(names)} subjects; ratio: time of A by time of B, and its bounds; ±: no difference is seen", flush=True)
     slow, ratios, failed = [], [], 0
