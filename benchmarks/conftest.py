@@ -62,7 +62,8 @@ def pytest_benchmark_update_json(output_json: dict[str, Any]) -> None:
     for one in output_json["benchmarks"]:
         one["stats"].pop("data", None)
         del one["options"], one["params"]
-    output_json["commit_info"].pop("project", None)
+    for name in ("project", "branch"):
+        output_json["commit_info"].pop(name, None)
     output_json["machine_info"].pop("node", None)
 
 
