@@ -27,6 +27,7 @@ __all__ = [
     "is_case_insensitive",
     "is_inside",
     "is_junk",
+    "is_junk_directory",
     "is_utf8",
     "too_long",
 ]
@@ -85,9 +86,13 @@ def glob_matcher(globs: Sequence[str] | str) -> Callable[[str], object]:
 
 def is_junk(name: bytes, *, directory: bool = False) -> bool:
     """Return whether systems or storage appliances add files, or directories, of this name to directories of others."""
-    if directory:
-        return decode_fs(name) in JUNK_DIRECTORIES or name.startswith(b".Trash-")
-    return _is_junk_file()(decode_fs(name)) is not None
+    text = decode_fs(name)
+    return is_junk_directory(text) if directory else _is_junk_file()(text) is not None
+
+
+def is_junk_directory(name: str) -> bool:
+    """Return whether systems or storage appliances add directories of this name to directories of others."""
+    return name in JUNK_DIRECTORIES or name.startswith(".Trash-")
 
 
 @functools.cache

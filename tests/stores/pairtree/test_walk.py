@@ -105,13 +105,13 @@ RULES: dict[str, tuple[tuple[str | bytes, ...], dict[str, object], list[str]]] =
         ],
     ),
     "directories with names of junk": (
-        ("__/MA/CO/SX/__MACOSX/x", "ab/.DS_Store/x", "cd/foo/x", "cd/__MACOSX/y", "ef/@eaDir/z"),
+        ("__/MA/CO/SX/__MACOSX/x", "ab/.DS_Store/x", "cd/foo/x", "cd/__MACOSX/y", "ef/@eaDir/z", "gh/.Trash-1000/z"),
         {
             "__/MA/CO/SX": ("__MACOSX", "__MACOSX", []),
             "ab": ("ab", ".DS_Store", []),
             "cd": ("cd", "foo", []),
         },
-        ["pairtree_root/cd/__MACOSX: junk", "pairtree_root/ef/@eaDir: junk"],
+        ["pairtree_root/cd/__MACOSX: junk", "pairtree_root/ef/@eaDir: junk", "pairtree_root/gh/.Trash-1000: junk"],
     ),
     "files in the root": (
         ("ab/foo/x", "notes.txt", "a", "cd"),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
-from pressmark.fs.names import JUNK_DIRECTORIES, decode_fs, encode_fs, glob_matcher
+from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk_directory
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
@@ -265,7 +265,7 @@ class Walk:
     def _take_in(self, places: list[str], names: list[str], parts: list[Part]) -> None:
         """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
         # An ignored name, or junk, may be the only one that the kernel has seen.
-        ignored = {index for index, name in enumerate(names) if name in JUNK_DIRECTORIES}
+        ignored = {index for index, name in enumerate(names) if is_junk_directory(name)}
         if self._ignored:
             ignored.update(index for index, name in enumerate(names) if self._ignored(name))
         if "" not in names and not ignored:
