@@ -40,7 +40,6 @@ class Numbers:
     def run(self, chunk: Chunk, work: WorkFolder) -> Receipt:
         order = work.path / f"do-{chunk.id}"
         what = order.read_text() if order.exists() else ""
-        (work.path / f"began-{chunk.id}").touch()
         if what in ("kill", "kill-late", "kill-half", "busy"):
             order.unlink()
         if what in ("kill", "poison"):
@@ -51,15 +50,13 @@ class Numbers:
             raise UnsendableError(chunk.id, "of no use")
         if what == "interrupt":
             raise KeyboardInterrupt
-        while what in ("slow", "stuck", "reports") and not (work.path / "go").exists():
-            try:
-                time.sleep(0.01)
-            except KeyboardInterrupt:
-                if what != "stuck":
-                    (work.path / f"cleaned-{chunk.id}").touch()
-                    raise
-            if what == "reports":
-                work.report(chunk.id, 3, 30)
+        try:
+            self._wait(what, chunk, work)
+        except KeyboardInterrupt:
+            if what != "stuck":
+                (work.path / f"cleaned-{chunk.id}").touch()
+                raise
+            self._wait(what, chunk, work)
         name = f"{chunk.id}.txt"
         with work.writing(name) as file:
             for number in range(chunk.start, chunk.stop):
@@ -73,6 +70,13 @@ class Numbers:
         return Receipt(
             chunk.id, self.key, count, chunk.nbytes, by_status={"ok": count}, output=name, sha256=file.sha256
         )
+
+    def _wait(self, what: str, chunk: Chunk, work: WorkFolder) -> None:
+        (work.path / f"began-{chunk.id}").touch()
+        while what in ("slow", "stuck", "reports") and not (work.path / "go").exists():
+            time.sleep(0.01)
+            if what == "reports":
+                work.report(chunk.id, 3, 30)
 
 
 class UnsendableError(Exception):
