@@ -1,21 +1,27 @@
-"""Run jobs in chunks with threads, processes and Dask: what a chunk costs."""
+"""Run jobs in chunks with threads, processes and Dask: what a chunk costs, and mapping and hashing in chunks."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pressmark
 from benchmarks.conftest import Measure
-from pressmark import jobs
+from pressmark import fixity, jobs
 
 WORKERS, CHUNKS = 2, 100
+# What plans the chunks of a job, given its work folder.
+Plan = Callable[[Path], Iterable[jobs.Chunk]]
+# A job, its plan, and the number of its items; and what measures it.
+Work = tuple[jobs.Job, Plan, int]
+Run = Callable[..., None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,23 +54,65 @@ def runner() -> Iterator[Callable[[str], Callable[..., Any]]]:
         yield made
 
 
-@pytest.mark.filterwarnings("default")  # of distributed
-@pytest.mark.parametrize("name", ["threads", "processes", "dask"])
-def test_empty_chunks(
-    measure: Measure, runner: Callable[[str], Callable[..., Any]], memory: Path, scaled: Callable[[int], int], name: str
-) -> None:
-    count, folder = scaled(CHUNKS), memory / "job"
-    made: list[jobs.WorkFolder] = []
+@pytest.fixture(scope="session")
+def identifiers(memory: Path, count: int) -> Work:
+    file = memory / "identifiers.txt"
+    ids = [f"ark:/13960/t{number:07d}" for number in range(10 * count)]
+    file.write_text("\n".join(ids))
+    mapping = pressmark.layouts.MapIds(pressmark.layout("0003"))
+    return mapping, lambda _folder: mapping.plan(file, nbytes=1 << 20), len(ids)
 
-    def before() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        chunks = (jobs.Chunk(f"{number:06d}", "nothing", "", number, number + 1, 0) for number in range(count))
-        made.append(jobs.WorkFolder.create(folder, Nothing(), chunks))
 
-    def check(summary: Any) -> None:
-        assert (summary.ok, summary.n) == (True, count)
+@pytest.fixture(scope="session")
+def files(memory: Path, scaled: Callable[[int], int]) -> Work:
+    tree, count = memory / "hashed in chunks", scaled(1000)
+    for number in range(count):
+        path = tree / f"{number // 100:02d}" / str(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%d" % number * 8000)
+    hashing = fixity.HashFiles(str(tree))
+    return hashing, lambda folder: hashing.plan(folder, files=100), count
 
-    run = runner(name)
-    measure.once(
-        "run empty chunks", lambda: run(Nothing(), made[-1]), before=before, check=check, rounds=3, chunks=count
-    )
+
+@pytest.fixture
+def run(measure: Measure, runner: Callable[[str], Callable[..., Any]], memory: Path) -> Run:
+    """Return a function that measures the run of a job, without its plan."""
+
+    def measured(group: str, workers: str, job: jobs.Job, plan: Plan, count: int, unit: str) -> None:
+        folder, start = memory / "job", runner(workers)
+        made: list[jobs.WorkFolder] = []
+
+        def before() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            made.append(jobs.WorkFolder.create(folder, job, plan(folder)))
+
+        def check(summary: Any) -> None:
+            assert (summary.ok, summary.n) == (True, count)
+
+        amounts: dict[str, Any] = {unit: count}
+        measure.once(group, lambda: start(job, made[-1]), before=before, check=check, rounds=3, **amounts)
+
+    return measured
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # of distributed
+    pytest.mark.parametrize("workers", ["threads", "processes", "dask"]),
+]
+
+
+def test_empty_chunks(run: Run, scaled: Callable[[int], int], workers: str) -> None:
+    count = scaled(CHUNKS)
+
+    def plan(_folder: Path) -> Iterator[jobs.Chunk]:
+        return (jobs.Chunk(f"{number:06d}", "nothing", "", number, number + 1, 0) for number in range(count))
+
+    run("run empty chunks", workers, Nothing(), plan, count, "chunks")
+
+
+def test_map(run: Run, identifiers: Work, workers: str) -> None:
+    run("map 0003, in chunks", workers, *identifiers, "ids")
+
+
+def test_hash(run: Run, files: Work, workers: str) -> None:
+    run("hash 40 KB sha512, in chunks", workers, *files, "files")

@@ -1,4 +1,4 @@
-"""Map a column of a table by one command, beside DuckDB, which writes the same table with an upper-case column."""
+"""Map a column of a table, beside DuckDB, which writes the same table with an upper-case column, and polars."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks import corpora
 from benchmarks.conftest import Measure
+from benchmarks.peers import environments
 from benchmarks.processes import python
 from pressmark import layout
 
@@ -22,6 +23,13 @@ duckdb.execute("SET threads TO 2")
 table = duckdb.read_parquet(source) if source.endswith("parquet") else duckdb.read_csv(source, header=True)
 made = table.project("*, upper(id) AS path")
 made.write_parquet(target) if source.endswith("parquet") else made.write_csv(target)
+"""
+_POLARS = """
+import sys, polars, pressmark
+source, target = sys.argv[1:]
+table = polars.read_parquet(source)
+paths = pressmark.layout("0003").map_arrow(table["id"])
+table.with_columns(polars.Series(paths).alias("path")).write_parquet(target)
 """
 FORMS = ("csv", "parquet")
 
@@ -61,6 +69,21 @@ def test_map(measure: Measure, pressmark: tuple[str, ...], table: Callable[..., 
 
     words = (*pressmark, "map", "0003", file, "--column", "id", "-o", target, "--no-progress")
     measure.command(title(form), *words, before=functools.partial(target.unlink, True), check=check, ids=len(ids))
+
+
+@pytest.mark.peers
+def test_polars(measure: Measure, table: Callable[..., Any], memory: Path) -> None:
+    """The same by a script of five lines: polars reads and writes, ``map_arrow`` maps."""
+    file, ids = table("parquet")
+    target = memory / "mapped by polars.parquet"
+
+    def check(_output: str) -> None:
+        from pyarrow import parquet
+
+        assert parquet.read_table(target).column("path").to_pylist() == layout("0003").map_ids(ids)
+
+    words = (environments.interpreter("tables"), "-c", _POLARS, file, target)
+    measure.command(title("parquet"), *words, before=functools.partial(target.unlink, True), check=check, ids=len(ids))
 
 
 @pytest.mark.yardstick
