@@ -123,10 +123,12 @@ class Measure:
     """Measures one subject of a group.
 
     :param benchmark: the fixture of pytest-benchmark
+    :param most_rounds: 1 if the measurement is repeated by turns
     """
 
-    def __init__(self, benchmark: Any) -> None:
+    def __init__(self, benchmark: Any, most_rounds: int) -> None:
         self._benchmark = benchmark
+        self._most_rounds = most_rounds
 
     def call(self, group: str, action: Callable[[], Any], *, check: Callable[[Any], object], **amounts: float) -> None:
         """Measure a call in this process.
@@ -147,16 +149,15 @@ class Measure:
         before: Callable[[], object] = lambda: None,
         check: Callable[[Any], object],
         rounds: int = 5,
-        warm_up: bool = True,
         **amounts: float,
     ) -> None:
         """Measure a call that needs a new state each time.
 
         :param before: makes that state; it is not timed
-        :param rounds: number of runs
-        :param warm_up: run it once more, before the others
+        :param rounds: number of runs; of several, one more comes first
         """
         self._benchmark.group = group
+        rounds = min(rounds, self._most_rounds)
         answers: list[Any] = []
 
         def fresh() -> None:
@@ -166,7 +167,7 @@ class Measure:
         def run() -> None:
             answers.append(action())
 
-        self._benchmark.pedantic(run, setup=fresh, rounds=rounds, warmup_rounds=int(warm_up))
+        self._benchmark.pedantic(run, setup=fresh, rounds=rounds, warmup_rounds=int(rounds > 1))
         check(answers[-1])
         self._note(amounts)
 
@@ -192,7 +193,7 @@ class Measure:
             most = max(most, done.max_rss)
             return done.output
 
-        self.once(group, run, before=before, check=check, rounds=rounds, warm_up=rounds > 1, **amounts)
+        self.once(group, run, before=before, check=check, rounds=rounds, **amounts)
         self.note(MB=most >> 20)
 
     def note(self, **facts: Any) -> None:
@@ -209,7 +210,7 @@ class Measure:
 
 @pytest.fixture
 def measure(benchmark: Any, request: pytest.FixtureRequest) -> Measure:
-    made = Measure(benchmark)
+    made = Measure(benchmark, request.config.option.benchmark_min_rounds)
     if request.node.get_closest_marker("yardstick"):
         made.note(yardstick=True)
     return made

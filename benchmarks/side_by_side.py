@@ -28,8 +28,8 @@ __all__ = ["Subject", "bounds", "main"]
 _PIPES = "PRESSMARK_BENCH_PIPES"
 # Marks of what is not compared: it does not depend on Pressmark.
 _LEFT_OUT = "not (yardstick or peers or scale)"
-# Seconds of a subject in one turn, and when it is measured again; and its least number of runs.
-_SECONDS, _AGAIN, _ROUNDS = 0.1, 0.5, 3
+# Seconds of a subject in one turn, and when it is measured again. A turn has at least one run.
+_SECONDS, _AGAIN = 0.1, 0.5
 
 
 # --- the processes that wait ------------------------------------------------------------------------------------------
@@ -94,6 +94,11 @@ class Subject:
         """The least seconds of A divided by those of B."""
         return min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
 
+    def is_steady(self, within: float) -> bool:
+        """Whether the two best times of each side are this near to each other: more turns would show the same."""
+        best = (sorted(side)[:2] for side in zip(*self.pairs, strict=True))
+        return len(self.pairs) > 1 and all(second <= first * (1 + within) for first, second in best)
+
     @property
     def bounds(self) -> tuple[float, float]:
         return bounds([one for one, _ in self.pairs], [other for _, other in self.pairs])
@@ -131,7 +136,7 @@ class _Side:
         to_read, to_write = os.pipe()
         from_read, from_write = os.pipe()
         words = ("-m", "pytest", what, "-q", "-p", "benchmarks.side_by_side", "-p", "no:cacheprovider")
-        few = (f"--benchmark-max-time={seconds}", f"--benchmark-min-rounds={_ROUNDS}", "-m", _LEFT_OUT)
+        few = (f"--benchmark-max-time={seconds}", "--benchmark-min-rounds=1", "-m", _LEFT_OUT)
         self._process = subprocess.Popen(
             [python, *words, *few, *options],
             # The order of sets makes one process slower than the other.
@@ -162,9 +167,14 @@ class _Side:
         self._process.wait()
 
 
-def measure(subject: Subject, sides: Sequence[_Side], pairs: int) -> None:
-    """Run a subject in both environments by turns."""
+def measure(subject: Subject, sides: Sequence[_Side], pairs: int, within: float = 0.0) -> None:
+    """Run a subject in both environments by turns.
+
+    :param pairs: at most, fewer if the times are steady within the given share
+    """
     for number in range(pairs):
+        if subject.is_steady(within):
+            return
         found = [0.0, 0.0]
         for index in (1, 0) if number % 2 else (0, 1):
             answer = sides[index].run(subject.name)
@@ -194,7 +204,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/bench", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("other", help="the Python of the other environment: A")
     parser.add_argument("--hold", type=float, default=0.95, help="least ratio (default %(default)s)")
-    parser.add_argument("--pairs", type=int, default=5, help="turns of each subject (default %(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="most turns of each subject (default %(default)s)")
     options, others = parser.parse_known_args(arguments)
 
     def start(what: str, seconds: float) -> list[_Side]:
@@ -205,7 +215,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{len(names)} subjects; ratio: time of A by time of B, and its bounds; ±: no difference is seen", flush=True)
     slow, ratios, failed = [], [], 0
     for subject in map(Subject, names):
-        measure(subject, sides, options.pairs)
+        measure(subject, sides, options.pairs, (1 - options.hold) / 2)
         # In five pairs, a slow subject may seem to be half as slow.
         if subject.pairs and not subject.failed and subject.ratio < (1 + options.hold) / 2:
             measure_again(subject, start, options.pairs)

@@ -98,7 +98,7 @@ def test_map(measure: Measure, tmp_path: Path, subject: Subject, peer: Peer, cou
         measure.note(runtime=found.runtime, differences=dict(reasons.most_common()))
         assert not strange, f"{len(strange):,} differences without a known reason, such as {strange[0]}"
 
-    measure.once(f"programs map {subject.key}", run, check=check, rounds=1, warm_up=False, ids=len(corpus.ids))
+    measure.once(f"programs map {subject.key}", run, check=check, rounds=1, ids=len(corpus.ids))
 
 
 def compare(
