@@ -33,7 +33,6 @@ __all__ = [
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
-    "Locality",
     "Occurrences",
     "Probe",
     "ProbeTimes",
@@ -362,18 +361,6 @@ class Costs(_Recorded):
 
 
 @dataclass(frozen=True)
-class Locality(_Recorded):
-    """Whether consecutive identifiers in the input are close to each other in the tree.
-
-    :ivar shared_segments: mean number of leading segments that consecutive paths have in common
-    :ivar last_directories_per_1000: number of distinct parent directories of 1,000 consecutive objects
-    """
-
-    shared_segments: float = 0.0
-    last_directories_per_1000: float = 0.0
-
-
-@dataclass(frozen=True)
 class Throughput(_Recorded):
     """Mapping speed on this machine.
 
@@ -477,7 +464,6 @@ class LayoutResult(_Recorded):
     :ivar irreversible: number of identifiers that cannot be restored from their paths. All of them if ``reversible`` is
         ``never``; otherwise those that were truncated, replaced by a digest, or lost empty segments or bytes that are
         not UTF-8 (0011)
-    :ivar locality: whether consecutive identifiers are close to each other
     :ivar throughput: mapping speed
     :ivar growth: predicted directories for more objects
     :ivar probe: measurements on the user's file system, if requested
@@ -502,7 +488,6 @@ class LayoutResult(_Recorded):
     costs: Costs = Costs()
     reversible: str = "never"
     irreversible: int = 0
-    locality: Locality = Locality()
     throughput: Throughput = Throughput()
     growth: Growth = Growth()
     probe: Probe | None = None

@@ -408,9 +408,6 @@ cdef extern from "paths/lengths.h":
     ctypedef struct pm_lengths:
         int64_t *counts
         pm_bytes longer
-        int64_t paths
-        int64_t shared
-        int64_t parents
 
     int pm_lengths_init(pm_lengths *) noexcept nogil
     void pm_lengths_free(pm_lengths *) noexcept nogil
@@ -418,7 +415,7 @@ cdef extern from "paths/lengths.h":
 
 
 cdef class PathLengths:
-    """Counts of paths, in the order of their addition."""
+    """Histograms of the lengths and depths of paths."""
 
     cdef pm_lengths lengths
     # Several threads may use the object at the same time without the GIL.
@@ -462,15 +459,6 @@ cdef class PathLengths:
                     length = longer[2 * index + 1]
                     rest[length] = rest.get(length, 0) + 1
         return found + sorted(rest.items())
-
-    def neighbours(self):
-        """Return three sums.
-
-        :returns: the number of paths; the leading segments that each path shares with the previous one; the distinct
-            parents of each thousand paths
-        """
-        with self.lock:
-            return self.lengths.paths, self.lengths.shared, self.lengths.parents
 
 
 # --- manifests ----------------------------------------------------------------------------------------------
