@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         Probe,
         ProbeTimes,
         Throughput,
-        from_record,
     )
 
 __all__ = [
@@ -59,7 +58,6 @@ __all__ = [
     "collect",
     "compare",
     "compare_in_chunks",
-    "from_record",
     "hashed_directories",
     "open_identifiers",
     "predict_growth",

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 __all__ = [
     "FORMAT",
@@ -37,13 +35,10 @@ __all__ = [
     "Probe",
     "ProbeTimes",
     "Throughput",
-    "from_record",
 ]
 
 #: The version of the JSON record.
-FORMAT = 2
-
-Shape = TypeVar("Shape")
+FORMAT = 3
 
 #: The kinds of collisions, in report order.
 KINDS = ("equal", "case", "normalization", "inside")
@@ -64,37 +59,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    return value
-
-
-def from_record(kind: type[Shape], record: Mapping[str, Any]) -> Shape:
-    """Return the dataclass that a JSON record was written from; unknown keys are ignored.
-
-    :raises KeyError: a field is missing
-    """
-    result: Shape = _parsed(kind, record)
-    return result
-
-
-@cache
-def _shape(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _parsed(kind: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{name: _parsed(one, value[name]) for name, one in _shape(kind).items()})
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is tuple:
-        each = [inner[0]] * len(value) if inner[1:] == (...,) else inner
-        return tuple(map(_parsed, each, value))
-    if origin is Mapping:
-        return {key: _parsed(inner[1], one) for key, one in value.items()}
-    if origin is UnionType:
-        # Optional fields: ``X | None``.
-        return _parsed(inner[0], value)
     return value
 
 
