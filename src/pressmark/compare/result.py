@@ -283,16 +283,6 @@ class FirstSegments(_Recorded):
     half: int = 0
     histogram: tuple[tuple[int, int], ...] = ()
 
-    def shares(self) -> list[tuple[float, float]]:
-        """Return pairs (share of directories, share of paths in them), fullest directories first."""
-        paths = sum(held * times for held, times in self.histogram)
-        points, directories, so_far = [(0.0, 0.0)], 0, 0
-        for held, times in reversed(self.histogram):
-            directories += times
-            so_far += held * times
-            points.append((directories / self.directories, so_far / paths))
-        return points
-
 
 @dataclass(frozen=True)
 class Costs(_Recorded):
