@@ -280,17 +280,15 @@ def test_inodes_are_compared_within_a_structure() -> None:
 
 
 def test_growth_is_reported_if_known() -> None:
-    def growing(total: int, **more: Any) -> Growth:
-        return Growth(model="fitted", points=((10**9, total // 2, total),), **more)
+    def growing(total: int, model: str) -> Growth:
+        return Growth(model, points=((10**9, total // 2, total),))
 
-    sure = comparison(
-        layout("a", growth=growing(2 * 10**9, error=0.01)), layout("b", growth=growing(3 * 10**9, error=0.02))
-    )
+    sure = comparison(layout("a", growth=growing(2 * 10**9, "exact")), layout("b", growth=growing(3 * 10**9, "hashed")))
     assert (
         rules(sure)["growth"] == "With a billion objects, a would have about 2 billion directories, b about 3 billion."
     )
-    for unsure in (growing(10**9), growing(10**9, error=0.5)):
-        assert "growth" not in rules(comparison(layout("a", growth=unsure), sure.layouts[1]))
+    unsure = growing(10**9, "count")
+    assert "growth" not in rules(comparison(layout("a", growth=unsure), sure.layouts[1]))
 
 
 def test_irreversible_layouts_are_named() -> None:

@@ -117,7 +117,7 @@ def steps(merge, tree):
     while True:
         run, spellings = merge.step(2)
         found += spellings
-        tree.leaves(), tree.levels(), tree.fan_out(), tree.largest(), tree.samples()
+        tree.leaves(), tree.levels(), tree.fan_out(), tree.largest()
         if run != -2:
             return found
 

@@ -330,22 +330,17 @@ class Throughput(_Recorded):
 class Growth(_Recorded):
     """Predicted number of directories for more objects of the same kind.
 
-    :ivar model: ``exact`` (follows from the layout), ``hashed`` (closed form), ``fitted`` (from samples) or ``none``
+    :ivar model: ``exact`` (no interim directories), ``hashed`` (closed form) or ``count`` (as many per object as now)
     :ivar formula: the formula of the model
     :ivar coefficients: the values of the formula's letters
-    :ivar fitted_to: pairs (identifiers, interim directories) that the model was fitted to
-    :ivar held_out: triples (identifiers, interim directories, prediction) that it was not fitted to
-    :ivar error: largest relative error of the predictions for held-out samples (0.01 is 1 %); None without such samples
     :ivar note: a remark of one sentence, or empty
-    :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects
+    :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects; empty if
+        no identifier has a path
     """
 
-    model: str = "none"
+    model: str = "count"
     formula: str = ""
     coefficients: Mapping[str, float] = field(default_factory=dict)
-    fitted_to: tuple[tuple[int, int], ...] = ()
-    held_out: tuple[tuple[int, int, int], ...] = ()
-    error: float | None = None
     note: str = ""
     points: tuple[tuple[int, int, int], ...] = ()
 

@@ -35,12 +35,7 @@ COLLISIONS = {
     "inside": "One object inside another",
 }
 #: Descriptions of the models of growth.
-MODELS = {
-    "exact": "no interim directories",
-    "hashed": "closed form",
-    "fitted": "fitted to samples",
-    "none": "as many per object as now",
-}
+MODELS = {"exact": "no interim directories", "hashed": "closed form", "count": "as many per object as now"}
 #: The numbers of objects for which growth is reported.
 REPORTED = (10**6, 10**9, 10**12)
 

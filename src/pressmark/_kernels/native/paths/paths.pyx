@@ -33,7 +33,6 @@ cdef extern from "paths/records.h":
 
 cdef extern from "paths/tree.h":
     enum:
-        PM_TREE_SAMPLES
         PM_TREE_ENTRIES
 
     ctypedef struct pm_large:
@@ -53,9 +52,6 @@ cdef extern from "paths/tree.h":
         pm_holding top_level
         pm_large *largest
         int64_t largest_count
-        int64_t *sampled
-        int64_t *sampled_directories
-        int64_t *sampled_leaves
 
     int pm_tree_init(pm_tree *) noexcept nogil
     void pm_tree_free(pm_tree *) noexcept nogil
@@ -141,14 +137,6 @@ cdef class PathTree:
                     pm_free_bytes(&path)
         found.sort(key=lambda one: (-one[2], one[0]))
         return [(path_read, entries) for _, path_read, entries in found]
-
-    def samples(self):
-        """Return for each nested sample, starting with all: paths with repetitions, directories, distinct paths."""
-        with self.lock:
-            return [
-                (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
-                for sample in range(PM_TREE_SAMPLES)
-            ]
 
 
 # --- sorting and merging ------------------------------------------------------------------------------------
