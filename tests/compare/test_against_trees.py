@@ -35,7 +35,7 @@ def path_of(layout: Layout, identifier: str | bytes) -> str | None:
 
 @pytest.mark.parametrize("name", samples.layouts())
 def test_every_number(implementation: Implementation, tmp_path: Path, name: str) -> None:
-    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, collisions, locality."""
+    """Directories by depth, fan-out, the largest; and of the paths lengths, depth, collisions."""
     layout = samples.layouts()[name]
     # Leave out paths that no file system allows; they are counted separately.
     paths = {identifier: path_of(layout, identifier) for identifier in IDS}

@@ -1,8 +1,6 @@
-"""Growth: the closed form, fitted models, and their errors."""
+"""Growth: the closed form, and today's number for each object."""
 
 from __future__ import annotations
-
-import random
 
 import pytest
 
@@ -43,46 +41,36 @@ def test_real_identifiers() -> None:
 def test_hashed_trees(pair: tuple[Implementation, Implementation], name: str) -> None:
     """The error is below 0.1 % for tens of thousands of identifiers."""
     with use(pair[0]):
-        growth = growth_of([f"mdp.{number}" for number in range(60_000)], samples.layouts()[name])
-    ((objects, found, predicted),) = growth.held_out
-    assert (growth.model, objects) == ("hashed", 60_000)
-    assert growth.error is not None
-    assert growth.error < 0.001
-    assert abs(predicted - found) / found == growth.error
+        (result,) = compare([f"mdp.{number}" for number in range(60_000)], [samples.layouts()[name]]).layouts
+    growth = result.growth
+    assert growth.model == "hashed"
     assert growth.coefficients == {"B": 16.0 ** (2 if "2x2" in name else 3), "n": 2.0 if "2x2" in name else 3.0}
-    here = next(point for point in growth.points if point[0] == 60_000)
-    assert here == (60_000, predicted, predicted + 60_000)
+    _, predicted, total = next(point for point in growth.points if point[0] == 60_000)
+    assert predicted == pytest.approx(result.directories.interim, rel=0.001)
+    assert total == predicted + 60_000
 
 
 def test_flat_trees_do_not_grow(implementation: Implementation) -> None:
     """Flat layouts never have interim directories."""
     growth = growth_of([str(number) for number in range(500)], pressmark.layout("0002"))
-    assert (growth.model, growth.error) == ("exact", 0.0)
+    assert growth.model == "exact"
     assert growth.points[-1] == (10**12, 0, 10**12)
 
 
-def test_models_are_tested_on_held_out_samples(pair: tuple[Implementation, Implementation]) -> None:
-    """The two largest samples are held out, and the error is that of their prediction."""
-    drawn = random.Random(4)
-    ids = [f"mdp.3901500{drawn.randrange(10**7):07d}" for _ in range(50_000)]
-    with use(pair[0]):
-        growth = growth_of(ids, pressmark.layout("pairtree"))
-        (result,) = compare(ids, [pressmark.layout("pairtree")]).layouts
-    assert growth.model == "fitted"
-    assert growth.held_out[0][0] == 50_000
-    assert growth.held_out[0][1] == result.directories.interim
-    assert growth.error == max(abs(predicted - found) / found for _, found, predicted in growth.held_out)
-    assert growth.error < 0.1
-    assert len(growth.fitted_to) >= 3
-    # The prediction matches the current number and is monotonic.
-    here = next(point for point in growth.points if point[0] == 50_000)
-    assert here[1] == result.directories.interim
-    assert [interim for _, interim, _ in growth.points] == sorted(interim for _, interim, _ in growth.points)
-    assert growth.points[-1][0] == 10**12
+def test_other_trees_grow_as_now(implementation: Implementation) -> None:
+    """Without a closed form, each object has as many interim directories as now."""
+    ids = [f"ab{number:04d}" for number in range(400)]
+    (result,) = compare(ids, [pressmark.layout("pairtree")]).layouts
+    growth, interim = result.growth, result.directories.interim
+    assert (growth.model, growth.formula, growth.coefficients) == ("count", "b N", {"b": interim / 400})
+    assert growth.points[0] == (400, interim, result.directories.total)
+    assert growth.points[-1] == (10**12, interim * 10**12 // 400, result.directories.total * 10**12 // 400)
+    assert "as many interim directories per object as now" in growth.note
 
 
-def test_too_few_to_fit(implementation: Implementation) -> None:
-    """Without enough identifiers there is no model, and a note says so."""
-    growth = growth_of([f"ab{number:04d}" for number in range(40)], pressmark.layout("pairtree"))
-    assert (growth.model, growth.error) == ("none", None)
-    assert "too few" in growth.note
+def test_shared_paths_are_assumed_to_stay(implementation: Implementation) -> None:
+    """As many identifiers share a path as now, for each model."""
+    ids = [f"{space}.{number}" for number in range(100) for space in "ab"]
+    growth = growth_of(ids, samples.layouts()["0012"])
+    assert (growth.model, growth.points[0][2] - growth.points[0][1]) == ("hashed", 100)
+    assert "50.0000% of the identifiers continue to share a path" in growth.note

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark.compare import Comparison, collect, compare, compare_in_chunks, from_record, open_identifiers
+from pressmark.compare import Comparison, collect, compare, compare_in_chunks, open_identifiers
 from pressmark.errors import JobError
 from pressmark.jobs import Summary, WorkFolder, run_local
 
@@ -46,14 +45,6 @@ def test_a_run_is_a_comparison(tmp_path: Path, source: Path) -> None:
     assert numbers(found) == numbers(expected)
     assert found.source == str(source)
     assert numbers(collect(WorkFolder.open(tmp_path / "work"))) == numbers(expected)
-
-
-def test_records_come_back() -> None:
-    """A record can be read back from JSON."""
-    found = compare(samples.hathitrust(), list(LAYOUTS.values()), directory_limit=7)
-    assert from_record(Comparison, json.loads(json.dumps(found.record()))) == found
-    empty = compare([], list(LAYOUTS.values()))
-    assert from_record(Comparison, json.loads(json.dumps(empty.record()))) == empty
 
 
 def test_resume(tmp_path: Path, source: Path) -> None:

@@ -7,8 +7,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, pairwise
-from operator import and_, eq
+from itertools import accumulate
 from typing import Any
 
 from pressmark.compare import LayoutResult
@@ -104,10 +103,6 @@ def counted_paths(paths: list[str]) -> dict[str, Any]:
     """Return the counts that need no tree, with the keys of :func:`reported_paths`."""
     encoded = [os.fsencode(path) for path in paths]
     segments = [path.split("/") for path in paths]
-    pairs = list(pairwise(segments))
-    shared = sum(sum(accumulate(map(eq, one, other), and_)) for one, other in pairs)
-    thousands = [encoded[start : start + 1000] for start in range(0, len(encoded), 1000)]
-    parents = sum(len({os.path.dirname(path) for path in some}) for some in thousands)
     same = Counter(encoded)
     return {
         "paths": len(same),
@@ -121,8 +116,6 @@ def counted_paths(paths: list[str]) -> dict[str, Any]:
         "segment_bytes": sorted(Counter(len(os.fsencode(one)) for each in segments for one in each).items()),
         "segment_units": sorted(Counter(units(one) for each in segments for one in each).items()),
         "depth": sorted(Counter(map(len, segments)).items()),
-        "shared": shared / len(pairs) if pairs else 0.0,
-        "parents": 1000 * parents / len(paths) if paths else 0.0,
     }
 
 
@@ -161,6 +154,4 @@ def reported_paths(result: LayoutResult) -> dict[str, Any]:
         "segment_bytes": list(result.lengths.segment_bytes.histogram),
         "segment_units": list(result.lengths.segment_units.histogram),
         "depth": list(result.depth.histogram),
-        "shared": result.locality.shared_segments,
-        "parents": result.locality.last_directories_per_1000,
     }

@@ -26,12 +26,10 @@ if TYPE_CHECKING:
         LargeDirectory,
         LayoutResult,
         Lengths,
-        Locality,
         Occurrences,
         Probe,
         ProbeTimes,
         Throughput,
-        from_record,
     )
 
 __all__ = [
@@ -53,7 +51,6 @@ __all__ = [
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
-    "Locality",
     "Occurrences",
     "Probe",
     "ProbeTimes",
@@ -61,7 +58,6 @@ __all__ = [
     "collect",
     "compare",
     "compare_in_chunks",
-    "from_record",
     "hashed_directories",
     "open_identifiers",
     "predict_growth",

@@ -416,7 +416,6 @@ class _LayoutCounter:
             costs=metrics.measure_costs(layout, found, mapped, files, versions),
             reversible=layout.reversible_when,
             irreversible=truncated + self._lost if layout.reversible else mapped,
-            locality=metrics.measure_locality(self._lengths),
             throughput=Throughput(self._seconds, mapped / self._seconds if enough else 0.0),
             growth=predict_growth(layout, tree, mapped),
         )

@@ -11,14 +11,16 @@ import hashlib
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pressmark.compare.comparison import MEMORY, Comparison, compare, unique_names
-from pressmark.compare.result import FORMAT, from_record
+from pressmark.compare.result import FORMAT
 from pressmark.errors import JobError
 from pressmark.jobs import Chunk, Receipt, Summary, WorkFolder, job_key, run_local
 from pressmark.layouts import Layout
@@ -196,7 +198,7 @@ def collect(work: WorkFolder) -> Comparison:
             raise JobError(
                 str(work.path), f"{receipt.output}: checksum mismatch; start a new run in another --work folder"
             )
-        parts.append(from_record(Comparison, json.loads(content)))
+        parts.append(_parsed(Comparison, json.loads(content)))
     if not parts:
         raise JobError(str(work.path), "the plan contains no layouts")
     if len({(part.identifiers, part.duplicates) for part in parts}) != 1:
@@ -278,3 +280,25 @@ def _state(path: str) -> tuple[str, int]:
         raise JobError(path, str(error.strerror or error)) from None
     text = f"{path}\0{status.st_size}\0{status.st_mtime_ns}"
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12], status.st_size
+
+
+@cache
+def _shape(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _parsed(kind: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if is_dataclass(kind) and isinstance(kind, type):
+        return kind(**{name: _parsed(one, value[name]) for name, one in _shape(kind).items()})
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        each = [inner[0]] * len(value) if inner[1:] == (...,) else inner
+        return tuple(map(_parsed, each, value))
+    if origin is Mapping:
+        return {key: _parsed(inner[1], one) for key, one in value.items()}
+    if origin is UnionType:
+        # Optional fields: ``X | None``.
+        return _parsed(inner[0], value)
+    return value

@@ -13,7 +13,6 @@ from pressmark.compare.result import (
     FirstSegments,
     LargeDirectory,
     Lengths,
-    Locality,
 )
 from pressmark.layouts import Layout, Pairtree, Vitro
 from pressmark.paths import PathLengths, Tree
@@ -26,7 +25,6 @@ __all__ = [
     "measure_fan_out",
     "measure_first_segments",
     "measure_lengths",
-    "measure_locality",
     "percentile",
     "summarize",
 ]
@@ -80,15 +78,6 @@ def measure_depth(counted: PathLengths) -> Depth:
     """Return the distribution of the number of segments."""
     spread = summarize(counted.depth)
     return Depth(spread.min, spread.mean, spread.max, spread.histogram)
-
-
-def measure_locality(counted: PathLengths) -> Locality:
-    """Return how close consecutive identifiers are to each other in the tree."""
-    paths, shared, parents = counted.neighbours()
-    return Locality(
-        shared_segments=shared / (paths - 1) if paths > 1 else 0.0,
-        last_directories_per_1000=1000 * parents / paths if paths else 0.0,
-    )
 
 
 def count_directories(tree: Tree, mapped: int) -> Directories:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 __all__ = [
     "FORMAT",
@@ -33,18 +31,14 @@ __all__ = [
     "LargeDirectory",
     "LayoutResult",
     "Lengths",
-    "Locality",
     "Occurrences",
     "Probe",
     "ProbeTimes",
     "Throughput",
-    "from_record",
 ]
 
 #: The version of the JSON record.
-FORMAT = 2
-
-Shape = TypeVar("Shape")
+FORMAT = 3
 
 #: The kinds of collisions, in report order.
 KINDS = ("equal", "case", "normalization", "inside")
@@ -65,37 +59,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    return value
-
-
-def from_record(kind: type[Shape], record: Mapping[str, Any]) -> Shape:
-    """Return the dataclass that a JSON record was written from; unknown keys are ignored.
-
-    :raises KeyError: a field is missing
-    """
-    result: Shape = _parsed(kind, record)
-    return result
-
-
-@cache
-def _shape(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _parsed(kind: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{name: _parsed(one, value[name]) for name, one in _shape(kind).items()})
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is tuple:
-        each = [inner[0]] * len(value) if inner[1:] == (...,) else inner
-        return tuple(map(_parsed, each, value))
-    if origin is Mapping:
-        return {key: _parsed(inner[1], one) for key, one in value.items()}
-    if origin is UnionType:
-        # Optional fields: ``X | None``.
-        return _parsed(inner[0], value)
     return value
 
 
@@ -320,16 +283,6 @@ class FirstSegments(_Recorded):
     half: int = 0
     histogram: tuple[tuple[int, int], ...] = ()
 
-    def shares(self) -> list[tuple[float, float]]:
-        """Return pairs (share of directories, share of paths in them), fullest directories first."""
-        paths = sum(held * times for held, times in self.histogram)
-        points, directories, so_far = [(0.0, 0.0)], 0, 0
-        for held, times in reversed(self.histogram):
-            directories += times
-            so_far += held * times
-            points.append((directories / self.directories, so_far / paths))
-        return points
-
 
 @dataclass(frozen=True)
 class Costs(_Recorded):
@@ -362,18 +315,6 @@ class Costs(_Recorded):
 
 
 @dataclass(frozen=True)
-class Locality(_Recorded):
-    """Whether consecutive identifiers in the input are close to each other in the tree.
-
-    :ivar shared_segments: mean number of leading segments that consecutive paths have in common
-    :ivar last_directories_per_1000: number of distinct parent directories of 1,000 consecutive objects
-    """
-
-    shared_segments: float = 0.0
-    last_directories_per_1000: float = 0.0
-
-
-@dataclass(frozen=True)
 class Throughput(_Recorded):
     """Mapping speed on this machine.
 
@@ -389,22 +330,17 @@ class Throughput(_Recorded):
 class Growth(_Recorded):
     """Predicted number of directories for more objects of the same kind.
 
-    :ivar model: ``exact`` (follows from the layout), ``hashed`` (closed form), ``fitted`` (from samples) or ``none``
+    :ivar model: ``exact`` (no interim directories), ``hashed`` (closed form) or ``count`` (as many per object as now)
     :ivar formula: the formula of the model
     :ivar coefficients: the values of the formula's letters
-    :ivar fitted_to: pairs (identifiers, interim directories) that the model was fitted to
-    :ivar held_out: triples (identifiers, interim directories, prediction) that it was not fitted to
-    :ivar error: largest relative error of the predictions for held-out samples (0.01 is 1 %); None without such samples
     :ivar note: a remark of one sentence, or empty
-    :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects
+    :ivar points: predictions (objects, interim directories, all directories), ascending, up to 10^12 objects; empty if
+        no identifier has a path
     """
 
-    model: str = "none"
+    model: str = "count"
     formula: str = ""
     coefficients: Mapping[str, float] = field(default_factory=dict)
-    fitted_to: tuple[tuple[int, int], ...] = ()
-    held_out: tuple[tuple[int, int, int], ...] = ()
-    error: float | None = None
     note: str = ""
     points: tuple[tuple[int, int, int], ...] = ()
 
@@ -477,7 +413,6 @@ class LayoutResult(_Recorded):
     :ivar irreversible: number of identifiers that cannot be restored from their paths. All of them if ``reversible`` is
         ``never``; otherwise those that were truncated, replaced by a digest, or lost empty segments or bytes that are
         not UTF-8 (0011)
-    :ivar locality: whether consecutive identifiers are close to each other
     :ivar throughput: mapping speed
     :ivar growth: predicted directories for more objects
     :ivar probe: measurements on the user's file system, if requested
@@ -502,7 +437,6 @@ class LayoutResult(_Recorded):
     costs: Costs = Costs()
     reversible: str = "never"
     irreversible: int = 0
-    locality: Locality = Locality()
     throughput: Throughput = Throughput()
     growth: Growth = Growth()
     probe: Probe | None = None

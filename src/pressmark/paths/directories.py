@@ -18,8 +18,6 @@ class Tree(NamedTuple):
         path of a top-level directory included
     :ivar largest: the directories with most entries, largest first, then by path: pairs of path and number; the path of
         the root is empty, and paths of more than 4096 bytes are omitted
-    :ivar samples: nested samples, starting with all paths, each about half of the one before: number of paths, of
-        directories, and of different paths
     """
 
     levels: tuple[int, ...]
@@ -27,7 +25,6 @@ class Tree(NamedTuple):
     fan_out: tuple[tuple[int, int], ...]
     top_level: tuple[tuple[int, int], ...]
     largest: tuple[tuple[str, int], ...]
-    samples: tuple[tuple[int, int, int], ...]
 
     @property
     def directories(self) -> int:
@@ -43,5 +40,4 @@ class Tree(NamedTuple):
             tuple(counted.fan_out()),
             tuple(counted.top_level()),
             tuple((path.decode("utf-8", "surrogateescape"), entries) for path, entries in counted.largest()),
-            tuple(counted.samples()),
         )

@@ -1,31 +1,18 @@
-"""Lengths and depths of paths, and the distance between neighbours."""
+"""Lengths and depths of paths."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from pressmark import _kernels
 from pressmark.paths.batches import Texts, batches
 
-__all__ = ["Neighbours", "PathLengths"]
+__all__ = ["PathLengths"]
 
 Histogram = tuple[tuple[int, int], ...]
 
 # Numbers of the histograms of the kernels.
 _PATH_BYTES, _PATH_UNITS, _SEGMENT_BYTES, _SEGMENT_UNITS, _DEPTH, _LAST_BYTES = range(6)
-
-
-class Neighbours(NamedTuple):
-    """The locality of consecutive paths.
-
-    :ivar paths: number of paths
-    :ivar shared: total number of leading segments that each path shares with the one before
-    :ivar parents: total number of different parent directories in each thousand of consecutive paths
-    """
-
-    paths: int
-    shared: int
-    parents: int
 
 
 class PathLengths:
@@ -77,7 +64,3 @@ class PathLengths:
     def depth(self) -> Histogram:
         """Histogram of the numbers of segments of paths."""
         return tuple(self._counted.histogram(_DEPTH))
-
-    def neighbours(self) -> Neighbours:
-        """Return the locality of consecutive paths."""
-        return Neighbours(*self._counted.neighbours())

@@ -119,8 +119,6 @@ class PathSorter:
 class DirectoryCounter(Protocol):
     """A counter of the directories of merged paths: :class:`PathTree`."""
 
-    def _member(self, number: int) -> None: ...
-
     def _add(self, key: bytes, path: bytes) -> None: ...
 
 
@@ -179,8 +177,6 @@ class PathMerge:
             if self._count < self._first:
                 self._numbers.append(int.from_bytes(record[-8:], "big"))
             self._count += 1
-            if self._tree is not None:
-                self._tree._member(int.from_bytes(record[-8:], "big"))
             follows = next(blocks[run], None)
             if follows is None:
                 heapq.heappop(heap)

@@ -2,8 +2,7 @@
 
 Paths arrive in the order of their folded keys, each once. The paths of a directory are therefore contiguous, except
 that the spellings of a directory that is spelled in several ways are mixed. Counted are: the child directories of the
-root and of each directory; the paths in each directory directly below the root; the directories at each depth; and
-directories and paths in nested samples, each about half of the previous one, which show how a tree grows.
+root and of each directory; the paths in each directory directly below the root; and the directories at each depth.
 """
 
 from __future__ import annotations
@@ -17,30 +16,14 @@ from pressmark._kernels.pure.serialized import serialized
 
 __all__ = ["PathTree"]
 
-SAMPLES = 24  # nested samples, each about half of the previous one
 LARGEST = 20  # directories that are reported
 NAME = 4096  # bytes; longer paths are not reported, since no system supports them
-
-_64_BITS = (1 << 64) - 1
-
-
-def sample_mask(number: int) -> int:
-    """Return the samples of an item as bits: bit s is set with a probability of 2^-s, and only with all bits before it.
-
-    The finaliser of splitmix64 mixes the number, so that samples do not depend on the order.
-    """
-    mixed = (number + 0x9E3779B97F4A7C15) & _64_BITS
-    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _64_BITS
-    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _64_BITS
-    mixed ^= mixed >> 31
-    mixed |= 1 << (SAMPLES - 1)
-    return 2 * (mixed & -mixed) - 1
 
 
 class _Directory:
     """One spelling of a directory above the current path."""
 
-    __slots__ = ("above", "entries", "paths", "seen", "segment", "size")
+    __slots__ = ("above", "entries", "paths", "segment", "size")
 
     def __init__(self, above: _Directory | None, segment: bytes) -> None:
         self.above = above
@@ -49,7 +32,6 @@ class _Directory:
         self.size: int = len(segment) + (above.size + (above.above is not None) if above is not None else 0)
         self.entries = 0
         self.paths = 0  # including its own path; counted directly below the root only
-        self.seen = 0  # its samples
 
     def path(self) -> bytes:
         segments = []
@@ -89,17 +71,7 @@ class PathTree:
         self._fans: Counter[int] = Counter()
         self._firsts: Counter[int] = Counter()
         self._largest: list[_Worse] = []
-        self._mask = 0
-        self._samples = [[0, 0, 0] for _ in range(SAMPLES)]
         self._ended = False
-
-    @serialized
-    def _member(self, number: int) -> None:
-        """Add the number of a record of the next path."""
-        mask = sample_mask(number)
-        self._mask |= mask
-        for sample in range(mask.bit_length()):
-            self._samples[sample][0] += 1
 
     @serialized
     def _add(self, key: bytes, path: bytes) -> None:
@@ -127,14 +99,6 @@ class PathTree:
         self._leaves += 1
         if len(way) > 1:
             way[1].paths += 1
-        mask, self._mask = self._mask, 0
-        for sample in range(mask.bit_length()):
-            self._samples[sample][2] += 1
-        for one in way[1:]:
-            fresh = mask & ~one.seen
-            one.seen |= mask
-            for sample in range(fresh.bit_length()):
-                self._samples[sample][1] += fresh >> sample & 1
 
     def _leave(self, depth: int) -> None:
         """End all directories below ``depth``."""
@@ -193,8 +157,3 @@ class PathTree:
     def largest(self) -> list[tuple[bytes, int]]:
         """Return path and number of entries of the largest directories, the largest first, then by path."""
         return [(read_path(one.path), one.entries) for one in sorted(self._largest, reverse=True)]
-
-    @serialized
-    def samples(self) -> list[tuple[int, int, int]]:
-        """Return for each nested sample, starting with all: paths with repetitions, directories, distinct paths."""
-        return [(members, directories, leaves) for members, directories, leaves in self._samples]

@@ -7,9 +7,9 @@ import os
 from importlib.resources import files
 from typing import Any
 
-from pressmark.compare.report.verdict import STORES, SYSTEMS, Statement, Verdict, find_defects, judge
+from pressmark.compare.report.verdict import STORES, STRUCTURES, SYSTEMS, Statement, Verdict, find_defects, judge
 from pressmark.compare.result import KINDS, ComparisonData, LayoutResult
-from pressmark.html import check_packages, check_writable, embed_json, render_page, write_page
+from pressmark.html import check_packages, check_writable, embed_json, format_large_number, render_page, write_page
 from pressmark.version import __version__
 
 __all__ = [
@@ -34,6 +34,10 @@ COLLISIONS = {
     "normalization": "The same path if Unicode normalization (NFC, NFD) is ignored",
     "inside": "One object inside another",
 }
+#: Descriptions of the models of growth.
+MODELS = {"exact": "no interim directories", "hashed": "closed form", "count": "as many per object as now"}
+#: The numbers of objects for which growth is reported.
+REPORTED = (10**6, 10**9, 10**12)
 
 
 def check_report(path: str | os.PathLike[str]) -> None:
@@ -69,14 +73,18 @@ def page_text(comparison: ComparisonData) -> str:
         "series": pictures(comparison),
         "defects": [find_defects(one) for one in comparison.layouts],
         "profiles": [one for one in SYSTEMS if one != "unix" and comparison.profile in ("all", one)],
+        "growth": [{objects: total for objects, _, total in one.growth.points} for one in comparison.layouts],
+        "models": MODELS,
+        "reported": REPORTED,
         "stores": STORES,
+        "structures": STRUCTURES,
         "systems": SYSTEMS,
         "kinds": KINDS,
         "collisions": COLLISIONS,
         "data": embed_json(comparison.record()),
         "version": __version__,
     }
-    return render_page(template, context, {"settings": _settings, "duration": _duration})
+    return render_page(template, context, {"settings": _settings, "duration": _duration, "large": format_large_number})
 
 
 def _settings(layout: LayoutResult) -> str:

@@ -100,7 +100,7 @@ def judge(comparison: ComparisonData) -> Verdict:
         The safe layouts under which some identifiers cannot be restored from their paths.
     ``growth``
         Among several safe layouts, the ones with the fewest and the most directories predicted for a billion objects.
-        Fitted models without an error estimate, or with an error of more than 10 %, are left out.
+        Layouts whose growth depends on the identifiers are left out.
     """
     if not comparison.identifiers:
         empty = Statement("empty", "The input contains no identifiers.")
@@ -373,11 +373,8 @@ def _irreversible(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
 def _growth(safe: Sequence[LayoutResult]) -> Iterator[Statement]:
     points = []
     for one in safe:
-        if one.growth.model == "fitted" and (one.growth.error is None or one.growth.error > 0.1):
-            continue
-        total = next((total for objects, _, total in one.growth.points if objects == BILLION), None)
-        if total is not None:
-            points.append((total, one))
+        if one.growth.model != "count":
+            points += [(total, one) for objects, _, total in one.growth.points if objects == BILLION]
     if len(points) > 1:
         points.sort(key=lambda point: point[0])
         (least, first), (most, last) = points[0], points[-1]

@@ -5,14 +5,13 @@
 int pm_lengths_init(pm_lengths *lengths)
 {
     lengths->counts = (int64_t *)calloc((size_t)PM_MEASURES * PM_LENGTH_ROWS, sizeof(int64_t));
-    return lengths->counts == NULL || pm_reserve(&lengths->last, 256) < 0 ? PM_NO_MEMORY : 0;
+    return lengths->counts == NULL ? PM_NO_MEMORY : 0;
 }
 
 void pm_lengths_free(pm_lengths *lengths)
 {
     free(lengths->counts);
     pm_free_bytes(&lengths->longer);
-    pm_free_bytes(&lengths->last);
 }
 
 static inline int pm_count_length(pm_lengths *lengths, int64_t measure, int64_t length)
@@ -38,28 +37,10 @@ static int64_t pm_utf16_units(const uint8_t *text, int64_t length)
     return units;
 }
 
-/* Whether a parent is new in the window. Parents are compared by hash: a collision occurs once in 10^13 windows. */
-static inline int pm_window_take(pm_lengths *lengths, const uint8_t *parent, int64_t length)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325) ^ (uint64_t)length;
-    for (int64_t position = 0; position < length; position++)
-        hash = (hash ^ parent[position]) * UINT64_C(0x100000001B3);
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0xD6E8FEB86659FD93);
-    hash ^= hash >> 32;
-    hash += hash == 0;
-    uint64_t slot = hash & (PM_WINDOW_SLOTS - 1);
-    for (; lengths->slots[slot] != 0; slot = (slot + 1) & (PM_WINDOW_SLOTS - 1))
-        if (lengths->slots[slot] == hash)
-            return 0;
-    lengths->slots[slot] = hash;
-    return 1;
-}
-
 static int pm_lengths_add(pm_lengths *lengths, const uint8_t *path, int64_t length)
 {
     int ascii = pm_is_ascii(path, length), status = 0;
-    int64_t depth = 0, last_start = 0, last_size = 0, units = 0;
+    int64_t depth = 0, last_size = 0, units = 0;
     for (int64_t start = 0; start <= length && length > 0;) {
         const uint8_t *slash = (const uint8_t *)memchr(path + start, '/', (size_t)(length - start));
         int64_t size = (slash == NULL ? length : slash - path) - start;
@@ -67,7 +48,6 @@ static int pm_lengths_add(pm_lengths *lengths, const uint8_t *path, int64_t leng
         status |= pm_count_length(lengths, PM_SEGMENT_BYTES, size);
         status |= pm_count_length(lengths, PM_SEGMENT_UNITS, size_units);
         units += size_units + (depth > 0);
-        last_start = start;
         last_size = size;
         depth++;
         start += size + 1;
@@ -76,30 +56,7 @@ static int pm_lengths_add(pm_lengths *lengths, const uint8_t *path, int64_t leng
     status |= pm_count_length(lengths, PM_PATH_UNITS, units);
     status |= pm_count_length(lengths, PM_PATH_DEPTH, depth);
     status |= pm_count_length(lengths, PM_LAST_BYTES, last_size);
-    if (status < 0)
-        return PM_NO_MEMORY;
-    if (lengths->paths > 0) {
-        /* A segment is shared if both paths end it at the same offset. */
-        const uint8_t *last = lengths->last.data;
-        int64_t last_length = lengths->last.size, position = 0;
-        int64_t shorter = length < last_length ? length : last_length;
-        for (; position < shorter && path[position] == last[position]; position++)
-            lengths->shared += path[position] == '/';
-        if (position == shorter && shorter > 0)
-            lengths->shared += (length == shorter || path[shorter] == '/') &&
-                               (last_length == shorter || last[shorter] == '/');
-    }
-    lengths->last.size = 0;
-    if (pm_append(&lengths->last, path, length) < 0)
-        return PM_NO_MEMORY;
-    if (lengths->window == PM_WINDOW) {
-        lengths->window = 0;
-        memset(lengths->slots, 0, sizeof lengths->slots);
-    }
-    lengths->window++;
-    lengths->paths++;
-    lengths->parents += pm_window_take(lengths, path, last_start > 0 ? last_start - 1 : 0);
-    return 0;
+    return status < 0 ? PM_NO_MEMORY : 0;
 }
 
 int pm_lengths_add_column(pm_lengths *lengths, const pm_column *paths, const int64_t *skip)

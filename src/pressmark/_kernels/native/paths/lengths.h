@@ -1,4 +1,4 @@
-/* Counts of the lengths and depths of paths, and of shared segments. pure/path_lengths.py defines them. */
+/* Counts of the lengths and depths of paths. pure/path_lengths.py defines them. */
 #ifndef PRESSMARK_LENGTHS_H
 #define PRESSMARK_LENGTHS_H
 
@@ -15,21 +15,12 @@ enum {
     PM_MEASURES,
 };
 
-enum {
-    PM_LENGTH_ROWS = 1 << 12, /* shorter lengths are counted in a table, longer ones are stored */
-    PM_WINDOW = 1000,
-    PM_WINDOW_SLOTS = 1 << 11,
-};
+/* Shorter lengths are counted in a table, longer ones are stored. */
+enum { PM_LENGTH_ROWS = 1 << 12 };
 
 typedef struct {
     int64_t *counts; /* PM_MEASURES times PM_LENGTH_ROWS */
     pm_bytes longer; /* pairs of int64_t: measure and length */
-    int64_t paths;
-    int64_t shared; /* leading segments that neighbours share */
-    int64_t parents; /* distinct parents in each window, summed over all windows */
-    int64_t window; /* paths in the current window */
-    uint64_t slots[PM_WINDOW_SLOTS]; /* hashes of its parents; 0 if empty */
-    pm_bytes last;
 } pm_lengths;
 
 int pm_lengths_init(pm_lengths *lengths);

@@ -188,8 +188,6 @@ int64_t pm_merge_step(pm_merge *merge, int64_t most)
         if (merge->count < merge->first || merge->count == 0)
             merge->numbers[merge->count] = pm_big_endian(run->record + size);
         merge->count++;
-        if (merge->tree != NULL)
-            pm_tree_member(merge->tree, pm_big_endian(run->record + size));
         status = pm_run_next(run);
         if (status < 0)
             return status;

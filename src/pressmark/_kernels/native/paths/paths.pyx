@@ -33,7 +33,6 @@ cdef extern from "paths/records.h":
 
 cdef extern from "paths/tree.h":
     enum:
-        PM_TREE_SAMPLES
         PM_TREE_ENTRIES
 
     ctypedef struct pm_large:
@@ -53,9 +52,6 @@ cdef extern from "paths/tree.h":
         pm_holding top_level
         pm_large *largest
         int64_t largest_count
-        int64_t *sampled
-        int64_t *sampled_directories
-        int64_t *sampled_leaves
 
     int pm_tree_init(pm_tree *) noexcept nogil
     void pm_tree_free(pm_tree *) noexcept nogil
@@ -141,14 +137,6 @@ cdef class PathTree:
                     pm_free_bytes(&path)
         found.sort(key=lambda one: (-one[2], one[0]))
         return [(path_read, entries) for _, path_read, entries in found]
-
-    def samples(self):
-        """Return for each nested sample, starting with all: paths with repetitions, directories, distinct paths."""
-        with self.lock:
-            return [
-                (self.tree.sampled[sample], self.tree.sampled_directories[sample], self.tree.sampled_leaves[sample])
-                for sample in range(PM_TREE_SAMPLES)
-            ]
 
 
 # --- sorting and merging ------------------------------------------------------------------------------------
@@ -408,9 +396,6 @@ cdef extern from "paths/lengths.h":
     ctypedef struct pm_lengths:
         int64_t *counts
         pm_bytes longer
-        int64_t paths
-        int64_t shared
-        int64_t parents
 
     int pm_lengths_init(pm_lengths *) noexcept nogil
     void pm_lengths_free(pm_lengths *) noexcept nogil
@@ -418,7 +403,7 @@ cdef extern from "paths/lengths.h":
 
 
 cdef class PathLengths:
-    """Counts of paths, in the order of their addition."""
+    """Histograms of the lengths and depths of paths."""
 
     cdef pm_lengths lengths
     # Several threads may use the object at the same time without the GIL.
@@ -462,15 +447,6 @@ cdef class PathLengths:
                     length = longer[2 * index + 1]
                     rest[length] = rest.get(length, 0) + 1
         return found + sorted(rest.items())
-
-    def neighbours(self):
-        """Return three sums.
-
-        :returns: the number of paths; the leading segments that each path shares with the previous one; the distinct
-            parents of each thousand paths
-        """
-        with self.lock:
-            return self.lengths.paths, self.lengths.shared, self.lengths.parents
 
 
 # --- manifests ----------------------------------------------------------------------------------------------

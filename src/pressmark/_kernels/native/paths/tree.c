@@ -279,7 +279,6 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         }
         level->spelled[old].entries = level->entries;
         level->spelled[old].paths = level->paths;
-        level->spelled[old].seen = level->seen;
         int64_t end = pm_segment_end(path, length, start);
         uint64_t hash = pm_segment_hash(parent, path + start, end - start);
         int64_t which = pm_depth_find(level, parent, path + start, end - start, hash);
@@ -292,7 +291,6 @@ static int pm_tree_turn(pm_tree *tree, const uint8_t *path, int64_t length, int6
         level->current = which;
         level->entries = level->spelled[which].entries;
         level->paths = level->spelled[which].paths;
-        level->seen = level->spelled[which].seen;
         old_parent = old;
         parent = which;
         start = end + 1;
@@ -356,7 +354,6 @@ int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, const uin
         level->end = pm_segment_end(path, length, start);
         level->key_end = pm_segment_end(key, key_length, key_start);
         level->entries = level->paths = 0;
-        level->seen = 0;
         level->current = -1;
         tree->depths[above].entries++;
         if (pm_tree_count_level(tree, tree->top) < 0)
@@ -367,17 +364,6 @@ int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, const uin
     tree->leaves++;
     if (tree->top > 0)
         tree->depths[1].paths++;
-    uint32_t mask = tree->mask;
-    for (int sample = 0; mask >> sample != 0; sample++)
-        tree->sampled_leaves[sample]++;
-    /* The parent of a directory in a sample is in that sample as well. */
-    for (int64_t at = tree->top; at > 0 && (mask & ~tree->depths[at].seen) != 0; at--) {
-        uint32_t fresh = mask & ~tree->depths[at].seen;
-        tree->depths[at].seen |= mask;
-        for (int sample = 0; fresh >> sample != 0; sample++)
-            tree->sampled_directories[sample] += fresh >> sample & 1;
-    }
-    tree->mask = 0;
     tree->path.size = tree->key.size = 0;
     if (pm_append(&tree->path, path, length) < 0 || pm_append(&tree->key, key, key_length) < 0)
         return PM_NO_MEMORY;

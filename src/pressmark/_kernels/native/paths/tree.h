@@ -6,7 +6,6 @@
 #include "../shared/memory.h"
 
 enum {
-    PM_TREE_SAMPLES = 24,      /* nested samples, each about half of the previous one */
     PM_TREE_LARGEST = 20,      /* directories that are reported */
     PM_TREE_NAME = 4096,       /* bytes; longer paths are not reported, since no system supports them */
     PM_TREE_ENTRIES = 1 << 16, /* directories with up to this many entries are counted in a table */
@@ -28,7 +27,6 @@ typedef struct {
     int64_t size; /* the size of its whole path */
     int64_t entries;
     int64_t paths;
-    uint32_t seen;
     uint64_t hash;
 } pm_spelled;
 
@@ -38,7 +36,6 @@ typedef struct {
     int64_t key_end; /* the end of its key in the last key */
     int64_t entries; /* child directories */
     int64_t paths;   /* including its own path; counted at depth 1 only */
-    uint32_t seen;   /* its samples */
     int64_t current; /* the spelling in the last path; -1 while there is only one */
     pm_spelled *spelled;
     int64_t spelled_count;
@@ -68,39 +65,12 @@ typedef struct {
     pm_large largest[PM_TREE_LARGEST]; /* a heap; the least is first */
     int64_t largest_count;
     pm_bytes named; /* a buffer for a path */
-    uint32_t mask; /* the samples of the records of the next path */
-    int64_t sampled[PM_TREE_SAMPLES];
-    int64_t sampled_directories[PM_TREE_SAMPLES];
-    int64_t sampled_leaves[PM_TREE_SAMPLES];
     int ended;
 } pm_tree;
 
-/* The samples of an item as bits: bit s is set with a probability of 2^-s, and only with all bits before it (the finaliser
- * of splitmix64). */
-static inline uint32_t pm_tree_mask(uint64_t number)
-{
-    uint64_t mixed = number + UINT64_C(0x9E3779B97F4A7C15);
-    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
-    mixed ^= mixed >> 31;
-    mixed |= UINT64_C(1) << (PM_TREE_SAMPLES - 1);
-    uint64_t low = mixed & (~mixed + 1);
-    return (uint32_t)(2 * low - 1);
-}
-
-/* Adds the number of a record of the next path. */
-static inline void pm_tree_member(pm_tree *tree, uint64_t number)
-{
-    uint32_t mask = pm_tree_mask(number);
-    tree->mask |= mask;
-    for (int sample = 0; mask != 0; sample++, mask >>= 1)
-        tree->sampled[sample]++;
-}
-
 int pm_tree_init(pm_tree *tree);
 void pm_tree_free(pm_tree *tree);
-/* Adds the next path, different from all before, and its key, both as written in records. pm_tree_member was called for its
- * records. Returns 0 or PM_NO_MEMORY. */
+/* Adds the next path, different from all before, and its key, both as written in records. Returns 0 or PM_NO_MEMORY. */
 int pm_tree_add(pm_tree *tree, const uint8_t *key, int64_t key_length, const uint8_t *path, int64_t length);
 /* Ends the counts; may be called again. */
 int pm_tree_end(pm_tree *tree);
