@@ -146,13 +146,9 @@ def stderr_of(call: list[str], folder: Path, value: str = "auto", *, terminal: b
 
 
 @posix
-@pytest.mark.parametrize(
-    "call",
-    [["--version"], ["map", "0002"], ["bench", "--only", "layouts", "--layout", "0002", "--seconds", "0.01"]],
-    ids=["--version", "map", "bench"],
-)
+@pytest.mark.parametrize("call", [["--version"], ["map", "0002"]], ids=["--version", "map"])
 def test_the_command_reports_a_missing_extension(bare: Path, call: list[str]) -> None:
-    """On a terminal, the version, benchmarks and long runs tell once how to get the native implementation."""
+    """On a terminal, the version and long runs tell once how to get the native implementation."""
     assert stderr_of(call, bare).count(HINT) == 1
     assert HINT not in stderr_of(call, bare, terminal=False)
     # Someone has chosen it.

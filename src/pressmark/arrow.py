@@ -2,8 +2,8 @@
 
 Columns are imported from any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (pyarrow, polars, pandas,
 DuckDB, nanoarrow, arro3 …), and exported as :class:`StringColumn` or :class:`StringTable`, which all of these can read.
-The native implementation imports no other package; the pure-Python implementation requires pyarrow or nanoarrow, and
-imports it for the first column.
+The native implementation imports no other package; the pure-Python implementation requires pyarrow, and imports
+it for the first column.
 
 Documents: https://arrow.apache.org/docs/format/CDataInterface.html, CStreamInterface.html and
 CDataInterface/PyCapsuleInterface.html.
@@ -217,8 +217,7 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
         return ColumnError(f"expected a capsule {details[0]!r} of the Arrow PyCapsule protocol")
     if code == "no_library":
         return ColumnError(
-            "without native extensions, Arrow columns need pyarrow (17 or newer) or nanoarrow; "
-            "pip install 'pressmark[arrow]' or pip install nanoarrow"
+            "without native extensions, Arrow columns need pyarrow (17 or newer); pip install 'pressmark[arrow]'"
         )
     place = "" if chunk is None else f"chunk {chunk}: "
     if code in ("stream", "malformed"):

@@ -1,29 +1,25 @@
-"""The pure implementation with pyarrow, with nanoarrow (both equal to the native one), and without either."""
+"""The pure implementation with pyarrow, equal to the native one, and without it."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from arrow import foreign
-from pressmark import ColumnError, FlatDirect, IdentifierError, Pairtree, _kernels
-from pressmark._kernels.pure import arrow as pure_arrow
+from pressmark import ColumnError, FlatDirect, IdentifierError, Pairtree
 from support.implementations import PURE, Implementation, use
 from support.processes import run_python
 
 IDS = ["ark:/13030/xt12t3", None, "b", "a rather long identifier, é例, that no view holds itself", "", "c.d"]
 
 
-@pytest.fixture(params=["pyarrow", "nanoarrow"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The pure implementation, with one of the supported packages."""
-    pytest.importorskip(request.param)
-    module = pytest.importorskip(f"pressmark._kernels.pure.arrow.with_{request.param}")
-    monkeypatch.setattr(pure_arrow, "_library", lambda: module)
+@pytest.fixture
+def pa() -> Any:
+    """pyarrow, which the pure implementation uses."""
+    pyarrow = pytest.importorskip("pyarrow", minversion="17")
     with use(PURE):
-        yield module
+        yield pyarrow
 
 
 def columns() -> dict[str, Any]:
@@ -87,16 +83,15 @@ def read(name: str, column: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", columns())
-def test_equal_results(pair: tuple[Implementation, Implementation], library: ModuleType, name: str) -> None:
+def test_equal_results(pair: tuple[Implementation, Implementation], pa: Any, name: str) -> None:
     """Every kind of column has the native results, chunks, nulls, errors and exports."""
     found = read(name, columns()[name])
     with use(pair[0]):
         assert found == read(name, columns()[name])
 
 
-def test_equal_refusals(library: ModuleType) -> None:
+def test_equal_refusals(pa: Any) -> None:
     """A column that is not text, and a missing field, are refused with the same message."""
-    pa = pytest.importorskip("pyarrow")
     wide = pa.table({"id": IDS, "year": range(len(IDS))})
     for column, field, message in (
         (pa.array([1]), None, "the column is not text: int64, format 'l'; convert it to text first"),
@@ -116,9 +111,8 @@ def test_equal_refusals(library: ModuleType) -> None:
         assert str(caught.value) == message
 
 
-def test_a_reader_is_streamed(library: ModuleType) -> None:
+def test_a_reader_is_streamed(pa: Any) -> None:
     """A reader of record batches is streamed: mapping needs no more memory than a batch."""
-    pa = pytest.importorskip("pyarrow")
     schema = pa.schema([("id", pa.string())])
     given: list[int] = []
 
@@ -138,9 +132,8 @@ def test_a_reader_is_streamed(library: ModuleType) -> None:
     blocks.close()  # type: ignore[attr-defined]
 
 
-def test_a_stream_that_fails(library: ModuleType) -> None:
+def test_a_stream_that_fails(pa: Any) -> None:
     """The producer's message is passed on in one line."""
-    pa = pytest.importorskip("pyarrow")
     schema = pa.schema([("id", pa.string())])
 
     def batches() -> Any:
@@ -191,10 +184,9 @@ def test_arrays_dropped_during_an_exception(implementation: Implementation) -> N
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
-NEITHER = """
+WITHOUT_PYARROW = """
 import sys
-for name in ("pyarrow", "nanoarrow"):
-    sys.modules[name] = None  # the import system takes that for a missing module
+sys.modules["pyarrow"] = None  # the import system takes that for a missing module
 import pressmark
 
 layout = pressmark.Pairtree()
@@ -217,27 +209,34 @@ for column in (Column(), Stream()):
 """
 
 
-def test_without_packages() -> None:
-    """Without a native build and both packages, lists are mapped, and columns refused in one line."""
-    done = run_python(NEITHER, implementation="pure")
-    message = (
-        "without native extensions, Arrow columns need pyarrow (17 or newer) or nanoarrow; "
-        "pip install 'pressmark[arrow]' or pip install nanoarrow"
-    )
-    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [message] * 6, "")
+MESSAGE = "without native extensions, Arrow columns need pyarrow (17 or newer); pip install 'pressmark[arrow]'"
 
 
-def test_pyarrow_is_preferred() -> None:
-    """pyarrow is preferred to nanoarrow, and neither is imported before the first column."""
+def test_without_pyarrow() -> None:
+    """Without a native build and pyarrow, lists are mapped, and columns refused in one line."""
+    done = run_python(WITHOUT_PYARROW, implementation="pure")
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [MESSAGE] * 6, "")
+
+
+def test_an_old_pyarrow() -> None:
+    """Before 17, pyarrow has no views and cannot read the schema of a single column: it counts as missing."""
+    missing = 'sys.modules["pyarrow"] = None'
+    assert missing in WITHOUT_PYARROW
+    code = WITHOUT_PYARROW.replace(missing, 'sys.modules["pyarrow"] = type(sys)("pyarrow")')
+    done = run_python(code, implementation="pure")
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [MESSAGE] * 6, "")
+
+
+def test_pyarrow_is_imported_for_the_first_column() -> None:
+    """Lists are mapped without it."""
     pytest.importorskip("pyarrow")
     code = """
 import sys
 import pressmark
 assert pressmark.Pairtree().map_ids(["a"]) == ["a"]
-assert not {"pyarrow", "nanoarrow"} & set(sys.modules)
-from pressmark._kernels.pure import arrow
-assert arrow._library().__name__.endswith("with_pyarrow")
+assert "pyarrow" not in sys.modules
+import pyarrow
+assert pressmark.Pairtree().map_arrow(pyarrow.array(["a"])).to_list() == ["a"]
 """
     done = run_python(code, implementation="pure")
     assert (done.returncode, done.stderr) == (0, "")
-    assert _kernels.load("pure").NAME == "pure"

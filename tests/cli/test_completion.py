@@ -141,7 +141,7 @@ def test_candidates(quick: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> 
     def found(words: str) -> list[str]:
         return candidates(quick, monkeypatch, shell, words)
 
-    for words in ("map 000", "store ls root --layout 000", "compare ids.txt --layout 000", "bench --layout 000"):
+    for words in ("map 000", "store ls root --layout 000", "compare ids.txt --layout 000"):
         assert found(f"pressmark {words}")[:3] == ["0002", "0002-flat-direct-storage-layout", "0003"]
     assert found("pressmark layouts vi") == ["vitro"]
     assert found("pressmark migrate a b --source-layout pairt") == ["pairtree"]

@@ -557,20 +557,6 @@ def test_going_on_with_other_lists(call: Call, books: Path, first: list[str], th
     assert {row.id for row in migrate.resume(plan).rows()} == ({"new:0", IDS[1]} if first else set(IDS))
 
 
-def test_lists_of_earlier_versions_are_not_compared(call: Call, books: Path) -> None:
-    """A plan without a record of its list continues without the option."""
-    (books.parent / "ids").write_text(IDS[0])
-    call("migrate", "books", "root", *OCFL, "--ids", "ids", "--dry-run")
-    path = Path(migrate.work_folder(books.parent / "root"), "plan.json")
-    record = json.loads(path.read_text())
-    del record["ids_sha256"]
-    path.write_text(json.dumps(record))
-    result = call("migrate", "books", "root", *OCFL, "--ids", "ids", "--resume")
-    assert result.exit_code == 2
-    assert "earlier version, which did not record the identifiers of --ids; omit --ids" in result.stderr
-    assert "1 object: 1 ok" in call("migrate", "books", "root", *OCFL, "--resume").stderr
-
-
 def test_another_work_folder(call: Call, books: Path) -> None:
     """--work names another work folder for another run."""
     begun(books)

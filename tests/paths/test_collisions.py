@@ -166,8 +166,8 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
     """An Arrow column gives the same result as a list; nulls are only numbered."""
     layout = pressmark.Pairtree()
     items = ["abc", "ABC", "", "abc", "ab", "\u00e9", None, None] * 3
-    nanoarrow = pytest.importorskip("nanoarrow")
-    column = layout.map_arrow(nanoarrow.Array(items, nanoarrow.string()), on_error="none")
+    pyarrow = pytest.importorskip("pyarrow")
+    column = layout.map_arrow(pyarrow.array(items), on_error="none")
     texts = column.to_list()
     given_list = [number for number, path in enumerate(texts) if path is not None]
     monkeypatch.setattr(pieces, "ITEMS", 5)
@@ -187,10 +187,10 @@ def test_columns(implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 
 def test_a_column_of_the_other_implementation(pair: tuple[Implementation, Implementation]) -> None:
     """An index reads columns of the other implementation."""
-    nanoarrow = pytest.importorskip("nanoarrow")
+    pyarrow = pytest.importorskip("pyarrow")
     for one, other in (pair, pair[::-1]):
         with use(one):
-            column = pressmark.Pairtree().map_arrow(nanoarrow.Array(["abc", "x", "abc"], nanoarrow.string()))
+            column = pressmark.Pairtree().map_arrow(pyarrow.array(["abc", "x", "abc"]))
         with use(other), PathIndex() as index:
             index.add(column)
             assert plain(list(index.collisions())) == [("equal", 2, [0, 2])]

@@ -152,10 +152,10 @@ def test_columns(
 
 def test_a_column_of_arrow(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Indices are those of the column, across chunks and nulls."""
-    nanoarrow = pytest.importorskip("nanoarrow")
+    pyarrow = pytest.importorskip("pyarrow")
     items = ["fine", None, "x" * 300, None, "-", "x" * 300, ""]
     monkeypatch.setattr(pieces, "ITEMS", 2)
-    column = pressmark.FlatDirect().map_arrow(nanoarrow.Array(items, nanoarrow.string()), on_error="none")
+    column = pressmark.FlatDirect().map_arrow(pyarrow.array(items), on_error="none")
     found = name_violations(column, "unix", first=9)
     assert [one.number for one in found.first] == [2, 5]
     assert (found.count, found.advised) == (2, 1)

@@ -56,9 +56,9 @@ class ValidateBags:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that determine the output, as JSON values."""
-        # Parameters of later versions count only if they are set, so that runs of earlier versions can be resumed.
-        later = {"links": "inside", "profile": None}
-        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
+        # Absent at their defaults: the key of a run includes the parameters.
+        absent = {"links": "inside", "profile": None}
+        return {name: value for name, value in asdict(self).items() if name not in absent or value != absent[name]}
 
     @property
     def key(self) -> str:

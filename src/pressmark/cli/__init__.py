@@ -21,7 +21,6 @@ COMMANDS = {
     "store": "pressmark.cli.store:store",
     "migrate": "pressmark.cli.migrate:migrate_command",
     "compare": "pressmark.cli.compare:compare_command",
-    "bench": "pressmark.cli.bench:bench_command",
     "completion": "pressmark.cli.completion:completion_command",
 }
 

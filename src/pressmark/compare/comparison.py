@@ -52,7 +52,7 @@ from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
 from pressmark.version import __version__
 
-__all__ = ["MEMORY", "Comparison", "ComparisonProgress", "OnEvent", "compare", "describe_machine", "unique_names"]
+__all__ = ["MEMORY", "Comparison", "ComparisonProgress", "OnEvent", "compare", "unique_names"]
 
 #: Number of examples to list: identifiers, groups of each kind, members of a group.
 FIRST = 20
@@ -241,12 +241,12 @@ def compare(
         seconds=perf_counter() - begin,
         spilled=spilled,
         threads=workers,
-        machine=describe_machine(),
+        machine=_describe_machine(),
         made=made,
     )
 
 
-def describe_machine() -> dict[str, Any]:
+def _describe_machine() -> dict[str, Any]:
     """Return the properties of this machine and build that affect measurements."""
     return {
         "system": platform.system(),

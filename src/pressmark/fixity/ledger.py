@@ -7,8 +7,8 @@ surrogates of :func:`os.fsdecode`, escaped.
 
 A file counts as finished while its size, times and inode match its record. The time of its last status change
 (``ctime_ns``, 0 on Windows) also changes if its content is replaced and its modification time is set back. Records that
-are incomplete, have a wrong CRC, or were written by earlier versions, without that time, are ignored: their files are
-read again.
+are incomplete or have a wrong CRC are ignored: their files are read again. A ledger of an earlier version, whose
+records lack that time, is refused.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ CHECKED = 9  # bytes before the JSON: the CRC and a space
 # After a power failure, at most the work of this time is repeated.
 SYNC_EVERY = 30.0  # seconds
 _COUNT_SIZE = 1 << 20  # 1 MiB
+_OTHER_VERSION = "written by another version of Pressmark; choose another file (--ledger)"
 _HAS_CTIME = os.name != "nt"  # there it is the time of creation
 _in_json = json.JSONEncoder().encode  # takes half the time of json.dumps
 
@@ -181,6 +182,10 @@ class Ledger:
                 raise LedgerError(self.name, "not a ledger; choose another file (--ledger)")
             self._compare(json.loads(first[CHECKED:]), json.loads(header[CHECKED:]))
             begin = len(first)
+            record = file.readline()
+            if _is_whole(record) and record.endswith(b"\n") and not self._is_record(record):
+                raise LedgerError(self.name, _OTHER_VERSION)
+            file.seek(begin)
             lines, end = _lines(file)
             if end < os.fstat(self._descriptor).st_size:
                 os.ftruncate(self._descriptor, end)  # an incomplete record
@@ -191,7 +196,7 @@ class Ledger:
 
     def _compare(self, found: dict[str, object], wanted: dict[str, object]) -> None:
         if found.get("pressmark_ledger") != VERSION:
-            raise LedgerError(self.name, "written by another version of Pressmark; choose another file (--ledger)")
+            raise LedgerError(self.name, _OTHER_VERSION)
         for key, what in (("algorithms", "algorithms"), ("roots", "paths"), ("directory", "directory")):
             if found.get(key) != wanted[key]:
                 old, new = json.dumps(found.get(key)), json.dumps(wanted[key])
@@ -202,9 +207,8 @@ class Ledger:
     def _index(self, file: Iterable[bytes], offset: int) -> None:
         table, mask, tail = self._table, len(self._table) - 1, self._tail
         for line in file:
-            key = line[CHECKED:-tail]
-            if _is_whole(line) and key.endswith(b",") and line.endswith(b"\n"):
-                slot = hash(key) & mask
+            if _is_whole(line) and self._is_record(line):
+                slot = hash(line[CHECKED:-tail]) & mask
                 while table[slot]:
                     slot = (slot + 1) & mask
                 table[slot] = offset
@@ -212,6 +216,9 @@ class Ledger:
             else:
                 self.damaged += 1
             offset += len(line)
+
+    def _is_record(self, line: bytes) -> bool:
+        return line.endswith(b"\n") and line.endswith(b",", CHECKED, -self._tail)
 
     def _read(self, offset: int, size: int) -> bytes:
         os.lseek(self._descriptor, offset, os.SEEK_SET)

@@ -46,7 +46,7 @@ def temporary(target: AnyStr) -> AnyStr:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether ``name`` has the form of a path from :func:`temporary`, of this version or an earlier one."""
+    """Return whether ``name`` has the form of a temporary file: of :func:`temporary`, or of the progress of a chunk."""
     return name.startswith(".") and name.endswith(".tmp")
 
 

@@ -217,8 +217,8 @@ class Layout(ABC):
 
         ``column`` is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__`` (the Arrow PyCapsule interface) of
         type utf8, large_utf8, utf8_view, their binary counterparts, or a dictionary of these: for example a column of
-        pyarrow, polars, pandas, DuckDB or nanoarrow. Without a native build pyarrow or nanoarrow is required. The
-        result has the same chunks as the column, except empty chunks; several threads divide a long chunk.
+        pyarrow, polars, pandas, DuckDB or nanoarrow. Without a native build pyarrow is required. The result has
+        the same chunks as the column, except empty chunks; several threads divide a long chunk.
 
         :param on_error: ``"raise"`` an error with the ``index`` of the first identifier without a path, or
             return null for each (``"none"``)

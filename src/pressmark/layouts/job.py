@@ -69,7 +69,7 @@ class MapIds:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that determine the output, as JSON values."""
         names = ("unmap", "column", "format", "header", "output", "delimiter", "crlf")
-        # Parameters of later versions count only if they are set, so that runs of earlier versions can be resumed.
+        # Absent at their defaults: the key of a run includes the parameters.
         later = {"both": True, "on_error": "skip"}
         changed = {name: getattr(self, name) for name, usual in later.items() if getattr(self, name) != usual}
         return {"layout": self.layout.config(), **{name: getattr(self, name) for name in names}, **changed}

@@ -106,7 +106,7 @@ class Options:
     def record(self) -> dict[str, Any]:
         """Return the JSON object of the options.
 
-        Options added after format 1 of work folders are absent at their defaults: keys of earlier runs stay valid.
+        Two options are absent at their defaults, because the key of a run includes this object.
         """
         record = asdict(self)
         for added in ("drop_empty_directories", "version"):

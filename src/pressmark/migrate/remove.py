@@ -90,8 +90,7 @@ def _compare(row: Row, entries: str, content: Content) -> None:
 
     :raises TransferError: it is not, or more than times of status change differs
     """
-    is_known = bool(row.entries)  # a run of 0.1.0 recorded less
-    if (is_known and not has_same_content_times(row.entries, entries)) or row.digest is None:
+    if not has_same_content_times(row.entries, entries) or row.digest is None:
         raise _changed()
     try:
         read = read_files((decode_fs(name), path) for name, path in content.files)

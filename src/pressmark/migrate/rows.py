@@ -136,9 +136,6 @@ class Row(NamedTuple):
         :raises ValueError: the line is malformed
         """
         try:
-            record = json.loads(line)
-            # Rows of 0.1.0 have the time of the latest change, which does not show every change.
-            record.pop("changed", None)
-            return Row(**record)
-        except (TypeError, AttributeError) as error:
+            return Row(**json.loads(line))
+        except TypeError as error:
             raise ValueError(str(error)) from None

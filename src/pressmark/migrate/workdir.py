@@ -26,12 +26,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from pressmark.errors import JobError, MigrationError
 from pressmark.fs.atomic import is_temporary
-from pressmark.fs.beneath import read_regular
+from pressmark.fs.beneath import open_regular, read_regular
 from pressmark.fs.locks import is_owner_lock
 from pressmark.fs.names import is_inside
 from pressmark.fs.owners import UntrustedError, enter_shared
@@ -57,6 +57,7 @@ __all__ = [
     "WARNINGS",
     "finished_folder",
     "finished_rows",
+    "is_of_earlier_format",
     "is_of_run",
     "prepare",
     "state",
@@ -131,6 +132,17 @@ def state(work: _Name) -> str:
     return "none"
 
 
+def is_of_earlier_format(work: str) -> bool:
+    """Return whether an earlier version wrote the plan, which then lacks the digest of its list or those of objects."""
+    try:
+        lacks_list = "ids_sha256" not in json.loads(read_regular(os.path.join(work, PLAN)))
+    except (OSError, ValueError, TypeError):  # missing or damaged
+        return False
+    with suppress(OSError), open_regular(os.path.join(work, ENTRIES)) as lines:
+        return lacks_list or b',"changed":' in lines.readline()
+    return lacks_list
+
+
 def is_of_run(path: str, work: str) -> bool:
     """Return whether a path belongs to a run or its plan.
 
@@ -182,6 +194,8 @@ def prepare(options: Options, folder: str, resources: ExitStack) -> None:
         names = os.listdir(folder)
         if BEGUN in names:
             raise refused(f"the work folder {folder} contains a run that has started; use --resume if it is unfinished")
+        if is_of_earlier_format(folder):
+            raise refused(f"the work folder {folder} contains a plan of an earlier version of Pressmark")
         # The names of a plan's files alone do not prove that a plan wrote them.
         ours = set(names) >= _FIRST or _is_hardly_begun(folder, names)
         stranger = next((name for name in sorted(names) if not _is_of_plan(name, ours)), None)

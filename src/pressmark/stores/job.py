@@ -60,7 +60,7 @@ class CheckStore:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that determine the output, as JSON values."""
         parameters = asdict(self)
-        # Omitted if empty, so that runs of earlier versions can be resumed.
+        # Absent if empty: the key of a run includes the parameters.
         if not self.ignore:
             del parameters["ignore"]
         return parameters

@@ -429,7 +429,7 @@ def test_a_forged_journal_discards_nothing_behind_a_link(tmp_path: Path) -> None
 
 
 def test_the_content_of_a_journal() -> None:
-    """JSON of one line; earlier versions refuse discarded files, which they would not remove."""
+    """JSON of one line; with discarded files, its format has another number."""
     form = transaction.ChangeFormat(STAGING, "pressmark_bag", 1, b"bagit.txt", b"data")
     journal = {"pressmark_bag": 1, "request": REQUEST, "out": ['a"', "\udcff"], "in": ["m"], "payload": True}
     write = transaction.journal_writer(form, REQUEST, [b"m"], True)

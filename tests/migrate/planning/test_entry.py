@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,9 +22,17 @@ def test_line(entry: PlanEntry) -> None:
     assert PlanEntry.parse(line) == entry
 
 
-def test_lines_of_the_format_before() -> None:
-    """Earlier plans record the time of the latest change, which does not show every change: the state is unknown."""
-    line = (
-        b'{"id":"a","source_id":"a","source":"a","target":"b","encapsulation":null,"files":1,"bytes":2,"changed":3}\n'
-    )
-    assert PlanEntry.parse(line) == PlanEntry("a", "a", "a", "b", None, 1, 2, "")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id":"a"}',
+        b"[]",
+        b"1",
+        b"{",
+        b'{"id":"a","source_id":"a","source":"a","target":"b","encapsulation":null,"files":1,"bytes":2,"changed":3}',
+    ],
+)
+def test_what_is_no_entry(line: bytes) -> None:
+    """Also an entry of an earlier format, without the state of the object."""
+    with pytest.raises(ValueError, match=r"PlanEntry|mapping|Expecting"):
+        PlanEntry.parse(line + b"\n")

@@ -14,10 +14,9 @@ from pressmark._kernels.pure.arrow import (
     export_stream,
     map_part,
 )
-from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap
+from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap, DirectMap
 from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
-from pressmark._kernels.pure.direct import DirectMap
 from pressmark._kernels.pure.directory_scan import scan_pairtree, tree_sizes
 from pressmark._kernels.pure.files import (
     Engine,

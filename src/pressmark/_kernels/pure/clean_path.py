@@ -1,4 +1,4 @@
-"""OCFL 0011: paths cleaned segment by segment, with a digest if the result is too long."""
+"""OCFL 0002 and 0011: the identifier is the path; or is cleaned segment by segment, with a digest if it is too long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pressmark._kernels.pure.column import Inverse, Kernel, KernelError
 from pressmark._kernels.pure.digests import hexdigest_function
-from pressmark._kernels.pure.text import checked_path
+from pressmark._kernels.pure.text import checked_path, decode_utf8
 from pressmark._kernels.tables import (
     CLEAN_DANGEROUS,
     CLEAN_GOCFL_RIGHT,
@@ -19,7 +19,18 @@ from pressmark._kernels.tables import (
     ErrorCode,
 )
 
-__all__ = ["CleanPathMap", "CleanPathUnmap"]
+__all__ = ["CleanPathMap", "CleanPathUnmap", "DirectMap"]
+
+
+class DirectMap(Kernel):
+    """Map an identifier to itself; this is its own inverse."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_IDENTIFIER_BYTES)
+
+    def map(self, item: bytes) -> bytes:
+        decode_utf8(item)
+        return checked_path(item)
 
 
 class CleanPathParameters(NamedTuple):

@@ -79,7 +79,7 @@ class CreateOptions(NamedTuple):
         files = [[os.fsdecode(path), os.fsdecode(os.path.abspath(where))] for path, where in self.tag_files]
         elements = [list(element) for element in self.info]
         request = {"algorithms": list(self.algorithms), "info": elements, "links": self.links, "tag_files": files}
-        # Absent by default, as in the journals of earlier versions.
+        # Absent by default: a journal without them is the same request.
         if self.exclude:
             request |= {"exclude": list(self.exclude), "delete_excluded": self.delete_excluded}
         if self.fetch_base is not None:

@@ -21,7 +21,7 @@ HEADINGS = {
     "Content and metadata": "add-algorithm drop-algorithm info info-file remove-info tag-file accept rewrite"
     " metadata-only add remove rename no-dedup replace mode copy-mode move drop-empty-directories message user"
     " user-address",
-    "Measurement": "only seconds files-per-object versions directory-limit probe",
+    "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
     "Performance": "threads read workers dask dask-scheduler-file",
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
@@ -32,7 +32,6 @@ _WIDEST = 30  # a longer option has its description below it
 # The commands that words of other programs mean, by group. A word that several commands could mean is not among them.
 _WORDS = {
     "": {
-        "benchmark": "bench",
         "cat": "store cat",
         "check": "store check",
         "checksum": "hash",

@@ -26,8 +26,7 @@ class PlanEntry(NamedTuple):
     :ivar encapsulation: encapsulating directory of a Pairtree object, as in :class:`~pressmark.stores.StoreObject`
     :ivar files: number of files
     :ivar bytes: total size of all files
-    :ivar entries: the state of all its entries, see :func:`~pressmark.migrate.object_state.entries_digest`; empty if
-        unknown
+    :ivar entries: the state of all its entries, see :func:`~pressmark.migrate.object_state.entries_digest`
     """
 
     id: str
@@ -51,13 +50,9 @@ class PlanEntry(NamedTuple):
 
         :raises ValueError: the line is malformed
         """
-        record = _decode(line.decode())
         try:
-            # Plans of 0.1.0 have the time of the latest change, which does not show every change.
-            if record.pop("changed", None) is not None:
-                record["entries"] = ""
-            return cls(**record)
-        except (TypeError, AttributeError) as error:
+            return cls(**_decode(line.decode()))
+        except TypeError as error:
             raise ValueError(str(error)) from None
 
     def record(self) -> StoreObject:

@@ -89,10 +89,7 @@ def refuse_other_lists(
             listed = HashedIdentifiers(ids, column, crlf)
             for _identifier in listed:
                 pass
-            if plan.ids_sha256 is None:
-                what = "was planned by an earlier version, which did not record the identifiers of --ids"
-                _refuse(plan, f"{what}; omit --ids to continue with the planned objects")
-            elif plan.ids_sha256 != listed.sha256:
+            if plan.ids_sha256 != listed.sha256:
                 _refuse(plan, _differs("--ids", plan.ids_sha256))
         if new_ids is not None:
             with IdentifierIndex(plan.work) as index:

@@ -19,7 +19,7 @@ from pressmark.fs.owners import UntrustedError, require_shared
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
 from pressmark.migrate.planning.entry import PlanEntry
-from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED
+from pressmark.migrate.workdir import ENTRIES, MAP, PLAN, REFUSED, is_of_earlier_format
 
 __all__ = ["Plan", "refuse_others", "utc_now", "write_record"]
 
@@ -44,7 +44,7 @@ class Plan:
     :ivar sha256: SHA-256 of the entries
     :ivar known_sha256: SHA-256 of the rows of objects that are left out
     :ivar map_sha256: SHA-256 of the map; empty without a map
-    :ivar ids_sha256: SHA-256 of the listed identifiers; empty without a list, :data:`None` in plans of earlier versions
+    :ivar ids_sha256: SHA-256 of the listed identifiers; empty without a list
     :ivar seconds: duration of planning
     :ivar before: work folder of the earlier run, relative to this one (catch-up only)
     """
@@ -63,7 +63,7 @@ class Plan:
     sha256: str = ""
     known_sha256: str = ""
     map_sha256: str = ""
-    ids_sha256: str | None = None
+    ids_sha256: str = ""
     seconds: float = 0.0
     before: str | None = None
 
@@ -109,12 +109,16 @@ class Plan:
     def open(cls, work: str | os.PathLike[str]) -> Plan:
         """Return the plan in a work folder.
 
-        :raises MigrationError: the folder has no plan, or the plan cannot be read
+        :raises MigrationError: the folder has no plan, or one of an earlier format, or the plan cannot be read
         """
         folder = os.path.abspath(os.fspath(work))
         try:
             require_shared(folder)
             record = json.loads(read_regular(os.path.join(folder, PLAN)))
+            if is_of_earlier_format(folder):
+                what = "planned by an earlier version of Pressmark, in a format that is no longer supported"
+                what += "; continue with that version, or plan the migration in another --work folder"
+                raise MigrationError("", folder, what)
             return cls(**{**record, "work": folder, "options": Options.from_record(record["options"])})
         except FileNotFoundError:
             refused = os.path.join(folder, REFUSED)

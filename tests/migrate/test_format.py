@@ -1,6 +1,6 @@
-"""Work folders of an earlier version (format 1): continued, finished or refused, never cleared blindly.
+"""Work folders on disk: the present format is continued and finished, an earlier one refused, with nothing touched.
 
-The files are written here as that version wrote them, key by key, without help from the package.
+The files are written here key by key, without help from the package.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import hashlib
 import json
 import os
 import shutil
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -18,6 +20,7 @@ import pytest
 from pressmark import migrate, stores
 from pressmark.cli import main
 from pressmark.errors import JobError, MigrationError
+from support.trees import snapshot
 
 from .stores_to_migrate import contents, made
 
@@ -45,13 +48,23 @@ def written(path: Path, record: Any) -> None:
     path.write_text(json.dumps(record, indent=2) + "\n", encoding="ascii")
 
 
-class EarlierFolder:
+def state(status: os.stat_result) -> str:
+    """Return the digest over the entries of an object with the file ``data.txt``: content, then times of status."""
+    times = *divmod(status.st_mtime_ns, 10**9), *divmod(status.st_ctime_ns, 10**9)
+    stamp = struct.pack("=5q", status.st_size, *times)
+    parts = (b"data.txt\0" + stamp[:24], b"data.txt\0" + stamp[24:])
+    return ".".join(hashlib.blake2b(part, digest_size=16).hexdigest() for part in parts)
+
+
+class Folder:
     """The work folder of a migration from a Pairtree to OCFL, with one object per chunk.
 
     :param move: the run removes sources
+    :param without: what an earlier format did not record: the state of ``entries``, or these and the ``list``
     """
 
-    def __init__(self, source: Path, destination: Path, *, move: bool = False) -> None:
+    def __init__(self, source: Path, destination: Path, *, move: bool = False, without: str = "") -> None:
+        self.without = without
         self.path = Path(f"{destination}.migration")
         self.source = source
         self.destination = destination
@@ -74,7 +87,7 @@ class EarlierFolder:
             "improper": "skip",
         }
 
-    def planned(self) -> EarlierFolder:
+    def planned(self) -> Folder:
         """Write the files of a finished plan."""
         self.path.mkdir()
         lines = []
@@ -90,7 +103,7 @@ class EarlierFolder:
                 "encapsulation": identifier,
                 "files": 1,
                 "bytes": len(CONTENT),
-                "changed": max(status.st_mtime_ns, status.st_ctime_ns),
+                **self._state(status),
             }
             lines.append(compact(entry) + b"\n")
         entries = b"".join(lines)
@@ -113,11 +126,19 @@ class EarlierFolder:
             "sha256": sha256(entries),
             "known_sha256": sha256(b""),
             "map_sha256": "",
+            "ids_sha256": "",
             "seconds": 0.003,
             "before": None,
         }
+        if self.without == "list":
+            del plan["ids_sha256"]
         written(self.path / "plan.json", plan)
         return self
+
+    def _state(self, status: os.stat_result) -> dict[str, Any]:
+        if self.without:
+            return {"changed": max(status.st_mtime_ns, status.st_ctime_ns)}
+        return {"entries": state(status)}
 
     def _job(
         self, folder: Path, kind: str, unit: str, listing: str, lines: list[bytes], parameters: dict[str, Any]
@@ -137,7 +158,7 @@ class EarlierFolder:
         run = {"format": 1, "version": "0.1.0", "job_key": self.key, "plan_sha256": sha256(plan), "nonce": NONCE}
         written(folder / "run.json", {**run, "parameters": parameters})
 
-    def begun(self, done: int = 0) -> EarlierFolder:
+    def begun(self, done: int = 0) -> Folder:
         """Write the files of a run killed after some chunks, with their objects in the destination."""
         self.planned()
         written(self.path / "begun.json", {"at": "2026-11-22T17:13:41+00:00", "pid": 22324})
@@ -184,11 +205,14 @@ class EarlierFolder:
             "started": "2026-11-22T17:13:41.601Z",
             "seconds": 0.005,
             "host": "gone",
-            "changed": entry["changed"] if self.options["move"] else 0,
         }
+        if self.without:
+            row["changed"] = entry["changed"] if self.options["move"] else 0
+        else:
+            row["entries"] = entry["entries"] if self.options["move"] else ""
         return compact(row) + b"\n"
 
-    def finished(self) -> EarlierFolder:
+    def finished(self) -> Folder:
         """Write the files of a finished run."""
         self.begun(done=3)
         rows = b"".join(map(self._row, range(3)))
@@ -200,7 +224,7 @@ class EarlierFolder:
         )
         return self
 
-    def removing(self, removed: int = 1) -> EarlierFolder:
+    def removing(self, removed: int = 1) -> Folder:
         """Write the files of a run with ``move`` killed while it removes sources."""
         self.begun(done=3)
         lines = [self._row(number) for number in range(3)]
@@ -230,7 +254,7 @@ def this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plan_is_carried_out(pairtree: Path, tmp_path: Path) -> None:
-    folder = EarlierFolder(pairtree, tmp_path / "root").planned()
+    folder = Folder(pairtree, tmp_path / "root").planned()
     assert migrate.state(folder.path) == "planned"
     run = migrate.run(folder.path, threads=True)
     assert run.ok
@@ -239,7 +263,7 @@ def test_a_plan_is_carried_out(pairtree: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("done", [0, 1, 3])
 def test_a_killed_run_is_resumed(pairtree: Path, tmp_path: Path, done: int) -> None:
-    folder = EarlierFolder(pairtree, tmp_path / "root").begun(done)
+    folder = Folder(pairtree, tmp_path / "root").begun(done)
     before = [path.read_bytes() for path in sorted((folder.path / "output").iterdir())]
     options = migrate.make_options(pairtree, tmp_path / "root", to="ocfl", layout="0003")
     run = migrate.resume(folder.path, options=options, threads=True)
@@ -253,7 +277,7 @@ def test_a_killed_run_is_resumed(pairtree: Path, tmp_path: Path, done: int) -> N
 
 def test_a_run_that_was_killed_while_it_removed_sources(pairtree: Path, tmp_path: Path) -> None:
     before = contents(pairtree)
-    folder = EarlierFolder(pairtree, tmp_path / "root", move=True).removing()
+    folder = Folder(pairtree, tmp_path / "root", move=True).removing()
     run = migrate.resume(folder.path, threads=True)
     assert run.ok
     assert contents(tmp_path / "root") == before
@@ -261,21 +285,20 @@ def test_a_run_that_was_killed_while_it_removed_sources(pairtree: Path, tmp_path
 
 
 def test_a_finished_run(pairtree: Path, tmp_path: Path) -> None:
-    folder = EarlierFolder(pairtree, tmp_path / "root").finished()
+    folder = Folder(pairtree, tmp_path / "root").finished()
     assert migrate.resume(folder.path, threads=True).ok
     assert migrate.verify(folder.path, threads=True).by_status == {"ok": 3}
     assert migrate.work_folder(tmp_path / "root") == f"{folder.path}-2"
     assert migrate.report(folder.path, tmp_path / "rows.csv").done.objects == 3
     stores.open(pairtree).put("obj4", {"data.txt": tmp_path / "file-source-0"})
     plan = migrate.catch_up(folder.path)
-    # What this format recorded does not show every change: the content is compared.
-    assert (plan.objects, plan.unchanged) == (4, 0)
-    assert migrate.run(plan, threads=True).by_status == {"ok": 1, "exists_same": 3}
+    assert (plan.objects, plan.unchanged) == (1, 3)
+    assert migrate.run(plan, threads=True).by_status == {"ok": 1}
     assert sum(migrate.verify(plan, threads=True).by_status.values()) == 4
 
 
 def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    folder = EarlierFolder(pairtree, tmp_path / "root").begun(1)
+    folder = Folder(pairtree, tmp_path / "root").begun(1)
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
     call = ["migrate", str(pairtree), str(tmp_path / "root"), "--to", "ocfl", "--layout", "0003"]
     assert main(call, standalone_mode=False) == 2
@@ -287,7 +310,7 @@ def test_a_run_that_has_begun_is_not_cleared(pairtree: Path, tmp_path: Path, cap
 
 def test_another_format_is_refused(pairtree: Path, tmp_path: Path) -> None:
     """An unknown format is refused with its number and the version that can continue; nothing is changed."""
-    folder = EarlierFolder(pairtree, tmp_path / "root").begun(1)
+    folder = Folder(pairtree, tmp_path / "root").begun(1)
     run = json.loads((folder.path / "run.json").read_bytes())
     written(folder.path / "run.json", {**run, "format": 0, "version": "0.0.7"})
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
@@ -296,9 +319,9 @@ def test_another_format_is_refused(pairtree: Path, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()} == before
 
 
-def test_options_of_today_do_not_continue_it(pairtree: Path, tmp_path: Path) -> None:
-    """Options that the earlier version did not have keep their defaults when it is continued."""
-    folder = EarlierFolder(pairtree, tmp_path / "root", move=True).begun(1)
+def test_an_option_that_is_absent_has_its_default(pairtree: Path, tmp_path: Path) -> None:
+    """A run without the option is not continued with it."""
+    folder = Folder(pairtree, tmp_path / "root", move=True).begun(1)
     options = migrate.make_options(
         pairtree, tmp_path / "root", to="ocfl", layout="0003", move=True, drop_empty_directories=True
     )
@@ -307,10 +330,70 @@ def test_options_of_today_do_not_continue_it(pairtree: Path, tmp_path: Path) -> 
 
 
 def test_a_plan_whose_run_has_not_begun_is_replaced(pairtree: Path, tmp_path: Path) -> None:
-    folder = EarlierFolder(pairtree, tmp_path / "root").planned()
+    folder = Folder(pairtree, tmp_path / "root").planned()
     assert migrate.plan(pairtree, tmp_path / "root", to="bags", work=folder.path).objects == 3
     shutil.rmtree(folder.path / "output")
     (folder.path / "letter.txt").touch()
     with pytest.raises(MigrationError, match=r"'letter\.txt', which does not belong to a plan"):
         migrate.plan(pairtree, tmp_path / "root", to="bags", work=folder.path)
     assert os.path.exists(folder.path / "entries.jsonl")
+
+
+# --- earlier formats --------------------------------------------------------------------------------------------------
+
+STAGES: dict[str, Callable[[Folder], Folder]] = {
+    "planned": Folder.planned,
+    "begun": lambda folder: folder.begun(1),
+    "removing": Folder.removing,
+    "finished": Folder.finished,
+}
+CALLS: dict[str, Callable[[Folder], object]] = {
+    "run": lambda folder: migrate.run(folder.path, threads=True),
+    "resume": lambda folder: migrate.resume(folder.path, threads=True),
+    "verify": lambda folder: migrate.verify(folder.path, threads=True),
+    "catch up": lambda folder: migrate.catch_up(folder.path),
+    "report": lambda folder: migrate.report(folder.path, folder.path.parent / "rows.csv"),
+}
+
+
+@pytest.mark.parametrize("without", ["entries", "list"])
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_earlier_format_is_refused(
+    pairtree: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], stage: str, without: str
+) -> None:
+    """In one line that says what to do; work folder, source and destination stay as they are."""
+    folder = STAGES[stage](Folder(pairtree, tmp_path / "root", move=stage == "removing", without=without))
+    before = snapshot(tmp_path)
+    what = "planned by an earlier version of Pressmark, in a format that is no longer supported"
+    what += "; continue with that version, or plan the migration in another --work folder"
+    for call in CALLS.values():
+        with pytest.raises(MigrationError) as caught:
+            call(folder)
+        assert caught.value.reason == what
+    verb = "--verify-again" if stage == "finished" else "--resume"
+    command = ["migrate", str(pairtree), str(tmp_path / "root"), "--to", "ocfl", "--layout", "0003", verb]
+    assert main(command, standalone_mode=False) == 2
+    assert capfd.readouterr().err == f"pressmark: '{folder.path}': {what}\n"
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("without", ["entries", "list"])
+def test_a_plan_of_an_earlier_format_is_not_replaced(pairtree: Path, tmp_path: Path, without: str) -> None:
+    folder = Folder(pairtree, tmp_path / "root", without=without).planned()
+    before = snapshot(tmp_path)
+    with pytest.raises(MigrationError, match="a plan of an earlier version of Pressmark; choose another work folder"):
+        migrate.plan(pairtree, tmp_path / "root", to="ocfl", layout="0003", work=folder.path)
+    assert snapshot(tmp_path) == before
+
+
+def test_a_catch_up_with_an_earlier_format(pairtree: Path, tmp_path: Path) -> None:
+    """A run whose earlier run is of an earlier format."""
+    folder = Folder(pairtree, tmp_path / "root").finished()
+    plan = migrate.catch_up(folder.path)
+    assert migrate.run(plan, threads=True).ok
+    record = json.loads((folder.path / "plan.json").read_bytes())
+    del record["ids_sha256"]
+    written(folder.path / "plan.json", record)
+    for call in (migrate.catch_up, migrate.verify):
+        with pytest.raises(MigrationError, match="planned by an earlier version"):
+            call(plan)

@@ -1,6 +1,6 @@
-"""Leftovers of killed runs of earlier versions are finished, undone or reported, never cleared blindly.
+"""Leftovers of killed runs are finished, undone or reported, never cleared blindly.
 
-The trees are those that the code left before the folders ``stores/{pairtree,vitro,ocfl,bags}`` existed, name by name.
+The trees are written here name by name, without help from the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORKSHOPS = {
     "bags": ".pressmark-work",
 }
 RUN = "afb73625dcaa50b7"
-# Staged by a run; a new version of an OCFL object was named with a number.
+# Staged by a run.
 PREPARED = {"pairtree": "object/f", "vitro": "object/f", "ocfl": "1/v2/content/f", "bags": "bag/data/f"}
 
 
@@ -44,7 +44,7 @@ def of_kind(*kinds: str) -> pytest.MarkDecorator:
 
 
 def leave_run(store: Store, *, in_turn: bool) -> Path:
-    """Leave what a run killed before any move left: readable by everyone, unlike today."""
+    """Leave what a run leaves that is killed before any move; it may be readable by everyone."""
     staging = Path(store.root) / WORKSHOPS[store.kind]
     (staging / RUN).mkdir(mode=0o755, parents=True)
     write(staging / RUN, {"lock": b"", PREPARED[store.kind]: b"new"})
@@ -80,7 +80,7 @@ FINISHERS: dict[str, Callable[[Store, Path], object]] = {
 @pytest.mark.parametrize("finisher", FINISHERS)
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_a_private_directory(store: Store, tmp_path: Path, in_turn: bool, finisher: str) -> None:
-    """An old private directory is reported, the object is unchanged, and the next change or a repair removes it."""
+    """A private directory is reported, the object is unchanged, and the next change or a repair removes it."""
     staging = leave_run(store, in_turn=in_turn)
     before = snapshot(staging)
     assert kinds(store) == {"leftover"}
@@ -200,7 +200,7 @@ def test_a_record_of_a_change_that_was_not_started(store: Store) -> None:
 
 @of_kind("ocfl")
 def test_a_version_that_was_not_published(store: Store, tmp_path: Path) -> None:
-    """Earlier versions of Pressmark linked an object's files in the private directory until a version was complete."""
+    """A private directory may contain hard links to files of an object: only the links are removed."""
     staging = leave_run(store, in_turn=True)
     place = Path(store.root) / "abc"
     store.put("abc", tmp_path / "new", replace=True)
