@@ -2,114 +2,82 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from pressmark import _kernels
 from pressmark.errors import (
-    BagError,
-    BagInvalidError,
-    ColumnError,
-    IdentifierError,
-    JobError,
-    LayoutConfigError,
-    LayoutConfigWarning,
-    MigrationError,
-    NotReversibleError,
-    ObjectError,
-    PathError,
-    PressmarkError,
-    ProfileError,
-    StoreError,
+    BagError as BagError,
+    BagInvalidError as BagInvalidError,
+    ColumnError as ColumnError,
+    IdentifierError as IdentifierError,
+    JobError as JobError,
+    LayoutConfigError as LayoutConfigError,
+    LayoutConfigWarning as LayoutConfigWarning,
+    MigrationError as MigrationError,
+    NotReversibleError as NotReversibleError,
+    ObjectError as ObjectError,
+    PathError as PathError,
+    PressmarkError as PressmarkError,
+    ProfileError as ProfileError,
+    StoreError as StoreError,
 )
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark import bagit, compare, fixity, jobs, layouts, migrate, stores
-    from pressmark.arrow import StringColumn, StringTable
-    from pressmark.layouts import (
-        DifferentialNTupleOmitPrefix,
-        DirectClean,
-        FlatDirect,
-        FlatOmitPrefix,
-        HashAndIdNTuple,
-        HashAndNoPrefixIdNTuple,
-        HashedNTuple,
-        Layout,
-        LineCounts,
-        NTupleOmitPrefix,
-        Pairtree,
-        Vitro,
-        layout,
-        layout_from_config,
+    from pressmark import (
+        bagit as bagit,
+        compare as compare,
+        fixity as fixity,
+        jobs as jobs,
+        layouts as layouts,
+        migrate as migrate,
+        stores as stores,
     )
-
-__all__ = [
-    "BagError",
-    "BagInvalidError",
-    "ColumnError",
-    "DifferentialNTupleOmitPrefix",
-    "DirectClean",
-    "FlatDirect",
-    "FlatOmitPrefix",
-    "HashAndIdNTuple",
-    "HashAndNoPrefixIdNTuple",
-    "HashedNTuple",
-    "IdentifierError",
-    "JobError",
-    "Layout",
-    "LayoutConfigError",
-    "LayoutConfigWarning",
-    "LineCounts",
-    "MigrationError",
-    "NTupleOmitPrefix",
-    "NotReversibleError",
-    "ObjectError",
-    "Pairtree",
-    "PathError",
-    "PressmarkError",
-    "ProfileError",
-    "StoreError",
-    "StringColumn",
-    "StringTable",
-    "Vitro",
-    "__version__",
-    "bagit",
-    "compare",
-    "fixity",
-    "implementation",
-    "jobs",
-    "layout",
-    "layout_from_config",
-    "layouts",
-    "migrate",
-    "stores",
-]
+    from pressmark.arrow import StringColumn as StringColumn, StringTable as StringTable
+    from pressmark.layouts import (
+        DifferentialNTupleOmitPrefix as DifferentialNTupleOmitPrefix,
+        DirectClean as DirectClean,
+        FlatDirect as FlatDirect,
+        FlatOmitPrefix as FlatOmitPrefix,
+        HashAndIdNTuple as HashAndIdNTuple,
+        HashAndNoPrefixIdNTuple as HashAndNoPrefixIdNTuple,
+        HashedNTuple as HashedNTuple,
+        Layout as Layout,
+        LineCounts as LineCounts,
+        NTupleOmitPrefix as NTupleOmitPrefix,
+        Pairtree as Pairtree,
+        Vitro as Vitro,
+        layout as layout,
+        layout_from_config as layout_from_config,
+    )
 
 #: Which implementation runs, ``"native"`` or ``"pure"``; ``pressmark --version`` adds the vector level.
 implementation: str
 #: The version of Pressmark.
 __version__: str
 
-_PACKAGES = frozenset({"bagit", "compare", "fixity", "jobs", "layouts", "migrate", "stores"})
-_COLUMNS = frozenset({"StringColumn", "StringTable"})
+__all__, _part, __dir__ = face(
+    __name__,
+    {
+        ".bagit": "",
+        ".compare": "",
+        ".fixity": "",
+        ".jobs": "",
+        ".layouts": "",
+        ".migrate": "",
+        ".stores": "",
+        "pressmark.arrow": "StringColumn StringTable",
+        "pressmark.layouts": (
+            "DifferentialNTupleOmitPrefix DirectClean FlatDirect FlatOmitPrefix HashAndIdNTuple HashAndNoPrefixIdNTuple"
+            " HashedNTuple Layout LineCounts NTupleOmitPrefix Pairtree Vitro layout layout_from_config"
+        ),
+        "pressmark.version": "__version__",
+    },
+    "BagError BagInvalidError ColumnError IdentifierError JobError LayoutConfigError LayoutConfigWarning MigrationError"
+    " NotReversibleError ObjectError PathError PressmarkError ProfileError StoreError implementation",
+)
 
 
 def __getattr__(name: str) -> Any:
     """Import a part of the package when it is first used."""
-    if name == "implementation":
-        return _kernels.active.NAME
-    if name == "__version__":
-        from pressmark.version import __version__
-
-        return __version__
-    if name in _PACKAGES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{'arrow' if name in _COLUMNS else 'layouts'}")
-    globals()[name] = getattr(module, name)
-    return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    return _kernels.active.NAME if name == "implementation" else _part(name)

@@ -8,67 +8,34 @@ b'Contact-Name: Jane Doe\\n'
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pressmark.bagit.problems import KINDS
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.bagit import archive
-    from pressmark.bagit.bag import Bag, create, open, update
-    from pressmark.bagit.bag_info import BagInfo
-    from pressmark.bagit.fetch.complete import complete
-    from pressmark.bagit.job import ValidateBags
-    from pressmark.bagit.packing.pack import pack
-    from pressmark.bagit.packing.unpack import unpack
-    from pressmark.bagit.problems import BagReport
-    from pressmark.bagit.profile.profile import Profile
-    from pressmark.bagit.validation.validate import validate
+    from pressmark.bagit import archive as archive
+    from pressmark.bagit.bag import Bag as Bag, create as create, open as open, update as update
+    from pressmark.bagit.bag_info import BagInfo as BagInfo
+    from pressmark.bagit.fetch.complete import complete as complete
+    from pressmark.bagit.job import ValidateBags as ValidateBags
+    from pressmark.bagit.packing.pack import pack as pack
+    from pressmark.bagit.packing.unpack import unpack as unpack
+    from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
+    from pressmark.bagit.profile.profile import Profile as Profile
+    from pressmark.bagit.validation.validate import validate as validate
 
-__all__ = [
-    "KINDS",
-    "Bag",
-    "BagInfo",
-    "BagReport",
-    "Profile",
-    "ValidateBags",
-    "archive",
-    "complete",
-    "create",
-    "open",
-    "pack",
-    "unpack",
-    "update",
-    "validate",
-]
-
-# The module of each name, imported on first use: validating does not load what creating needs.
-_MODULES = {
-    "Bag": "bag",
-    "BagInfo": "bag_info",
-    "BagReport": "problems",
-    "Profile": "profile.profile",
-    "ValidateBags": "job",
-    "complete": "fetch.complete",
-    "create": "bag",
-    "open": "bag",
-    "pack": "packing.pack",
-    "unpack": "packing.unpack",
-    "update": "bag",
-    "validate": "validation.validate",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name of the package on first use."""
-    if name in _MODULES:
-        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-        globals()[name] = found
-        return found
-    if name == "archive":
-        return importlib.import_module(f"{__name__}.archive")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".archive": "",
+        ".bag": "Bag create open update",
+        ".bag_info": "BagInfo",
+        ".fetch.complete": "complete",
+        ".job": "ValidateBags",
+        ".packing.pack": "pack",
+        ".packing.unpack": "unpack",
+        ".problems": "BagReport KINDS",
+        ".profile.profile": "Profile",
+        ".validation.validate": "validate",
+    },
+)

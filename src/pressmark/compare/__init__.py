@@ -2,92 +2,56 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.compare import report
-    from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
-    from pressmark.compare.growth import hashed_directories, predict_growth
-    from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, open_identifiers
+    from pressmark.compare import report as report
+    from pressmark.compare.comparison import (
+        Comparison as Comparison,
+        ComparisonProgress as ComparisonProgress,
+        compare as compare,
+    )
+    from pressmark.compare.growth import hashed_directories as hashed_directories, predict_growth as predict_growth
+    from pressmark.compare.job import (
+        CompareLayouts as CompareLayouts,
+        collect as collect,
+        compare_in_chunks as compare_in_chunks,
+        open_identifiers as open_identifiers,
+    )
     from pressmark.compare.result import (
-        FORMAT,
-        KINDS,
-        CollisionGroup,
-        Collisions,
-        Costs,
-        Depth,
-        Directories,
-        Distribution,
-        Example,
-        FanOut,
-        FirstSegments,
-        Growth,
-        LargeDirectory,
-        LayoutResult,
-        Lengths,
-        Occurrences,
-        Probe,
-        ProbeTimes,
-        Throughput,
+        FORMAT as FORMAT,
+        KINDS as KINDS,
+        CollisionGroup as CollisionGroup,
+        Collisions as Collisions,
+        Costs as Costs,
+        Depth as Depth,
+        Directories as Directories,
+        Distribution as Distribution,
+        Example as Example,
+        FanOut as FanOut,
+        FirstSegments as FirstSegments,
+        Growth as Growth,
+        LargeDirectory as LargeDirectory,
+        LayoutResult as LayoutResult,
+        Lengths as Lengths,
+        Occurrences as Occurrences,
+        Probe as Probe,
+        ProbeTimes as ProbeTimes,
+        Throughput as Throughput,
     )
 
-__all__ = [
-    "FORMAT",
-    "KINDS",
-    "CollisionGroup",
-    "Collisions",
-    "CompareLayouts",
-    "Comparison",
-    "ComparisonProgress",
-    "Costs",
-    "Depth",
-    "Directories",
-    "Distribution",
-    "Example",
-    "FanOut",
-    "FirstSegments",
-    "Growth",
-    "LargeDirectory",
-    "LayoutResult",
-    "Lengths",
-    "Occurrences",
-    "Probe",
-    "ProbeTimes",
-    "Throughput",
-    "collect",
-    "compare",
-    "compare_in_chunks",
-    "hashed_directories",
-    "open_identifiers",
-    "predict_growth",
-    "report",
-]
-
-# The module of each name that is not in ``result``, imported on first use: a comparison in one process needs no jobs.
-_MODULES = {
-    "CompareLayouts": "job",
-    "Comparison": "comparison",
-    "ComparisonProgress": "comparison",
-    "collect": "job",
-    "compare": "comparison",
-    "compare_in_chunks": "job",
-    "hashed_directories": "growth",
-    "open_identifiers": "job",
-    "predict_growth": "growth",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "report":
-        return importlib.import_module(f"{__name__}.report")
-    found = getattr(importlib.import_module(f"{__name__}.{_MODULES.get(name, 'result')}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".comparison": "Comparison ComparisonProgress compare",
+        ".growth": "hashed_directories predict_growth",
+        ".job": "CompareLayouts collect compare_in_chunks open_identifiers",
+        ".report": "",
+        ".result": (
+            "FORMAT KINDS CollisionGroup Collisions Costs Depth Directories Distribution"
+            " Example FanOut FirstSegments Growth LargeDirectory LayoutResult Lengths Occurrences Probe ProbeTimes Throughput"
+        ),
+    },
+)

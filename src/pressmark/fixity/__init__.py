@@ -7,77 +7,44 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.fixity.algorithms import ALGORITHMS, algorithm_name, algorithm_names
-    from pressmark.fixity.hasher import hash_file
-    from pressmark.fixity.job import HashFiles
-    from pressmark.fixity.ledger import Ledger
-    from pressmark.fixity.manifest_reader import ManifestEntry, read_manifest
-    from pressmark.fixity.manifests import FORMATS, manifest_line, write_manifest
-    from pressmark.fixity.outcomes import Finished, Outcome, Progress
-    from pressmark.fixity.pool import hash_files
-    from pressmark.fixity.tree import walk
-    from pressmark.fixity.verification import Verdict, detect_algorithm, verify
-    from pressmark.fs.beneath import open_directory
+    from pressmark.fixity.algorithms import (
+        ALGORITHMS as ALGORITHMS,
+        algorithm_name as algorithm_name,
+        algorithm_names as algorithm_names,
+    )
+    from pressmark.fixity.hasher import hash_file as hash_file
+    from pressmark.fixity.job import HashFiles as HashFiles
+    from pressmark.fixity.ledger import Ledger as Ledger
+    from pressmark.fixity.manifest_reader import ManifestEntry as ManifestEntry, read_manifest as read_manifest
+    from pressmark.fixity.manifests import (
+        FORMATS as FORMATS,
+        manifest_line as manifest_line,
+        write_manifest as write_manifest,
+    )
+    from pressmark.fixity.outcomes import Finished as Finished, Outcome as Outcome, Progress as Progress
+    from pressmark.fixity.pool import hash_files as hash_files
+    from pressmark.fixity.tree import walk as walk
+    from pressmark.fixity.verification import Verdict as Verdict, detect_algorithm as detect_algorithm, verify as verify
+    from pressmark.fs.beneath import open_directory as open_directory
 
-__all__ = [
-    "ALGORITHMS",
-    "FORMATS",
-    "Finished",
-    "HashFiles",
-    "Ledger",
-    "ManifestEntry",
-    "Outcome",
-    "Progress",
-    "Verdict",
-    "algorithm_name",
-    "algorithm_names",
-    "detect_algorithm",
-    "hash_file",
-    "hash_files",
-    "manifest_line",
-    "open_directory",
-    "read_manifest",
-    "verify",
-    "walk",
-    "write_manifest",
-]
-
-# The module of each name, imported when the name is first used: most commands need few of them.
-_MODULES = {
-    "ALGORITHMS": "fixity.algorithms",
-    "FORMATS": "fixity.manifests",
-    "ManifestEntry": "fixity.manifest_reader",
-    "Finished": "fixity.outcomes",
-    "HashFiles": "fixity.job",
-    "Ledger": "fixity.ledger",
-    "Outcome": "fixity.outcomes",
-    "Progress": "fixity.outcomes",
-    "Verdict": "fixity.verification",
-    "algorithm_name": "fixity.algorithms",
-    "algorithm_names": "fixity.algorithms",
-    "detect_algorithm": "fixity.verification",
-    "hash_file": "fixity.hasher",
-    "hash_files": "fixity.pool",
-    "manifest_line": "fixity.manifests",
-    "open_directory": "fs.beneath",
-    "read_manifest": "fixity.manifest_reader",
-    "verify": "fixity.verification",
-    "walk": "fixity.tree",
-    "write_manifest": "fixity.manifests",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a part of the package when it is first used."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(f"pressmark.{_MODULES[name]}"), name)
-    return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".algorithms": "ALGORITHMS algorithm_name algorithm_names",
+        ".hasher": "hash_file",
+        ".job": "HashFiles",
+        ".ledger": "Ledger",
+        ".manifest_reader": "ManifestEntry read_manifest",
+        ".manifests": "FORMATS manifest_line write_manifest",
+        ".outcomes": "Finished Outcome Progress",
+        ".pool": "hash_files",
+        ".tree": "walk",
+        ".verification": "Verdict detect_algorithm verify",
+        "pressmark.fs.beneath": "open_directory",
+    },
+)

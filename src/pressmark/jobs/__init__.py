@@ -8,71 +8,34 @@ True
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
-    from pressmark.jobs.dask import dask_client, run_dask
-    from pressmark.jobs.local import run_executor, run_local
-    from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
-    from pressmark.jobs.scheduler import OnReceipt, RunOptions, Stop
-    from pressmark.jobs.workdir import Job, WorkFolder, job_key
-    from pressmark.jobs.worker import run_chunk
+    from pressmark.jobs.chunks import (
+        BYTES as BYTES,
+        FILES as FILES,
+        ROWS as ROWS,
+        Chunk as Chunk,
+        ChunkBuilder as ChunkBuilder,
+    )
+    from pressmark.jobs.dask import dask_client as dask_client, run_dask as run_dask
+    from pressmark.jobs.local import run_executor as run_executor, run_local as run_local
+    from pressmark.jobs.receipts import FailedChunk as FailedChunk, Receipt as Receipt, Summary as Summary
+    from pressmark.jobs.scheduler import OnReceipt as OnReceipt, RunOptions as RunOptions, Stop as Stop
+    from pressmark.jobs.workdir import Job as Job, WorkFolder as WorkFolder, job_key as job_key
+    from pressmark.jobs.worker import run_chunk as run_chunk
 
-__all__ = [
-    "BYTES",
-    "FILES",
-    "ROWS",
-    "Chunk",
-    "ChunkBuilder",
-    "FailedChunk",
-    "Job",
-    "OnReceipt",
-    "Receipt",
-    "RunOptions",
-    "Stop",
-    "Summary",
-    "WorkFolder",
-    "dask_client",
-    "job_key",
-    "run_chunk",
-    "run_dask",
-    "run_executor",
-    "run_local",
-]
-
-# The module of each name, imported when the name is first used.
-_MODULES = {
-    "BYTES": "chunks",
-    "FILES": "chunks",
-    "ROWS": "chunks",
-    "Chunk": "chunks",
-    "ChunkBuilder": "chunks",
-    "FailedChunk": "receipts",
-    "Job": "workdir",
-    "OnReceipt": "scheduler",
-    "Receipt": "receipts",
-    "RunOptions": "scheduler",
-    "Stop": "scheduler",
-    "Summary": "receipts",
-    "WorkFolder": "workdir",
-    "dask_client": "dask",
-    "job_key": "workdir",
-    "run_chunk": "worker",
-    "run_dask": "dask",
-    "run_executor": "local",
-    "run_local": "local",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a part of the package when it is first used."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return globals()[name]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".chunks": "BYTES FILES ROWS Chunk ChunkBuilder",
+        ".dask": "dask_client run_dask",
+        ".local": "run_executor run_local",
+        ".receipts": "FailedChunk Receipt Summary",
+        ".scheduler": "OnReceipt RunOptions Stop",
+        ".workdir": "Job WorkFolder job_key",
+        ".worker": "run_chunk",
+    },
+)

@@ -5,83 +5,66 @@ The class of a layout is imported when it is first used.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import LayoutConfigError, quoted
-from pressmark.layouts.base import CLASSES, Layout, Parameter
+from pressmark.layouts.base import CLASSES, Layout as Layout, Parameter as Parameter
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.layouts.job import MapIds
-    from pressmark.layouts.ocfl_clean_path import DirectClean
-    from pressmark.layouts.ocfl_direct import FlatDirect
-    from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple
-    from pressmark.layouts.ocfl_omit_prefix import DifferentialNTupleOmitPrefix, FlatOmitPrefix, NTupleOmitPrefix
-    from pressmark.layouts.pairtree import Pairtree, clean, unclean
-    from pressmark.layouts.streams import LineCounts
-    from pressmark.layouts.vitro import Vitro
+    from pressmark.layouts.job import MapIds as MapIds
+    from pressmark.layouts.ocfl_clean_path import DirectClean as DirectClean
+    from pressmark.layouts.ocfl_direct import FlatDirect as FlatDirect
+    from pressmark.layouts.ocfl_hashed import (
+        HashAndIdNTuple as HashAndIdNTuple,
+        HashAndNoPrefixIdNTuple as HashAndNoPrefixIdNTuple,
+        HashedNTuple as HashedNTuple,
+    )
+    from pressmark.layouts.ocfl_omit_prefix import (
+        DifferentialNTupleOmitPrefix as DifferentialNTupleOmitPrefix,
+        FlatOmitPrefix as FlatOmitPrefix,
+        NTupleOmitPrefix as NTupleOmitPrefix,
+    )
+    from pressmark.layouts.pairtree import Pairtree as Pairtree, clean as clean, unclean as unclean
+    from pressmark.layouts.streams import LineCounts as LineCounts
+    from pressmark.layouts.vitro import Vitro as Vitro
 
-__all__ = [
-    "DifferentialNTupleOmitPrefix",
-    "DirectClean",
-    "FlatDirect",
-    "FlatOmitPrefix",
-    "HashAndIdNTuple",
-    "HashAndNoPrefixIdNTuple",
-    "HashedNTuple",
-    "Layout",
-    "LineCounts",
-    "MapIds",
-    "NTupleOmitPrefix",
-    "Pairtree",
-    "Parameter",
-    "Vitro",
-    "clean",
-    "find_layout",
-    "layout",
-    "layout_from_config",
-    "list_layouts",
-    "unclean",
-]
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".job": "MapIds",
+        ".ocfl_clean_path": "DirectClean",
+        ".ocfl_direct": "FlatDirect",
+        ".ocfl_hashed": "HashAndIdNTuple HashAndNoPrefixIdNTuple HashedNTuple",
+        ".ocfl_omit_prefix": "DifferentialNTupleOmitPrefix FlatOmitPrefix NTupleOmitPrefix",
+        ".pairtree": "Pairtree clean unclean",
+        ".streams": "LineCounts",
+        ".vitro": "Vitro",
+    },
+    "Layout Parameter find_layout layout layout_from_config list_layouts",
+)
 
-# The layouts of this package in the order of list_layouts(), each as ``module:class``, by the first part of its name.
-# Only the module of the requested layout is imported.
+# The layouts of this package in the order of list_layouts(), by the first part of their names.
 _BUILT_IN = {
-    "pairtree": "pairtree:Pairtree",
-    "vitro": "vitro:Vitro",
-    "0002": "ocfl_direct:FlatDirect",
-    "0003": "ocfl_hashed:HashAndIdNTuple",
-    "0004": "ocfl_hashed:HashedNTuple",
-    "0006": "ocfl_omit_prefix:FlatOmitPrefix",
-    "0007": "ocfl_omit_prefix:NTupleOmitPrefix",
-    "0010": "ocfl_omit_prefix:DifferentialNTupleOmitPrefix",
-    "0011": "ocfl_clean_path:DirectClean",
-    "0012": "ocfl_hashed:HashAndNoPrefixIdNTuple",
+    "pairtree": "Pairtree",
+    "vitro": "Vitro",
+    "0002": "FlatDirect",
+    "0003": "HashAndIdNTuple",
+    "0004": "HashedNTuple",
+    "0006": "FlatOmitPrefix",
+    "0007": "NTupleOmitPrefix",
+    "0010": "DifferentialNTupleOmitPrefix",
+    "0011": "DirectClean",
+    "0012": "HashAndNoPrefixIdNTuple",
 }
-
-# The module of each name that is imported when it is first used.
-_MODULES = {name: module for module, _, name in (place.partition(":") for place in _BUILT_IN.values())}
-_MODULES |= {"LineCounts": "streams", "MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a layout or another part when it is first used."""
-    if name in _MODULES:
-        return _import(f"{_MODULES[name]}:{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _import(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
 def list_layouts() -> tuple[type[Layout], ...]:
     """Return the class of every layout: those of this package, then every other subclass of ``Layout`` with a name."""
-    return tuple(dict.fromkeys([*map(_import, _BUILT_IN.values()), *CLASSES.values()]))
+    return tuple(dict.fromkeys([*map(__getattr__, _BUILT_IN.values()), *CLASSES.values()]))
 
 
 def find_layout(name: str) -> type[Layout]:
@@ -90,7 +73,7 @@ def find_layout(name: str) -> type[Layout]:
     :raises LayoutConfigError: no layout has this name
     """
     key = name if name in _BUILT_IN else name[:4]
-    for cls in (_import(_BUILT_IN[key]),) if key in _BUILT_IN else list_layouts():
+    for cls in (__getattr__(_BUILT_IN[key]),) if key in _BUILT_IN else list_layouts():
         if name in (cls.name, cls.alias, *cls.foreign_names):
             return cls
     known = ", ".join(cls.alias or cls.name for cls in list_layouts())
@@ -140,7 +123,3 @@ def layout_from_config(config: str | os.PathLike[str] | Mapping[str, Any], **ove
     cls = find_layout(name)
     cls.check_names(overrides)
     return cls(**{**cls.read_config(keys, where), **overrides})
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -12,78 +12,47 @@ next to the destination: see :mod:`pressmark.migrate.workdir`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.migrate.execution.driver import RunOptions
-    from pressmark.migrate.execution.run import resume, run
-    from pressmark.migrate.execution.run_result import Run
-    from pressmark.migrate.execution.verify import verify
-    from pressmark.migrate.options import COPY_MODES, IMPROPER, LINKS, VERIFICATIONS, Options, make_options
-    from pressmark.migrate.phases import PHASES, MigrationProgress
-    from pressmark.migrate.planning.catch_up import catch_up
-    from pressmark.migrate.planning.entry import PlanEntry
-    from pressmark.migrate.planning.plan import Plan, refuse_others
-    from pressmark.migrate.planning.planner import plan
-    from pressmark.migrate.reporting.report import report
-    from pressmark.migrate.rows import GOOD, SOURCE_KEPT, STATUSES, Row
-    from pressmark.migrate.workdir import finished_folder, state, work_folder
+    from pressmark.migrate.execution.driver import RunOptions as RunOptions
+    from pressmark.migrate.execution.run import resume as resume, run as run
+    from pressmark.migrate.execution.run_result import Run as Run
+    from pressmark.migrate.execution.verify import verify as verify
+    from pressmark.migrate.options import (
+        COPY_MODES as COPY_MODES,
+        IMPROPER as IMPROPER,
+        LINKS as LINKS,
+        VERIFICATIONS as VERIFICATIONS,
+        Options as Options,
+        make_options as make_options,
+    )
+    from pressmark.migrate.phases import PHASES as PHASES, MigrationProgress as MigrationProgress
+    from pressmark.migrate.planning.catch_up import catch_up as catch_up
+    from pressmark.migrate.planning.entry import PlanEntry as PlanEntry
+    from pressmark.migrate.planning.plan import Plan as Plan, refuse_others as refuse_others
+    from pressmark.migrate.planning.planner import plan as plan
+    from pressmark.migrate.reporting.report import report as report
+    from pressmark.migrate.rows import GOOD as GOOD, SOURCE_KEPT as SOURCE_KEPT, STATUSES as STATUSES, Row as Row
+    from pressmark.migrate.workdir import finished_folder as finished_folder, state as state, work_folder as work_folder
 
-__all__ = [
-    "COPY_MODES",
-    "GOOD",
-    "IMPROPER",
-    "LINKS",
-    "PHASES",
-    "SOURCE_KEPT",
-    "STATUSES",
-    "VERIFICATIONS",
-    "MigrationProgress",
-    "Options",
-    "Plan",
-    "PlanEntry",
-    "Row",
-    "Run",
-    "RunOptions",
-    "catch_up",
-    "finished_folder",
-    "make_options",
-    "plan",
-    "refuse_others",
-    "report",
-    "resume",
-    "run",
-    "state",
-    "verify",
-    "work_folder",
-]
-
-# The module of each name, imported when the name is first used.
-_MODULES = {
-    "execution.driver": ("RunOptions",),
-    "execution.run": ("resume", "run"),
-    "execution.run_result": ("Run",),
-    "execution.verify": ("verify",),
-    "options": ("COPY_MODES", "IMPROPER", "LINKS", "VERIFICATIONS", "Options", "make_options"),
-    "phases": ("PHASES", "MigrationProgress"),
-    "planning.catch_up": ("catch_up",),
-    "planning.entry": ("PlanEntry",),
-    "planning.plan": ("Plan", "refuse_others"),
-    "planning.planner": ("plan",),
-    "reporting.report": ("report",),
-    "rows": ("GOOD", "SOURCE_KEPT", "STATUSES", "Row"),
-    "workdir": ("finished_folder", "state", "work_folder"),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used."""
-    if name in _MODULE_OF:
-        return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".execution.driver": "RunOptions",
+        ".execution.run": "resume run",
+        ".execution.run_result": "Run",
+        ".execution.verify": "verify",
+        ".options": "COPY_MODES IMPROPER LINKS VERIFICATIONS Options make_options",
+        ".phases": "PHASES MigrationProgress",
+        ".planning.catch_up": "catch_up",
+        ".planning.entry": "PlanEntry",
+        ".planning.plan": "Plan refuse_others",
+        ".planning.planner": "plan",
+        ".reporting.report": "report",
+        ".rows": "GOOD SOURCE_KEPT STATUSES Row",
+        ".workdir": "finished_folder state work_folder",
+    },
+)

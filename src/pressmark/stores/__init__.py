@@ -7,68 +7,52 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pressmark.lazy import face
 from pressmark.stores.problems import KINDS as PROBLEM_KINDS
-from pressmark.stores.registry import CLASSES, KINDS, create, kind_of, open, store_class
-from pressmark.stores.store import CheckProgress, CopyMode, ObjectSource, Path, RepairStep, Store, StoreObject
-from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
-    from pressmark.stores.bags.bag_folder import BagFolder
-    from pressmark.stores.ingest import Ingest, IngestError, IngestResult
-    from pressmark.stores.job import CheckStore
-    from pressmark.stores.ocfl.changes import Changes
-    from pressmark.stores.ocfl.history import VersionInfo
-    from pressmark.stores.ocfl.root import OcflRoot
-    from pressmark.stores.pairtree.pairtree_store import PairtreeStore
-    from pressmark.stores.vitro.vitro_store import VitroStore
+    from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
+    from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
+    from pressmark.stores.job import CheckStore as CheckStore
+    from pressmark.stores.ocfl.changes import Changes as Changes
+    from pressmark.stores.ocfl.history import VersionInfo as VersionInfo
+    from pressmark.stores.ocfl.root import OcflRoot as OcflRoot
+    from pressmark.stores.pairtree.pairtree_store import PairtreeStore as PairtreeStore
+    from pressmark.stores.registry import (
+        KINDS as KINDS,
+        create as create,
+        kind_of as kind_of,
+        open as open,
+        store_class as store_class,
+    )
+    from pressmark.stores.store import (
+        CheckProgress as CheckProgress,
+        CopyMode as CopyMode,
+        ObjectSource as ObjectSource,
+        Path as Path,
+        RepairStep as RepairStep,
+        Store as Store,
+        StoreObject as StoreObject,
+    )
+    from pressmark.stores.stored_object import StoredObject as StoredObject
+    from pressmark.stores.vitro.vitro_store import VitroStore as VitroStore
 
-__all__ = [
-    "KINDS",
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".bags.bag_folder": "BagFolder",
+        ".ingest": "Ingest IngestError IngestResult",
+        ".job": "CheckStore",
+        ".ocfl.changes": "Changes",
+        ".ocfl.history": "VersionInfo",
+        ".ocfl.root": "OcflRoot",
+        ".pairtree.pairtree_store": "PairtreeStore",
+        ".registry": "KINDS create kind_of open store_class",
+        ".store": "CheckProgress CopyMode ObjectSource Path RepairStep Store StoreObject",
+        ".stored_object": "StoredObject",
+        ".vitro.vitro_store": "VitroStore",
+    },
     "PROBLEM_KINDS",
-    "BagFolder",
-    "Changes",
-    "CheckProgress",
-    "CheckStore",
-    "CopyMode",
-    "Ingest",
-    "IngestError",
-    "IngestResult",
-    "ObjectSource",
-    "OcflRoot",
-    "PairtreeStore",
-    "Path",
-    "RepairStep",
-    "Store",
-    "StoreObject",
-    "StoredObject",
-    "VersionInfo",
-    "VitroStore",
-    "create",
-    "kind_of",
-    "open",
-    "store_class",
-]
-
-# The module of each name, imported when the name is first used.
-_MODULES = {name: module for module, name in CLASSES.values()} | {
-    "Changes": "pressmark.stores.ocfl.changes",
-    "CheckStore": "pressmark.stores.job",
-    "Ingest": "pressmark.stores.ingest",
-    "IngestError": "pressmark.stores.ingest",
-    "IngestResult": "pressmark.stores.ingest",
-    "VersionInfo": "pressmark.stores.ocfl.history",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a class when it is first used."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+)
