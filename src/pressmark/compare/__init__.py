@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from pressmark.compare import report
     from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
     from pressmark.compare.growth import hashed_directories, predict_growth
-    from pressmark.compare.job import CompareLayouts, collect, compare_in_chunks, open_identifiers
     from pressmark.compare.result import (
         FORMAT,
         KINDS,
@@ -37,7 +36,6 @@ __all__ = [
     "KINDS",
     "CollisionGroup",
     "Collisions",
-    "CompareLayouts",
     "Comparison",
     "ComparisonProgress",
     "Costs",
@@ -55,25 +53,18 @@ __all__ = [
     "Probe",
     "ProbeTimes",
     "Throughput",
-    "collect",
     "compare",
-    "compare_in_chunks",
     "hashed_directories",
-    "open_identifiers",
     "predict_growth",
     "report",
 ]
 
-# The module of each name that is not in ``result``, imported on first use: a comparison in one process needs no jobs.
+# The module of each name that is not in ``result``, imported on first use.
 _MODULES = {
-    "CompareLayouts": "job",
     "Comparison": "comparison",
     "ComparisonProgress": "comparison",
-    "collect": "job",
     "compare": "comparison",
-    "compare_in_chunks": "job",
     "hashed_directories": "growth",
-    "open_identifiers": "job",
     "predict_growth": "growth",
 }
 

@@ -1,7 +1,7 @@
 """Resumable long runs in chunks: on this machine, in any executor, or on a Dask cluster.
 
 >>> from pressmark import jobs
->>> chunk = jobs.Chunk("000000", "rows", "/data/ids.parquet", 0, 4, 10_000_000)
+>>> chunk = jobs.Chunk("000000", "lines", "/data/ids.txt", 0, 4, 10_000_000)
 >>> jobs.Chunk.parse(chunk.line()) == chunk
 True
 """
@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pressmark.jobs.chunks import BYTES, FILES, ROWS, Chunk, ChunkBuilder
+    from pressmark.jobs.chunks import BYTES, FILES, Chunk, ChunkBuilder
     from pressmark.jobs.dask import dask_client, run_dask
     from pressmark.jobs.local import run_executor, run_local
     from pressmark.jobs.receipts import FailedChunk, Receipt, Summary
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BYTES",
     "FILES",
-    "ROWS",
     "Chunk",
     "ChunkBuilder",
     "FailedChunk",
@@ -46,7 +45,6 @@ __all__ = [
 _MODULES = {
     "BYTES": "chunks",
     "FILES": "chunks",
-    "ROWS": "chunks",
     "Chunk": "chunks",
     "ChunkBuilder": "chunks",
     "FailedChunk": "receipts",

@@ -15,7 +15,6 @@ from pressmark.errors import LayoutConfigError, quoted
 from pressmark.layouts.base import CLASSES, Layout, Parameter
 
 if TYPE_CHECKING:
-    from pressmark.layouts.job import MapIds
     from pressmark.layouts.ocfl_clean_path import DirectClean
     from pressmark.layouts.ocfl_direct import FlatDirect
     from pressmark.layouts.ocfl_hashed import HashAndIdNTuple, HashAndNoPrefixIdNTuple, HashedNTuple
@@ -34,7 +33,6 @@ __all__ = [
     "HashedNTuple",
     "Layout",
     "LineCounts",
-    "MapIds",
     "NTupleOmitPrefix",
     "Pairtree",
     "Parameter",
@@ -64,7 +62,7 @@ _BUILT_IN = {
 
 # The module of each name that is imported when it is first used.
 _MODULES = {name: module for module, _, name in (place.partition(":") for place in _BUILT_IN.values())}
-_MODULES |= {"LineCounts": "streams", "MapIds": "job", "clean": "pairtree", "unclean": "pairtree"}
+_MODULES |= {"LineCounts": "streams", "clean": "pairtree", "unclean": "pairtree"}
 
 
 def __getattr__(name: str) -> Any:
