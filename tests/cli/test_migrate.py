@@ -258,7 +258,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
-        (["books", "root", *OCFL, "--dask-scheduler-file", "none"], "file not found"),
+        (["books", "root", *OCFL, "--dask", "none"], "file not found"),
     ],
 )
 def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:
