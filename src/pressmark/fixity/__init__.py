@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
     from pressmark.fixity.manifest_reader import ManifestEntry, read_manifest
     from pressmark.fixity.manifests import FORMATS, manifest_line, write_manifest
-    from pressmark.fixity.outcomes import Finished, Outcome, Progress
+    from pressmark.fixity.outcomes import Outcome, Progress
     from pressmark.fixity.pool import hash_files
     from pressmark.fixity.tree import walk
     from pressmark.fixity.verification import Verdict, detect_algorithm, verify
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ALGORITHMS",
     "FORMATS",
-    "Finished",
     "HashFiles",
     "Ledger",
     "ManifestEntry",
@@ -51,7 +50,6 @@ _MODULES = {
     "ALGORITHMS": "fixity.algorithms",
     "FORMATS": "fixity.manifests",
     "ManifestEntry": "fixity.manifest_reader",
-    "Finished": "fixity.outcomes",
     "HashFiles": "fixity.job",
     "Ledger": "fixity.ledger",
     "Outcome": "fixity.outcomes",
