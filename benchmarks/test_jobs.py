@@ -1,4 +1,4 @@
-"""Run jobs in chunks with threads, processes and Dask: what a chunk costs, and mapping and hashing in chunks."""
+"""Run jobs in chunks with threads, processes and Dask: what a chunk costs, and hashing in chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import pressmark
 from benchmarks.conftest import Measure
 from pressmark import fixity, jobs
 
@@ -52,15 +51,6 @@ def runner() -> Iterator[Callable[[str], Callable[..., Any]]]:
             return lambda job, work: jobs.run_dask(job, work, client)
 
         yield made
-
-
-@pytest.fixture(scope="session")
-def identifiers(memory: Path, count: int) -> Work:
-    file = memory / "identifiers.txt"
-    ids = [f"ark:/13960/t{number:07d}" for number in range(10 * count)]
-    file.write_text("\n".join(ids))
-    mapping = pressmark.layouts.MapIds(pressmark.layout("0003"))
-    return mapping, lambda _folder: mapping.plan(file, nbytes=1 << 20), len(ids)
 
 
 @pytest.fixture(scope="session")
@@ -108,10 +98,6 @@ def test_empty_chunks(run: Run, scaled: Callable[[int], int], workers: str) -> N
         return (jobs.Chunk(f"{number:06d}", "nothing", "", number, number + 1, 0) for number in range(count))
 
     run("run empty chunks", workers, Nothing(), plan, count, "chunks")
-
-
-def test_map(run: Run, identifiers: Work, workers: str) -> None:
-    run("map 0003, in chunks", workers, *identifiers, "ids")
 
 
 def test_hash(run: Run, files: Work, workers: str) -> None:

@@ -11,8 +11,7 @@ import pytest
 from arrow import foreign
 from arrow.conftest import outstanding_exports
 from arrow.foreign import Array, Stream, strings
-from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable
-from pressmark import arrow as columns
+from pressmark import HashedNTuple, Pairtree, StringColumn, StringTable, arrow as columns
 from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")

@@ -9,8 +9,7 @@ import pytest
 
 from arrow import foreign
 from arrow.foreign import Array, Stream, changed, strings
-from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree
-from pressmark import arrow as columns
+from pressmark import ColumnError, HashAndIdNTuple, IdentifierError, Layout, Pairtree, arrow as columns
 from support.implementations import NATIVE, Implementation
 
 pytestmark = pytest.mark.usefixtures("_under")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.bagit.bag_info import BagInfo, check_elements, read_oxum, unfolded
 from pressmark.bagit.problems import KINDS

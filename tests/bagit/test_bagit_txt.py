@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.bagit.bagit_txt import DECLARATION_LIMIT, VERSIONS, Declaration, declaration_bytes, read_declaration
 from pressmark.bagit.problems import KINDS

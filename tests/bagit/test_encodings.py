@@ -7,8 +7,7 @@ import re
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.bagit import encodings as text
 from pressmark.bagit.encodings import LINE_LIMIT, UTF8, Charset, Line, LineReader, find_charset

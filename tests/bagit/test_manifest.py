@@ -6,8 +6,7 @@ import hashlib
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.bagit.manifest import ManifestEntry, digest_digits, read_manifest
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, manifest_line, official_name

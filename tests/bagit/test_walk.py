@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.bagit import bag_directory as bases
-from pressmark.bagit import walk as payload
+from pressmark.bagit import bag_directory as bases, walk as payload
 from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath
 from pressmark.bagit.walk import BagEntry, walk
 from pressmark.errors import BagError

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pressmark.cli.common import gzipped
+from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables import text
+from pressmark.cli.common.tables.columns import ColumnSpec
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.layouts import FlatDirect, Pairtree
 from pressmark.tabular import delimited
@@ -148,6 +149,27 @@ def test_other_layouts_and_threads(call: Call, layout: str) -> None:
     for threads in ("1", "3"):
         result = call("map", layout, "--format", "tsv", "--column", "1", "--no-header", "--threads", threads, stdin=ids)
         assert [row.partition(b"\t")[2] for row in result.stdout_bytes.splitlines()] == lines
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        # Text after a malformed field belongs to its row.
+        (b'1,"a"b,"x\n2,no row"\n3,c\n', [None, b"c"]),
+        (b"1,\r\r\n2,b\n", [b"\r", b"b"]),
+        (b'1,a\rb\n2,"a\r\nb"\r\n', [b"a\rb", b"a\r\nb"]),
+        (b'1,a"b""\n2,\0\n', [b'a"b""', b"\0"]),
+        (b"\n1,b", [None, b"b"]),
+    ],
+)
+def test_unusual_fields(tmp_path: Path, data: bytes, expected: list[bytes | None]) -> None:
+    """A row has its field, or an error that harms no other row."""
+    (tmp_path / "ids.csv").write_bytes(b"n,id\n" + data)
+    with open(tmp_path / "ids.csv", "rb") as source:
+        reader = text.TextReader(InputStream(source, "ids.csv"), delimited.CSV, ColumnSpec("id", True, ""))
+        blocks = list(reader.blocks())
+    items = [None if index in block.faults else item for block in blocks for index, item in enumerate(block.items)]
+    assert items == expected
 
 
 # --- fidelity -----------------------------------------------------------------------------------------------------

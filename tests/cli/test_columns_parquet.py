@@ -19,8 +19,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.cli.common.tables.columns import ColumnSpec

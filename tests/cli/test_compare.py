@@ -16,14 +16,11 @@ from typing import Any
 import click.testing
 import pytest
 
-from pressmark import html as pages
-from pressmark import layout, stores
+from pressmark import html as pages, layout, stores
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.cli.common.rich_tables import Table, print_tables
-from pressmark.cli.compare import DEFAULT_LAYOUTS
-from pressmark.cli.compare import _null_ended as null_ended
-from pressmark.compare import Probe, ProbeTimes
-from pressmark.compare import comparison as comparing
+from pressmark.cli.compare import DEFAULT_LAYOUTS, _null_ended as null_ended
+from pressmark.compare import Probe, ProbeTimes, comparison as comparing
 
 from .conftest import Call, Run
 

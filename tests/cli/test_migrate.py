@@ -26,8 +26,7 @@ from pressmark.cli.migrate.output import conflict_text, row_text
 from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate import MigrationProgress
-from pressmark.migrate.execution import run_result
-from pressmark.migrate.execution import verify as verifying
+from pressmark.migrate.execution import run_result, verify as verifying
 from pressmark.migrate.execution.arrived import count_arrived
 from support.signals import restore_signals
 
@@ -258,7 +257,7 @@ def test_refusals_name_all_sides() -> None:
         (["books", "root", *OCFL, "--copy-mode", "hardlink"], "OCFL forbids hard links (E090)"),
         (["books", "root", *OCFL, "--ids", "none"], "none"),
         (["books", "root", "--to", "ocfl", "--layout", "0099"], "0099"),
-        (["books", "root", *OCFL, "--dask-scheduler-file", "none"], "file not found"),
+        (["books", "root", *OCFL, "--dask", "none"], "file not found"),
     ],
 )
 def test_wrong_calls(call: Call, books: Path, arguments: list[str], said: str) -> None:

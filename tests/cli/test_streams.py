@@ -21,7 +21,6 @@ IDS = "".join(f"id{number}\n" for number in range(3))
 WRITING = {
     "map": "map 0002 ids -o {}",
     "map table": "map 0002 ids.csv --column id -o {}",
-    "map --workers": "map 0002 ids -o {} --workers 2",
     "unmap": "unmap 0002 ids -o {}",
     "hash": "hash files -o {}",
     "hash --ledger": "hash files -o {} --ledger l",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 import subprocess
@@ -18,16 +17,13 @@ import pressmark
 from jobs.test_kinds import broken
 from pressmark import bagit, jobs, stores
 from pressmark.bagit.job import ValidateBags
-from pressmark.cli.common import workers
+from pressmark.errors import JobError
 from pressmark.fixity.job import HashFiles
-from pressmark.jobs import local
-from pressmark.layouts.job import MapIds
 from pressmark.stores.job import CheckStore
 from support.implementations import Implementation
 
 from .conftest import Call, Run, environment
 
-LINES = "ark:/13030/xt12t3\n\nmdp.390\nx\ty\nbad\x01\n" + "".join(f"id{number}\n" for number in range(30)) + "\nlast"
 Both = Callable[..., Result]
 
 
@@ -36,7 +32,6 @@ def both(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, implementa
     """Make a call without workers and with some, compare everything, and return the result."""
     # Threads, with chunks of a few items: the cuts are tested.
     monkeypatch.setattr(jobs, "run_local", partial_of_threads)
-    monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
     monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
     monkeypatch.setattr(ValidateBags.plan, "__defaults__", (1, 1))
     monkeypatch.setattr(CheckStore.plan, "__defaults__", (1,))
@@ -66,55 +61,12 @@ def partial_of_threads(job: Any, work: Any, workers: int, threads: bool, **optio
     return jobs.local.run_local(job, work, workers, True, **options)
 
 
-@pytest.mark.parametrize(("seconds", "are_started"), [(100.0, False), (0.0, True)])
-def test_small_work_starts_no_process(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, are_started: bool
-) -> None:
-    """Small parts begin in threads; processes start for what is left after a moment."""
-    started: list[int] = []
-
-    class Counted(local.ProcessPool):
-        def __init__(self, workers: int, *rest: Any) -> None:
-            started.append(workers)
-            super().__init__(workers, *rest)
-
-    monkeypatch.setattr(local, "ProcessPool", Counted)
-    monkeypatch.setattr(workers, "START", seconds)
-    monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
-    (tmp_path / "ids.txt").write_text("".join(f"id{number}\n" for number in range(30)))
-    done = call("map", "0002", "ids.txt", "--workers", "2")
-    assert (done.exit_code, done.stdout) == (0, "".join(f"id{number}\n" for number in range(30)))
-    assert started == ([2] if are_started else [])
-
-
-@pytest.mark.parametrize("on_error", ["stop", "skip", "empty"])
-@pytest.mark.parametrize("more", [(), ("--both",), ("-o", "paths.txt"), ("-o", "paths.txt.gz", "--both")])
-def test_map(both: Both, tmp_path: Path, on_error: str, more: tuple[str, ...]) -> None:
-    """Lines, failures with their line numbers, and a last line without a line feed are the same."""
-    (tmp_path / "ids.txt").write_bytes(LINES.encode())
-    assert both("map", "0002", "ids.txt", "--on-error", on_error, *more).exit_code == 1
-
-
-def test_map_without_failures(both: Both, tmp_path: Path) -> None:
-    """Carriage returns are stripped in every chunk, a byte-order mark in the first; the inverse works too."""
-    (tmp_path / "ids.txt").write_bytes(b"\xef\xbb\xbf" + b"".join(b"id%d\r\n" % number for number in range(40)))
-    assert both("map", "pairtree", "ids.txt", "--crlf", "strip", "-o", "paths.txt").exit_code == 0
-    assert both("unmap", "pairtree", "paths.txt").exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("map", "0002"), "standard input cannot be divided among workers; use a FILE or omit --workers"),
-        (
-            ("map", "0002", "ids.gz"),
-            "ids.gz: gzip cannot be divided among workers; decompress it or omit",
-        ),
-        (("map", "0002", "ids.csv", "--column", "id"), "--column: tables are mapped by one process; omit --work"),
-        (("map", "0002", "ids.txt", "-0"), "-0: only lists of lines are divided among workers; omit --workers"),
-        (("map", "0002", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; omit --workers"),
-        (("map", "0002", "ids.txt", "--resume"), "--resume needs --work DIR"),
-        (("map", "0002", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers, --dask and --dask-scheduler"),
+        (("hash", "ids.txt", "--threads", "2"), "--threads: each worker has one thread; omit --workers"),
+        (("hash", "ids.txt", "--resume"), "--resume needs --work DIR"),
+        (("hash", "ids.txt", "--dask", "tcp://x:1"), "use only one of --workers and --dask"),
         (("hash", "ids.txt", "--ledger", "l"), "--ledger: not supported with workers; use --work"),
         (("hash", "ids.txt", "--read", "sequential"), "--read sequential: workers read several files at the same time"),
         (("hash", ".", "-o", "sums"), "work folder inside "),
@@ -123,8 +75,6 @@ def test_map_without_failures(both: Both, tmp_path: Path) -> None:
 def test_unsupported_combinations(call: Call, tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     """An unsupported combination is refused in one line with the remedy."""
     (tmp_path / "ids.txt").write_text("a\n")
-    (tmp_path / "ids.csv").write_text("id\na\n")
-    (tmp_path / "ids.gz").write_bytes(gzip.compress(b"a\n"))
     done = call(*arguments, "--workers", "2")
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
@@ -136,8 +86,8 @@ def test_options_that_need_workers(call: Call, tmp_path: Path) -> None:
     """Without workers there is no work folder, and with a cluster it must be named."""
     (tmp_path / "ids.txt").write_text("a\n")
     for option in (("--work", "w"), ("--resume",)):
-        assert f"{option[0]} needs --workers or --dask" in call("map", "0002", "ids.txt", *option).stderr
-    assert "--dask needs --work DIR" in call("map", "0002", "ids.txt", "--dask", "tcp://localhost:1").stderr
+        assert f"{option[0]} needs --workers or --dask" in call("hash", "ids.txt", *option).stderr
+    assert "--dask needs --work DIR" in call("hash", "ids.txt", "--dask", "tcp://localhost:1").stderr
 
 
 def test_hash(both: Both, tmp_path: Path) -> None:
@@ -170,16 +120,9 @@ def test_bag_validate(both: Both, tmp_path: Path) -> None:
 
 def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted run is kept beside OUTPUT and continued only by the same command."""
-    (tmp_path / "ids.txt").write_text(LINES.replace("\n\n", "\n").replace("bad\x01\n", ""))
-    expected = call("map", "pairtree", "ids.txt").stdout
-    monkeypatch.setattr(MapIds.plan, "__defaults__", (2, 40))
-    arguments = ("map", "pairtree", "ids.txt", "-o", "paths.txt", "--workers", "2")
-
-    def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
-        chunk = next(work.chunks())
-        assert isinstance(jobs.run_chunk(job, chunk, work.place(job)), jobs.Receipt)
-        raise KeyboardInterrupt
-
+    small_files(tmp_path, monkeypatch)
+    expected = call("hash", "files").stdout
+    arguments = ("hash", "files", "-o", "list", "--workers", "2")
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "run_local", interrupted)
         done = call(*arguments)
@@ -187,29 +130,35 @@ def test_a_run_is_resumed(call: Call, tmp_path: Path, monkeypatch: pytest.Monkey
             130,
             "pressmark: interrupted; run the same command with --resume to continue\n",
         )
-    assert not (tmp_path / "paths.txt").exists()
+    assert not (tmp_path / "list").exists()
     assert "was started here and is not complete; run the same command with --resume" in call(*arguments).stderr
-    other = call(*arguments, "--resume", "--both")
-    assert (other.exit_code, "started with different options (both)" in other.stderr) == (2, True)
+    other = call(*arguments, "--resume", "-a", "md5")
+    assert (other.exit_code, "started with different options (algorithms)" in other.stderr) == (2, True)
     monkeypatch.setattr(jobs, "run_local", partial_of_threads)
     assert call(*arguments, "--resume").exit_code == 0
-    assert (tmp_path / "paths.txt").read_text() == expected
-    assert not (tmp_path / "paths.txt.work").exists()
+    assert (tmp_path / "list").read_text() == expected
+    assert not (tmp_path / "list.work").exists()
     assert "no run to resume; omit --resume to start one" in call(*arguments, "--resume").stderr
+
+
+def small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write three files, and have each of them hashed in a chunk of its own."""
+    (folder / "files").mkdir()
+    for name in "abc":
+        (folder / "files" / name).write_text("content")
+    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
+
+
+def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
+    """Run the first chunk of a job, and interrupt it."""
+    assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
+    raise KeyboardInterrupt
 
 
 def test_a_resumed_list_has_the_size_of_all_files(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last line counts the files and bytes of all calls."""
-    (tmp_path / "files").mkdir()
-    for name in "abc":
-        (tmp_path / "files" / name).write_text("content")
-    monkeypatch.setattr(HashFiles.plan, "__defaults__", (1, 1, *HashFiles.plan.__defaults__[2:]))
+    small_files(tmp_path, monkeypatch)
     arguments = ("hash", "files", "-o", "list", "--workers", "2")
-
-    def interrupted(job: Any, work: Any, *_: Any, **options: Any) -> Any:
-        assert isinstance(jobs.run_chunk(job, next(work.chunks()), work.place(job)), jobs.Receipt)
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patched:
         patched.setattr(jobs, "run_local", interrupted)
         assert call(*arguments).exit_code == 130
@@ -220,19 +169,19 @@ def test_a_resumed_list_has_the_size_of_all_files(call: Call, tmp_path: Path, mo
 
 def test_chunks_that_fail(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a chunk fails, there is no output; finished chunks are kept."""
-    (tmp_path / "ids.txt").write_text("a\nb\n")
+    (tmp_path / "file").write_text("content")
 
     def fail(*_: Any) -> Any:
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr(MapIds, "run", fail)
-        done = call("map", "pairtree", "ids.txt", "--workers", "1", "--work", "w")
+        patched.setattr(HashFiles, "run", fail)
+        done = call("hash", "file", "--workers", "1", "--work", "w")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "failed: broken" in done.stderr
     assert "1 of 1 parts are missing; run the same command with --resume to continue" in done.stderr
-    resumed = call("map", "pairtree", "ids.txt", "--workers", "1", "--work", "w", "--resume")
-    assert (resumed.stdout, resumed.exit_code) == (call("map", "pairtree", "ids.txt").stdout, 0)
+    resumed = call("hash", "file", "--workers", "1", "--work", "w", "--resume")
+    assert (resumed.stdout, resumed.exit_code) == (call("hash", "file").stdout, 0)
     assert not (tmp_path / "w").exists()
 
 
@@ -280,7 +229,36 @@ def test_an_empty_store(call: Call, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("tcp://node1:8786", {"address": "tcp://node1:8786"}),
+        ("node1:8786", {"address": "node1:8786"}),
+        ("[::1]:8786", {"address": "[::1]:8786"}),
+        ("scheduler.json", {"scheduler_file": "scheduler.json"}),
+        ("shared/scheduler:1", {"scheduler_file": "shared/scheduler:1"}),
+        ("none", {"scheduler_file": "none"}),
+    ],
+)
+def test_a_cluster_by_address_or_file(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, expected: dict[str, str]
+) -> None:
+    """``--dask`` accepts an address, with a protocol or a port, and the file of a scheduler."""
+    found: list[dict[str, str | None]] = []
+
+    def client(address: str | None = None, scheduler_file: str | None = None) -> Any:
+        found.append({"address": address, "scheduler_file": scheduler_file})
+        raise JobError(given, "unreachable")
+
+    monkeypatch.setattr(jobs, "dask_client", client)
+    (tmp_path / "shared").mkdir()
+    for name in ("scheduler.json", "shared/scheduler:1"):
+        (tmp_path / name).touch()
+    assert f"{given}': unreachable" in call("hash", "shared", "--dask", given, "--work", "work").stderr
+    assert found == [{"address": None, "scheduler_file": None} | expected]
+
+
 def test_the_default_of_work(call: Call) -> None:
     """The help of --work names an output file only in commands that have one."""
-    for words, has_output in (("hash", True), ("map", True), ("bag validate", False), ("store check", False)):
+    for words, has_output in (("hash", True), ("bag validate", False), ("store check", False)):
         assert ("OUTPUT.work" in call(*words.split(), "--help").stdout) == has_output

@@ -15,8 +15,7 @@ import pressmark
 from pressmark import stores
 from pressmark.compare import KINDS, Comparison, ComparisonProgress, LayoutResult, compare
 from pressmark.errors import SpillError
-from pressmark.layouts import blocks
-from pressmark.layouts import streams as lines
+from pressmark.layouts import blocks, streams as lines
 from support.implementations import Implementation, use
 
 from . import samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from .pages import DOCS, blocks
 RECIPES = [block for block in blocks(DOCS / "how-to/dataframes.md")[1:] if block.language == "python"]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb"])
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask with pandas 3.1
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "duckdb", "dask"])
 def test_recipes_on_a_filtered_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, implementation: Implementation
 ) -> None:
@@ -38,9 +40,12 @@ def test_recipes_on_a_filtered_frame(
             continue
         exec(compile(block.text, block.place, "exec"), names)
         frames = [names.pop(name) for name in ("frame", "table") if name in names]
-        if Path("paths.parquet").exists():
-            frames.append(pandas.read_parquet("paths.parquet"))
-            Path("paths.parquet").unlink()
+        for path in filter(Path.exists, (Path("paths.parquet"), Path("paths"))):
+            frames.append(pandas.read_parquet(path))
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         for one in frames:
             checked += 1
             paths = pressmark.layout("0003").map_ids(list(map(str, one["id"])))

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import FileError
-from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, open_directory, walk
-from pressmark.fixity import hasher as hasher_module
+from pressmark.fixity import Ledger, Outcome, hash_file, hash_files, hasher as hasher_module, open_directory, walk
 from pressmark.fixity.hasher import READ_SIZE
 from pressmark.fs import beneath as ways_module
 from pressmark.fs.beneath import KEPT

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import LedgerError
-from pressmark.fixity import Ledger, Outcome, hash_files, walk
-from pressmark.fixity import ledger as ledger_module
+from pressmark.fixity import Ledger, Outcome, hash_files, ledger as ledger_module, walk
 from support.effort import repeats
 from support.implementations import Implementation
 from support.signals import restore_signals

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import AlgorithmError
-from pressmark.fixity import Outcome, Progress
-from pressmark.fixity import hasher as hasher_module
-from pressmark.fixity import read_ahead as read_ahead_module
+from pressmark.fixity import Outcome, Progress, hasher as hasher_module, read_ahead as read_ahead_module
 from pressmark.fixity.hasher import FileRange
 from pressmark.fixity.pool import hash_ranges
 from support.implementations import Implementation

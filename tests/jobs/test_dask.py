@@ -142,7 +142,7 @@ def test_a_command_whose_scheduler_is_killed(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "pressmark", "hash", "files", "--special-files", "-o", "list"]
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
         with subprocess.Popen(
-            [*command, "--dask-scheduler-file", str(file)], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
+            [*command, "--dask", str(file)], cwd=tmp_path, env=environment, stderr=subprocess.PIPE
         ) as process:
             # The worker waits for the content of the pipe.
             _until(lambda: _has_reader(pipe) or process.poll() is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import re
@@ -62,22 +63,28 @@ def run_script(folder: Path, name: str, code: str, *arguments: str) -> str:
     return done.stdout
 
 
-def written(pattern: str = "paths.parquet") -> list[tuple[Any, Any]]:
+def written() -> list[tuple[Any, Any]]:
     pq = pytest.importorskip("pyarrow.parquet")
-    rows = [row for path in sorted(Path().glob(pattern)) for row in pq.read_table(path).to_pylist()]
-    return [(row.get("identifier", row.get("id")), row["path"]) for row in rows]
+    return [(row["id"], row["path"]) for row in pq.read_table("paths.parquet").to_pylist()]
 
 
-def test_local_and_resumed(folder: Path) -> None:
-    """The script maps a file; the resuming script finds nothing left to do."""
-    assert run_script(folder, "local", recipe("local")) == "2002 identifiers, 1 without a path\n"
-    assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
-    next((folder / "work" / "receipts").iterdir()).unlink()
-    out = run_script(folder, "resume", recipe("logging") + recipe("resume")).splitlines()
-    assert out[0] == "1 chunks to go"
-    assert out[1].endswith(" 2002")
-    assert "work: 1 of 1 chunks done" in (folder / "run.log").read_text()
-    assert written("work/output/*.parquet") == list(zip(COLUMN, PATHS, strict=True))
+def test_local_and_resumed(tmp_path: Path) -> None:
+    """The script hashes a tree; the resuming script does what is left."""
+    (tmp_path / "tree" / "sub").mkdir(parents=True)
+    for name in ("one", "sub/two"):
+        (tmp_path / "tree" / name).write_text(name)
+    assert run_script(tmp_path, "local", recipe("local")) == "2 files, 0 without a digest\n"
+    manifest = "".join(f"{hashlib.sha512(name.encode()).hexdigest()}  {name}\n" for name in ("one", "sub/two"))
+    assert hashed(tmp_path) == manifest
+    next((tmp_path / "work" / "receipts").iterdir()).unlink()
+    out = run_script(tmp_path, "resume", recipe("logging") + recipe("resume")).splitlines()
+    assert out == ["1 chunks to go", "000000 2", "True"]
+    assert "work: 1 of 1 chunks done" in (tmp_path / "run.log").read_text()
+    assert hashed(tmp_path) == manifest
+
+
+def hashed(folder: Path) -> str:
+    return "".join(path.read_text() for path in sorted((folder / "work" / "output").iterdir()))
 
 
 def trees(folder: Path, code: str) -> str:

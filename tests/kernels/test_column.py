@@ -6,8 +6,7 @@ from array import array
 from itertools import accumulate
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark._kernels.tables import ErrorCode
 from strategies import identifiers, texts

@@ -6,8 +6,7 @@ import hashlib
 from itertools import accumulate
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pressmark._kernels.tables import LineStatus
 from support.implementations import Implementation

@@ -6,8 +6,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from support.implementations import Implementation
 

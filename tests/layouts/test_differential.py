@@ -8,8 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import pressmark
 from pressmark.layouts import Layout, clean, unclean

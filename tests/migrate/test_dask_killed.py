@@ -145,19 +145,19 @@ def test_killed_parts(tmp_path: Path) -> None:
     assert {row["status"] for row in wanted_rows} == {"ok"}
     check("local")
     with cluster(folder / "cluster") as (file, _scheduler, workers):
-        migrated(source, folder / "dask", "--dask-scheduler-file", str(file))
+        migrated(source, folder / "dask", "--dask", str(file))
         check("dask")
 
         def kill_worker() -> None:
             os.kill(child_of(workers[0]), signal.SIGKILL)
 
-        how = ("--dask-scheduler-file", str(file))
+        how = ("--dask", str(file))
         migrated(source, folder / "worker-killed", *how, once=kill_worker)
         check("worker-killed", AGAIN)
     with cluster(folder / "cluster") as (file, scheduler, _workers):
-        how = ("--dask-scheduler-file", str(file))
+        how = ("--dask", str(file))
         migrated(source, folder / "scheduler-killed", *how, once=scheduler.kill, expected=1)
     with cluster(folder / "cluster") as (file, _scheduler, _workers):
-        how = ("--dask-scheduler-file", str(file), "--resume")
+        how = ("--dask", str(file), "--resume")
         migrated(source, folder / "scheduler-killed", *how)
         check("scheduler-killed", AGAIN)

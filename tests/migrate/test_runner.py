@@ -17,11 +17,8 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
-from pressmark.migrate import previous_runs as history
-from pressmark.migrate import workdir
-from pressmark.migrate.execution import move as moving
-from pressmark.migrate.execution import run as running
-from pressmark.migrate.execution import run_result
+from pressmark.migrate import previous_runs as history, workdir
+from pressmark.migrate.execution import move as moving, run as running, run_result
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl

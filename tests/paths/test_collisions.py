@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pressmark
 from pressmark.errors import PathError, SpillError
-from pressmark.paths import Collision, Member, PathIndex, Totals
-from pressmark.paths import batches as pieces
-from pressmark.paths import collisions as module
+from pressmark.paths import Collision, Member, PathIndex, Totals, batches as pieces, collisions as module
 from support.implementations import Implementation, use
 
 from . import naive

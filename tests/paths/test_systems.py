@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pressmark
 from pressmark.errors import PathError
-from pressmark.paths import PROFILES, NameViolation, NameViolations, advice, name_violation, name_violations
-from pressmark.paths import batches as pieces
+from pressmark.paths import (
+    PROFILES,
+    NameViolation,
+    NameViolations,
+    advice,
+    batches as pieces,
+    name_violation,
+    name_violations,
+)
 from strategies import identifiers
 from support.implementations import Implementation, use
 

@@ -16,11 +16,8 @@ from pressmark.fs.locks import FileLock
 from pressmark.fs.run_directories import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
-from pressmark.stores import Store
-from pressmark.stores import recheck as settling
-from pressmark.stores.bags import archives
-from pressmark.stores.bags import bag_folder_reader as reader
-from pressmark.stores.bags import check as bags_check
+from pressmark.stores import Store, recheck as settling
+from pressmark.stores.bags import archives, bag_folder_reader as reader, check as bags_check
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.recheck import LOOKS
 from support.trees import write

@@ -14,8 +14,7 @@ import pytest
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.layouts import layout
-from pressmark.stores import Store
-from pressmark.stores import stored_object as base
+from pressmark.stores import Store, stored_object as base
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.stored_object import is_same_version, status_of

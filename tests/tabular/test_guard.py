@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import pressmark
-from pressmark.jobs import WorkFolder, run_local
-from pressmark.layouts import MapIds
 from pressmark.layouts.blocks import identifier_blocks
 from pressmark.tabular.detection import FormatError, ListStream, open_list
 from pressmark.tabular.guard import BOM
@@ -91,19 +88,6 @@ def test_files_of_tables(tmp_path: Path, kind: str, format: str, implementation:
     path.write_bytes(b"id\n" + GOOD + TABLES[kind])
     with pytest.raises(ListError, match="; "):
         list(read_identifiers(path))
-
-
-@pytest.mark.parametrize("name", ["ids", "ids.csv"])
-def test_chunks(tmp_path: Path, name: str, implementation: Implementation) -> None:
-    """A chunk of a job fails, and names the file."""
-    (tmp_path / name).write_bytes(b"id\n" + GOOD + TABLES["CR"])
-    job = MapIds(pressmark.Pairtree(), column="id" if "csv" in name else None)
-    plan = job.plan(tmp_path / name, nbytes=1 << 15)
-    work = WorkFolder.create(tmp_path / "work", job, plan, job.parameters())
-    summary = run_local(job, work, workers=1)
-    assert (summary.chunks, summary.done) == (3, 2)
-    assert f"{name}': " in str(summary.failed[0])
-    assert "carriage returns only" in str(summary.failed[0])
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pressmark.tabular.delimited import CSV, TSV, Dialect
 from pressmark.tabular.detection import ListStream

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, assert_type
 
 import pressmark
-from pressmark import fixity, jobs, migrate, stores
-from pressmark.compare import Comparison, compare, open_identifiers
+from pressmark import fixity, migrate, stores
+from pressmark.compare import Comparison, compare
 
 LAYOUT = pressmark.layout("pairtree")
 IDS: list[str | bytes] = ["ark:/13030/xt12t3", b"raw"]
@@ -73,11 +73,8 @@ def files() -> None:
 
 
 def lists_of_identifiers(tmp: Path) -> None:
-    """Comparisons, jobs and migrations accept ``crlf`` for lists of lines."""
+    """Comparisons and migrations accept ``crlf`` for lists of lines."""
     assert_type(compare(tmp, [LAYOUT], crlf="strip"), Comparison)
-    compare(open_identifiers(tmp / "a.csv", "id", delimiter=";"), [LAYOUT])
-    job = pressmark.layouts.MapIds(LAYOUT, column="id", crlf="keep")
-    assert_type(list(job.plan([tmp])), list[jobs.Chunk])
     plan = migrate.plan(tmp, tmp, to="bags", ids=tmp / "ids.txt", crlf="strip")
     assert_type(plan, migrate.Plan)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import click
 
@@ -13,13 +13,9 @@ from pressmark.cli.common.files import checked_list, open_sink, open_source, pac
 from pressmark.cli.common.options import NamedLayout, chosen_layout, layout_options
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, LineProgress, progress_mode
-from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import IdentifierError, NotReversibleError, PathError
 from pressmark.layouts import Layout, LineCounts
 from pressmark.tabular.detection import Crlf
-
-if TYPE_CHECKING:
-    from pressmark.cli.common.workers import Workers
 
 __all__ = ["map_command", "unmap_command"]
 
@@ -193,7 +189,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         " written to.",
     )
     @PROGRESS
-    @job_options
     def command(
         layout: NamedLayout,
         settings: tuple[str, ...],
@@ -211,7 +206,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         threads: int,
         output: str | None,
         progress: bool | None,
-        workers: Workers | None,
     ) -> int:
         files = chosen_files(file, output, format_name, column, header, delimiter, crlf, null, both)
         spec = None
@@ -224,10 +218,6 @@ def _command(direction: _Direction, more: str) -> click.Command:
         chosen = chosen_layout(layout, settings, config)
         if direction is UNMAP:
             _require_inverse(chosen)
-        if workers is not None:
-            from pressmark.cli.line_job import refuse_undivided
-
-            refuse_undivided(workers, files.gunzip, file, column, null, threads)
         with (
             open_source(file) as source,
             open_sink(output, source) as sink,
@@ -237,16 +227,8 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 data = unpacked(source, files.gunzip)
                 with packed(sink, files.gzip) as target:
                     if spec is None:
-                        lines = checked_list(data, "lines", null, crlf, json_lines=format_name is None)
-                    if workers is not None:
-                        from pressmark.cli.line_job import map_with_workers
-
-                        counts = map_with_workers(
-                            workers, chosen, direction is UNMAP, crlf, both, on_error, source, output, target, reporter
-                        )
-                    elif spec is None:
                         counts = direction.lines(chosen)(
-                            lines,
+                            checked_list(data, "lines", null, crlf, json_lines=format_name is None),
                             target,
                             b"\0" if null else b"\n",
                             threads,
@@ -266,7 +248,7 @@ def _command(direction: _Direction, more: str) -> click.Command:
                 kept = "" if output in (None, "-") else f"; nothing was written to {output}; {_GO_ON}"
                 raise Failure(f"{reporter.failure_text(error)}{kept}") from None
             except KeyboardInterrupt:
-                if output is None or output == "-" or workers is not None:
+                if output is None or output == "-":
                     raise
                 raise Interrupted(f"interrupted; {output} is unchanged; run the same command again") from None
             except BrokenPipeError:

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
         compare as compare,
     )
     from pressmark.compare.growth import hashed_directories as hashed_directories, predict_growth as predict_growth
-    from pressmark.compare.job import (
-        CompareLayouts as CompareLayouts,
-        collect as collect,
-        compare_in_chunks as compare_in_chunks,
-        open_identifiers as open_identifiers,
-    )
     from pressmark.compare.result import (
         FORMAT as FORMAT,
         KINDS as KINDS,
@@ -47,7 +41,6 @@ __all__, __getattr__, __dir__ = face(
     {
         ".comparison": "Comparison ComparisonProgress compare",
         ".growth": "hashed_directories predict_growth",
-        ".job": "CompareLayouts collect compare_in_chunks open_identifiers",
         ".report": "",
         ".result": (
             "FORMAT KINDS CollisionGroup Collisions Costs Depth Directories Distribution"

@@ -20,7 +20,7 @@ from typing import Any
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import message_of
@@ -114,9 +114,7 @@ class CopyPool:
         self._serial_bytes = 0
         self._failure: BaseException | None = None
 
-    def copy(
-        self, tasks: Iterator[Task], report: Callable[[Finished | Progress], object]
-    ) -> Generator[Outcome, None, None]:
+    def copy(self, tasks: Iterator[Task], report: Callable[[Progress], object]) -> Generator[Outcome, None, None]:
         """Copy files, and yield their outcomes in order.
 
         When the generator ends or is closed, no thread works for it any more.
@@ -140,7 +138,6 @@ class CopyPool:
                     assert outcome is not None
                     files += 1
                     failed += not outcome.ok
-                    report(Finished(outcome))
                     yield outcome
                 if monotonic() >= next_progress:
                     next_progress = monotonic() + PROGRESS_EVERY

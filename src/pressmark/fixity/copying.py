@@ -20,7 +20,7 @@ from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress, failed_outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress, failed_outcome
 from pressmark.fs.beneath import REAL
 from pressmark.threads import resolve_threads
 
@@ -64,7 +64,7 @@ class Copying(NamedTuple):
     mode: str
 
 
-Event = Finished | Progress | Copying
+Event = Progress | Copying
 
 
 def copy_files(
@@ -150,7 +150,6 @@ def _share_in_turn(
             outcome = Outcome(task.source, {}, status.st_size, status.st_mtime_ns, status.st_ino)
         files += 1
         failed += not outcome.ok
-        report(Finished(outcome))
         yield outcome
     report(Progress(files, 0, failed))
 
@@ -284,7 +283,6 @@ def _copy_in_turn(
         outcome = copy_file(task, names, options, count)
         files += 1
         failed += not outcome.ok
-        report(Finished(outcome))
         yield outcome
     report(Progress(files, nbytes, failed))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pressmark.fs.file_errors import message_of
 
-__all__ = ["PROGRESS_EVERY", "Event", "Finished", "Outcome", "Progress", "failed_outcome"]
+__all__ = ["PROGRESS_EVERY", "Outcome", "Progress", "failed_outcome"]
 
 PROGRESS_EVERY = 0.1  # seconds
 
@@ -47,15 +47,6 @@ def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.sta
     return Outcome(path, None, status.st_size, status.st_mtime_ns, status.st_ino, kind, message_of(kind, number))
 
 
-class Finished(NamedTuple):
-    """An event: a file is done. Sent immediately, not in input order.
-
-    :ivar outcome: outcome of the file
-    """
-
-    outcome: Outcome
-
-
 class Progress(NamedTuple):
     """An event: the progress of a run. Sent a few times per second.
 
@@ -67,6 +58,3 @@ class Progress(NamedTuple):
     files: int
     bytes: int
     failed: int
-
-
-Event = Finished | Progress

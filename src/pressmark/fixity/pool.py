@@ -29,7 +29,7 @@ from pressmark.fixity.hasher import (
     examine,
     hash_path,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Finished, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
@@ -56,7 +56,7 @@ def hash_files(
     paths: Iterable[Path | Outcome],
     algorithms: Iterable[str] | str = ("sha512",),
     threads: int | None = None,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Progress], object] | None = None,
     *,
     links: str = "follow",
     special_files: bool = False,
@@ -73,7 +73,7 @@ def hash_files(
         yielded in its position
     :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
     :param threads: number of threads; :data:`None` or 0 for one per core
-    :param on_event: called with :class:`Finished` and :class:`Progress` events in the iterating thread
+    :param on_event: called with :class:`Progress` events in the iterating thread
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
     :param special_files: read named pipes and devices to their end
     :param read: ``"parallel"``, or ``"sequential"``: one file at a time, in input order, for spinning disks
@@ -85,7 +85,7 @@ def hash_files(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is invalid
     """
-    run = _run(algorithms, threads, on_event, True, links, special_files, read, ledger, beneath)
+    run = _run(algorithms, threads, on_event, links, special_files, read, ledger, beneath)
     return run.outcomes(iter(paths))
 
 
@@ -93,7 +93,7 @@ def hash_blocks(
     paths: Iterable[Path | Outcome],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
-    on_progress: Callable[[Event], object] | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
     *,
     links: str = "follow",
     special_files: bool = False,
@@ -104,7 +104,7 @@ def hash_blocks(
 
     :param on_progress: called with :class:`Progress` events in the iterating thread
     """
-    run = _run(algorithms, threads, on_progress, False, links, special_files, read, ledger, None)
+    run = _run(algorithms, threads, on_progress, links, special_files, read, ledger, None)
     return run.blocks(iter(paths))
 
 
@@ -113,7 +113,7 @@ def hash_ranges(
     ranges: Iterable[FileRange | Outcome],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
-    on_progress: Callable[[Event], object] | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
     *,
     read: str = "parallel",
     checksums: Iterable[str] = (),
@@ -124,15 +124,14 @@ def hash_ranges(
     :param on_progress: called with :class:`Progress` events in the iterating thread
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
-    run = _run(algorithms, threads, on_progress, False, "follow", False, read, None, None, descriptor, checksums)
+    run = _run(algorithms, threads, on_progress, "follow", False, read, None, None, descriptor, checksums)
     return run.outcomes(iter(ranges))
 
 
 def _run(
     algorithms: Iterable[str] | str,
     threads: int | None,
-    on_event: Callable[[Event], object] | None,
-    each: bool,
+    on_event: Callable[[Progress], object] | None,
     links: str,
     special_files: bool,
     read: str,
@@ -150,7 +149,7 @@ def _run(
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", special_files, beneath)
-    return _Run(names, cores, options, read == "sequential", on_event, each, ledger, source)
+    return _Run(names, cores, options, read == "sequential", on_event, ledger, source)
 
 
 def _path(item: Item) -> str | bytes:
@@ -256,8 +255,7 @@ class _Run:
         threads: int,
         options: OpenOptions,
         sequential: bool,
-        on_event: Callable[[Event], object] | None,
-        each: bool,
+        on_event: Callable[[Progress], object] | None,
         ledger: Ledger | None,
         source: int | None,
     ) -> None:
@@ -267,7 +265,6 @@ class _Run:
         self._threads = threads
         self._sequential = sequential
         self._on_event = on_event
-        self._each = each and on_event is not None  # also for each file
         self._ledger = ledger
         self._plan = Plan(names, threads)
         # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
@@ -466,7 +463,7 @@ class _Run:
         done = block.done
         batch.unfinished -= done
         failed = block.failed()
-        if not (failed or self._each or self._ledger is not None):
+        if not (failed or self._ledger is not None):
             self._files += done  # nobody reads each outcome
             return []
         for index, *result in failed:
@@ -497,12 +494,9 @@ class _Run:
         return Outcome(path, None, size, mtime_ns, inode, CHANGED, reason or "")
 
     def _count(self, outcomes: Sequence[Outcome]) -> None:
-        """Count files that are done, and report each."""
+        """Count files that are done."""
         self._files += len(outcomes)
         self._failed += sum([outcome.kind is not None for outcome in outcomes])
-        if self._each and self._on_event is not None:
-            for outcome in outcomes:
-                self._on_event(Finished(outcome))
 
     def _report_progress(self) -> None:
         if self._on_event is not None:

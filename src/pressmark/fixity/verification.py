@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry
-from pressmark.fixity.outcomes import Event, Outcome
+from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
@@ -65,7 +65,7 @@ def verify(
     entries: Iterable[ManifestEntry],
     root: str | bytes | os.PathLike[str] | None = None,
     threads: int | None = None,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Progress], object] | None = None,
     *,
     links: str = "follow",
     read: str = "parallel",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pressmark.jobs.chunks import (
         BYTES as BYTES,
         FILES as FILES,
-        ROWS as ROWS,
         Chunk as Chunk,
         ChunkBuilder as ChunkBuilder,
     )
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".chunks": "BYTES FILES ROWS Chunk ChunkBuilder",
+        ".chunks": "BYTES FILES Chunk ChunkBuilder",
         ".dask": "dask_client run_dask",
         ".local": "run_executor run_local",
         ".receipts": "FailedChunk Receipt Summary",

@@ -6,11 +6,9 @@ import json
 import re
 from typing import NamedTuple
 
-__all__ = ["BYTES", "FILES", "ROWS", "Chunk", "ChunkBuilder"]
+__all__ = ["BYTES", "FILES", "Chunk", "ChunkBuilder"]
 
 # The usual limits of a chunk: seconds of work, so that the cost of scheduling is negligible.
-#: The usual number of rows in a chunk, 1,000,000.
-ROWS = 1_000_000
 #: The usual number of files in a chunk, 2,000.
 FILES = 2_000
 #: The usual size of a chunk in bytes, 4 GiB.
@@ -30,7 +28,7 @@ class Chunk(NamedTuple):
     """A part of a run: the unit of work of one worker, repeated as a whole if it fails.
 
     :ivar id: unique in the run: ASCII letters, digits, ``-`` and ``_``
-    :ivar kind: the unit of ``start`` and ``stop``, chosen by the job: ``rows``, ``paths``, ``objects``, …
+    :ivar kind: the unit of ``start`` and ``stop``, chosen by the job: ``paths``, ``bags``, ``objects``, …
     :ivar source: the file that contains the items; a relative path is relative to the work folder
     :ivar start: first item, or byte offset of its line
     :ivar stop: end of the range, exclusive

@@ -15,7 +15,6 @@ from pressmark.layouts.base import CLASSES, Layout as Layout, Parameter as Param
 from pressmark.lazy import face
 
 if TYPE_CHECKING:
-    from pressmark.layouts.job import MapIds as MapIds
     from pressmark.layouts.ocfl_clean_path import DirectClean as DirectClean
     from pressmark.layouts.ocfl_direct import FlatDirect as FlatDirect
     from pressmark.layouts.ocfl_hashed import (
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".job": "MapIds",
         ".ocfl_clean_path": "DirectClean",
         ".ocfl_direct": "FlatDirect",
         ".ocfl_hashed": "HashAndIdNTuple HashAndNoPrefixIdNTuple HashedNTuple",

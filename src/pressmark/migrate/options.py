@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pressmark import stores
 from pressmark.errors import MigrationError, StoreError, quoted
 from pressmark.fs.names import is_inside
-from pressmark.layouts import Layout, Pairtree, Vitro, layout_from_config
-from pressmark.layouts import layout as layout_by_name
+from pressmark.layouts import Layout, Pairtree, Vitro, layout as layout_by_name, layout_from_config
 from pressmark.paths import PROFILES
 from pressmark.stores import Store
 

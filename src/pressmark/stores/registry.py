@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from pressmark.errors import StoreError
-from pressmark.layouts import Layout
-from pressmark.layouts import layout as layout_by_name
+from pressmark.layouts import Layout, layout as layout_by_name
 from pressmark.stores.exceptions import store_errors
 from pressmark.stores.store import Path, Store, encode_path
 

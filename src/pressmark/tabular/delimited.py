@@ -23,7 +23,6 @@ __all__ = [
     "Dialect",
     "Rows",
     "RowsError",
-    "UnclosedError",
     "dialect_of",
     "refuse_doubtful",
     "rows",
@@ -54,10 +53,6 @@ def _patterns(separator: bytes) -> _Patterns:
 
 class RowsError(ValueError):
     """A row that cannot be read; nor can the rows after it."""
-
-
-class UnclosedError(RowsError):
-    """A quote without a closing quote, which makes the rest of the file one row."""
 
 
 class Dialect(NamedTuple):
@@ -155,23 +150,22 @@ def dialect_of(format: str, delimiter: str | None = None) -> Dialect:
 
 
 def refuse_doubtful(
-    fields: list[bytes], dialect: Dialect, column: str | int | None, header: bool | None, certain: bool
+    fields: list[bytes], dialect: Dialect, column: str | int, header: bool | None, certain: bool
 ) -> None:
     """Refuse a first row that is ambiguous.
 
     :param fields: the fields as written
-    :param column: the name in the header, or the number from 1; :data:`None` for the only column
+    :param column: the name in the header, or the number from 1
     :param header: whether the row has the column names; :data:`None` if unspecified
     :param certain: whether the separator was specified
     :raises RowsError: the separator seems to be another one; or the row may or may not be a header
     """
     names = [dialect.meant(field).decode("utf-8", "surrogateescape") for field in fields]
-    number = column if column is not None else 1 if len(fields) == 1 else 0
-    if isinstance(number, int):
-        chosen = fields[number - 1 : number] if number else []
+    if isinstance(column, int):
+        chosen = fields[column - 1 : column]
         suspicious = chosen or fields
     else:
-        chosen, suspicious = [], [] if number in names else fields
+        chosen, suspicious = [], [] if column in names else fields
     for separator in () if certain else _SEPARATORS:
         for field in suspicious:
             if separator == dialect.separator or separator not in field or (dialect.quotes and field[:1] == b'"'):
@@ -180,8 +174,8 @@ def refuse_doubtful(
             how = f"{'' if dialect.quotes else '--format csv '}--delimiter {found}"
             what = f"first row has the field {quoted(field)}"
             raise RowsError(f"{what}; use {how}, or --delimiter {used} if this is one field")
-    if chosen and isinstance(number, int) and header is None:
-        what = f"first row has {quoted(names[number - 1])} in column {number}"
+    if chosen and isinstance(column, int) and header is None:
+        what = f"first row has {quoted(names[column - 1])} in column {column}"
         raise RowsError(f"{what}; use --header if that is a column name, --no-header if it is data")
 
 
@@ -223,8 +217,7 @@ def rows(
     :param return_is_data: accept carriage returns as row ends, which are data; otherwise they are refused
     :param counts_fields: the caller refuses a row with more fields than the first; then only tables of one column need
         the search for carriage returns, which takes longer than all else where rows end with CR LF
-    :raises UnclosedError: a quote is never closed
-    :raises RowsError: a row is longer than :data:`ROW_BYTES`, or rows end with carriage returns
+    :raises RowsError: a quote is never closed, a row exceeds :data:`ROW_BYTES`, or rows end with carriage returns
     """
     held = b""
     while data or held:
@@ -245,7 +238,7 @@ def rows(
             if before is not None:
                 raise RowsError("rows end with carriage returns only; convert them to line feeds")
         if held and not data:
-            raise UnclosedError("quote is never closed")
+            raise RowsError("quote is never closed")
         if len(held) > ROW_BYTES:
             raise RowsError(f"row is longer than {ROW_BYTES >> 20} MiB")
         # Double the text, so that a long row is not scanned again for each block.

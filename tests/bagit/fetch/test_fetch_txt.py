@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, is_absolute_uri, read_fetch
 from pressmark.bagit.problems import KINDS

@@ -18,8 +18,7 @@ from pressmark.bagit.changes import Stage
 from pressmark.errors import BagError, BagInvalidError
 from support.effort import repeats
 
-from ..archive.test_archive import info, members_of, tar_of
-from ..archive.test_archive import pack as pack_by_library
+from ..archive.test_archive import info, members_of, pack as pack_by_library, tar_of
 from ..bags import Sketch, tree
 from .samples import directories, new_bag
 

@@ -19,8 +19,7 @@ from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.small_bags import check_small_bags
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity import Finished, Ledger, Progress
-from pressmark.fixity.outcomes import Event
+from pressmark.fixity import Ledger, Progress
 from pressmark.reports import Problem
 from support.implementations import Implementation
 from support.users import OTHER, as_user, needs_users
@@ -307,17 +306,15 @@ def test_bounded_report(tmp_path: Path) -> None:
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress adds up over payload and tag files, and is also reported if nothing is read."""
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
-    events: list[Event] = []
+    events: list[Progress] = []
     validate(bag, on_event=events.append)
-    done = [event for event in events if isinstance(event, Progress)]
-    assert [one.files for one in done] == sorted(one.files for one in done)
-    assert done[-1].files == 2 + 3
-    assert done[-1].bytes > 20
-    assert sum(isinstance(event, Finished) for event in events) == 5
+    assert [one.files for one in events] == sorted(one.files for one in events)
+    assert events[-1].files == 2 + 3
+    assert events[-1].bytes > 20
     monkeypatch.setattr("pressmark.bagit.validation.payload.PROGRESS_EVERY", 0)
     events.clear()
     validate(bag, "complete", on_event=events.append)
-    assert max(event.files for event in events if isinstance(event, Progress)) >= 5
+    assert max(event.files for event in events) >= 5
 
 
 # --- nothing outside of the bag, and nothing that blocks ----------------------------------------------------------
@@ -728,17 +725,20 @@ def test_ledger_with_two_manifests(tmp_path: Path) -> None:
     }
 
 
-def test_interrupted_run_is_resumed(implementation: Implementation, tmp_path: Path) -> None:
+def test_interrupted_run_is_resumed(
+    implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After an interruption, verified files are not read again, and the result is the same."""
     payload = {b"data/%03d" % number: os.urandom(300_000) for number in range(60)}
     bag = Sketch(payload=payload, info=None).write(tmp_path / "bag")
     (bag / "data" / "050").write_bytes(b"wrong")
     ledger = tmp_path / "ledger"
     seen = 0
+    monkeypatch.setattr("pressmark.fixity.pool.PROGRESS_EVERY", 0)
 
-    def interrupt(event: Event) -> None:
+    def interrupt(event: Progress) -> None:
         nonlocal seen
-        seen += isinstance(event, Finished)
+        seen = event.files
         if seen > 20:
             raise KeyboardInterrupt
 

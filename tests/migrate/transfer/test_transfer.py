@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from pressmark import layout, stores
-from pressmark import migrate as migrate_module
+from pressmark import layout, migrate as migrate_module, stores
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.run_directories import RunDirectory

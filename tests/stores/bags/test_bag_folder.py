@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import pressmark
 import strategies
@@ -27,9 +26,7 @@ from pressmark import bagit, stores
 from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError, StoreError
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Report
-from pressmark.stores.bags import archives, bag_index
-from pressmark.stores.bags import bag_folder_reader as reader
-from pressmark.stores.bags import check as bags_check
+from pressmark.stores.bags import archives, bag_folder_reader as reader, bag_index, check as bags_check
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_folder_reader import CONFIG
 from pressmark.stores.bags.check import validated

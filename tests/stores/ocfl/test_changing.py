@@ -14,9 +14,7 @@ import pytest
 
 from pressmark.reports import Report
 from pressmark.stores import recheck
-from pressmark.stores.ocfl import check as ocfl_check
-from pressmark.stores.ocfl import object_check
-from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl import check as ocfl_check, object_check, walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer

@@ -15,8 +15,7 @@ import pytest
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import list_layouts
 from pressmark.reports import Problem
-from pressmark.stores.ocfl import check as ocfl_check
-from pressmark.stores.ocfl import repair as ocfl_repair
+from pressmark.stores.ocfl import check as ocfl_check, repair as ocfl_repair
 from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, SECTIONS

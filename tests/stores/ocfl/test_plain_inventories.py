@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pressmark import _kernels
 from pressmark.stores.ocfl.inventory import first_version, inventory_bytes, path_fault, scan_identifier

@@ -14,8 +14,7 @@ import pytest
 from pressmark import _kernels
 from pressmark.reports import Problem
 from pressmark.stores.job import _walked_ocfl
-from pressmark.stores.ocfl import check as ocfl_check
-from pressmark.stores.ocfl import walk as ocfl_walk
+from pressmark.stores.ocfl import check as ocfl_check, walk as ocfl_walk
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from support.implementations import NATIVE, native_is_missing, use

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Problem

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore

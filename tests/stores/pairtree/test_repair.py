@@ -16,9 +16,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
-from pressmark.stores.pairtree import pairtree_reader
-from pressmark.stores.pairtree import pairtree_store as pairtree
-from pressmark.stores.pairtree import repair as pairtree_repair
+from pressmark.stores.pairtree import pairtree_reader, pairtree_store as pairtree, repair as pairtree_repair
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.pairtree.walk import Walk
 from support.trees import snapshot, write

@@ -6,8 +6,7 @@ import os
 import tempfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.fs.names import encode_fs
 from support.implementations import Implementation

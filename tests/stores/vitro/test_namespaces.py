@@ -6,8 +6,7 @@ The expectations are those of the class's documentation (java.util.Properties#lo
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pressmark.stores.vitro.namespaces import parse, render
 

@@ -29,7 +29,7 @@ from pressmark.bagit.validation.payload import Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import Event, Outcome
+from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Problem
 
@@ -54,7 +54,7 @@ def validate_archive(
     stream: BinaryIO | None = None,
     limits: Limits = Limits(),  # noqa: B008, immutable
     keep: int = KEEP,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Progress], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
     """Validate a serialized bag; return a report of all problems. Nothing is unpacked.
@@ -146,7 +146,7 @@ def _collected(
     level: str,
     pool: ThreadPoolExecutor | None,
     threads: int | None,
-    on_event: Callable[[Event], object] | None,
+    on_event: Callable[[Progress], object] | None,
     report_problems: ReportProblems,
     stack: ExitStack,
 ) -> MemberCollector:
@@ -183,7 +183,7 @@ class _MemberVerifier(Verifier[FileRange | Outcome]):
         members: MemberCollector,
         threads: int | None,
         read: str,
-        on_event: Callable[[Event], object] | None,
+        on_event: Callable[[Progress], object] | None,
         report_problems: ReportProblems,
     ) -> None:
         super().__init__(on_event, report_problems)

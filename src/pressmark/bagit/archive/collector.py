@@ -20,7 +20,7 @@ from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
 from pressmark.fixity.pool import hash_ranges
 
 __all__ = ["MemberCollector"]
@@ -44,7 +44,7 @@ class MemberCollector:
         table: MemberTable,
         names: tuple[str, ...] | None,
         pool: ThreadPoolExecutor | None = None,
-        on_event: Callable[[Event], object] | None = None,
+        on_event: Callable[[Progress], object] | None = None,
         threads: int | None = None,
     ) -> None:
         self.table = table

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Finished, Progress
+from pressmark.fixity.outcomes import Progress
 from pressmark.fs.file_errors import raising
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.staging import StagingDirectory
@@ -48,7 +48,7 @@ class Notice(NamedTuple):
     problem: Problem
 
 
-Event: TypeAlias = "Stage | Notice | Copying | Finished | Progress"
+Event: TypeAlias = "Stage | Notice | Copying | Progress"
 
 
 def enter_staging(

@@ -24,7 +24,7 @@ from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import Finished, Outcome, Progress
+from pressmark.fixity.outcomes import Progress
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem
@@ -118,8 +118,6 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
         for found in folder.problems:
             on_event(Notice(found))
         on_event(Stage("hash", len(folder.files), folder.bytes))
-        for (name, (size, mtime_ns, inode)), digests in zip(folder.files, folder.digests, strict=True):
-            on_event(Finished(Outcome(name, digests, size, mtime_ns, inode)))
         on_event(Progress(len(folder.files), folder.bytes, 0))
         on_event(Stage("tag"))
         folder.write_tag_files(options)

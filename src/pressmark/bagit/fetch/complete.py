@@ -36,7 +36,7 @@ from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Finished, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Progress
 from pressmark.fs.durable import exists
 from pressmark.reports import ERROR, Problem, Report
 
@@ -82,8 +82,8 @@ def complete(
     :param timeout: seconds without data after which a connection fails
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
-    :param on_event: called with :class:`~pressmark.bagit.changes.Stage`, :class:`~pressmark.fixity.Finished` and
-        :class:`~pressmark.fixity.Progress`, in the calling thread
+    :param on_event: called with :class:`~pressmark.bagit.changes.Stage` and :class:`~pressmark.fixity.Progress`, in the
+        calling thread
     :param on_problem: called with each problem, in the order of fetch.txt
     :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
     :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
@@ -241,7 +241,7 @@ class _Run:
                 self._under_way += 1
                 self._jobs.put((slot, job))
             elif any(one.severity == ERROR for one in problems):
-                self._fail(entry.path, problems[-1].kind, problems[-1].message)
+                self._failed += 1
             else:
                 self._present += 1
             yield slot
@@ -365,7 +365,6 @@ class _Run:
                 self._compare_length(job.entry, job.path, found.size, slot.problems)
             else:
                 self._present += 1
-            self._report_event(Finished(Outcome(job.path, dict(found.digests), found.size, None, None)))
             return
         if found.kind == "full" and self._downloader is not None:
             # The other downloads need space too: cancel them; they can be continued.
@@ -380,11 +379,7 @@ class _Run:
             ]
         elif found.kind in _KINDS:
             slot.problems.append(problem(_KINDS[found.kind], job.path, found.message))
-        self._fail(job.path, found.kind, found.message)
-
-    def _fail(self, path: bytes, kind: str, message: str) -> None:
         self._failed += 1
-        self._report_event(Finished(Outcome(path, None, None, None, None, kind, message)))
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)

@@ -21,7 +21,7 @@ from pressmark.bagit.problems import BagReport, mismatch_problem, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Event, Outcome, Progress
+from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
@@ -64,7 +64,7 @@ class Verifier(ABC, Generic[Source]):
     :param on_event: called with :class:`~pressmark.fixity.Progress` and the events of :meth:`hashed`
     """
 
-    def __init__(self, on_event: Callable[[Event], object] | None, report_problems: ReportProblems) -> None:
+    def __init__(self, on_event: Callable[[Progress], object] | None, report_problems: ReportProblems) -> None:
         self._on_event = on_event
         self._report_problems = report_problems
         # The progress of completed runs, and the total progress.
@@ -131,12 +131,11 @@ class Verifier(ABC, Generic[Source]):
             if expected and found is not None and found != expected:
                 self._report_problems([mismatch_problem(match.path, algorithm, expected, found)])
 
-    def report_event(self, event: Event) -> None:
-        """Pass an event of :meth:`hashed` on, with the total progress."""
-        if isinstance(event, Progress):
-            event = self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
+    def report_event(self, event: Progress) -> None:
+        """Pass the progress of :meth:`hashed` on, as the total of all files."""
+        self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
         if self._on_event is not None:
-            self._on_event(event)
+            self._on_event(self._now)
 
 
 def check_files(
@@ -147,7 +146,7 @@ def check_files(
     *,
     lenient: bool = False,
     links: str = "inside",
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Progress], object] | None = None,
 ) -> TagFiles:
     """Check the files of a bag at the level of the report; see :func:`pressmark.bagit.validate`.
 

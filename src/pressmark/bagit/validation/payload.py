@@ -15,7 +15,7 @@ from pressmark.bagit.problems import judge_violation, problem
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
 from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import quoted
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Event, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Progress
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem
 
@@ -68,7 +68,7 @@ class FileMatcher:
         """Return the counts of a report."""
         return {"files": self.nfiles, "bytes": self.nbytes, "tag_files": self.tag_files}
 
-    def run(self, on_event: Callable[[Event], object] | None) -> None:
+    def run(self, on_event: Callable[[Progress], object] | None) -> None:
         """Check all files without reading them."""
         next_progress = monotonic() + PROGRESS_EVERY
         matches = self.matches() if self._tag_files.level != "oxum" else self._found()

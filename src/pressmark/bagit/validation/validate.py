@@ -18,7 +18,7 @@ from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import LedgerError
-from pressmark.fixity.outcomes import Event, Outcome
+from pressmark.fixity.outcomes import Outcome, Progress
 from pressmark.fixity.pool import hash_files
 from pressmark.reports import Problem
 from pressmark.threads import resolve_threads
@@ -43,7 +43,7 @@ def validate(
     ledger: AnyLedger | None = None,
     profile: Profile | None = None,
     keep: int = KEEP,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Callable[[Progress], object] | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> BagReport:
     """Validate a bag; return a report of all problems.
@@ -120,7 +120,7 @@ class _FileVerifier(Verifier[bytes]):
         threads: int | None,
         read: str,
         ledger: AnyLedger | None,
-        on_event: Callable[[Event], object] | None,
+        on_event: Callable[[Progress], object] | None,
         report_problems: ReportProblems,
     ) -> None:
         super().__init__(on_event, report_problems)

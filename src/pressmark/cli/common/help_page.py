@@ -23,7 +23,7 @@ HEADINGS = {
     " user-address",
     "Measurement": "files-per-object versions directory-limit probe",
     "Download": "fetch-base fetch manifest allow-http allow-host allow-private certificates maximum timeout retries",
-    "Performance": "threads read workers dask dask-scheduler-file",
+    "Performance": "threads read workers dask",
     "Run and resume": "dry-run ledger work resume catch-up max-errors temporary progress",
 }
 _HEADING = {f"--{option}": heading for heading, options in HEADINGS.items() for option in options.split()}

@@ -23,14 +23,9 @@ _WORKERS = (
     ),
     click.option(
         "--dask",
-        metavar="ADDRESS",
-        help="Share the work among the workers of the Dask cluster whose scheduler is at ADDRESS, tcp://…",
-    ),
-    click.option(
-        "--dask-scheduler-file",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        help="Share the work among the workers of the Dask cluster whose scheduler wrote FILE.",
+        metavar="ADDRESS|FILE",
+        help="Share the work among the workers of the Dask cluster whose scheduler is at ADDRESS, tcp://…, or wrote"
+        " FILE (dask scheduler --scheduler-file FILE).",
     ),
 )
 _WORK = (
@@ -57,20 +52,19 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
         *arguments: Any,
         workers: int | None,
         dask: str | None,
-        dask_scheduler_file: str | None,
         work: str | None,
         resume: bool,
         **call: Any,
     ) -> Any:
-        check_workers(workers, dask, dask_scheduler_file)
-        if workers is None and dask is None and dask_scheduler_file is None:
+        check_workers(workers, dask)
+        if workers is None and dask is None:
             for given, option in ((work is not None, "--work"), (resume, "--resume")):
                 if given:
                     raise CallError(f"{option} needs --workers or --dask")
             return function(*arguments, workers=None, **call)
         from pressmark.cli.common.workers import Workers
 
-        with Workers(workers, dask, dask_scheduler_file, work, resume) as chosen:
+        with Workers(workers, dask, work, resume) as chosen:
             return function(*arguments, workers=chosen, **call)
 
     default = "with -o OUTPUT, OUTPUT.work; otherwise " if "output" in function.__annotations__ else ""
@@ -78,7 +72,7 @@ def job_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return worker_options(work_option(_RESUME(command)))
 
 
-def check_workers(workers: int | None, dask: str | None, scheduler_file: str | None) -> None:
+def check_workers(workers: int | None, dask: str | None) -> None:
     """Check that at most one kind of workers is given."""
-    if sum(given is not None for given in (workers, dask, scheduler_file)) > 1:
-        raise CallError("use only one of --workers, --dask and --dask-scheduler-file")
+    if workers is not None and dask is not None:
+        raise CallError("use only one of --workers and --dask")

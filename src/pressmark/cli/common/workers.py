@@ -6,10 +6,10 @@ import contextlib
 import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from time import monotonic
 from typing import Any
 
 from pressmark import jobs
@@ -18,24 +18,28 @@ from pressmark.cli.common.program import on_ctrl_c
 from pressmark.errors import JobError
 from pressmark.fs.atomic import is_stream
 from pressmark.jobs import Chunk, Job, Receipt, Summary, WorkFolder
-from pressmark.threads import resolve_threads
 
 __all__ = ["Workers", "dask_cluster", "report_stopping"]
 
-# Parts of at most so many bytes begin in this process, for the seconds that others would take to start.
-SMALL, START = 16 << 20, 0.4
+# An address has a protocol or a port; a file of a scheduler has neither.
+_ADDRESS = re.compile(r"://|:[0-9]+$")
 
 Plan = Callable[[str], Iterable[Chunk]]
 OnReceipt = Callable[[Receipt], object]
 
 
 @contextlib.contextmanager
-def dask_cluster(address: str | None, scheduler_file: str | None) -> Iterator[Any]:
-    """Yield a client of the Dask cluster, or :data:`None` if no cluster is given."""
-    if address is None and scheduler_file is None:
+def dask_cluster(scheduler: str | None) -> Iterator[Any]:
+    """Yield a client of the Dask cluster, or :data:`None` if no cluster is given.
+
+    :param scheduler: ``--dask``
+    """
+    if scheduler is None:
         yield None
         return
-    with contextlib.closing(jobs.dask_client(address, scheduler_file)) as client:
+    is_address = _ADDRESS.search(scheduler) and not os.path.isfile(scheduler)
+    client = jobs.dask_client(scheduler) if is_address else jobs.dask_client(scheduler_file=scheduler)
+    with contextlib.closing(client):
         # Dask logs the tracebacks of a lost connection, which is reported as one error here.
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
@@ -54,18 +58,14 @@ class Workers:
     The work folder is removed when the context ends without an exception, as the output is complete then.
 
     :param count: number of processes; :data:`None` for a Dask cluster
-    :param address: address of a Dask scheduler
-    :param scheduler_file: file written by a Dask scheduler
+    :param dask: ``--dask``
     :param work: ``--work``
     :param resume: ``--resume``
     """
 
-    def __init__(
-        self, count: int | None, address: str | None, scheduler_file: str | None, work: str | None, resume: bool
-    ) -> None:
+    def __init__(self, count: int | None, dask: str | None, work: str | None, resume: bool) -> None:
         self._count = count
-        self._address = address
-        self._scheduler_file = scheduler_file
+        self._dask = dask
         self._named = work
         self._resume = resume
         self._temporary = contextlib.ExitStack()
@@ -76,19 +76,13 @@ class Workers:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._temporary:
-            if kind is None:
-                self.remove()
-
-    def remove(self) -> None:
-        """Remove the work folder."""
-        work, self._work = self._work, None
-        if work is not None:
-            work.remove()
+            if kind is None and self._work is not None:
+                self._work.remove()
 
     @property
     def cluster(self) -> bool:
         """Whether the workers are those of a Dask cluster."""
-        return self._address is not None or self._scheduler_file is not None
+        return self._dask is not None
 
     def refuse(self, *pairs: tuple[object, str]) -> None:
         """Check that options which workers do not support are not given.
@@ -118,7 +112,7 @@ class Workers:
             again = "nothing was kept; use --work DIR to make a run resumable"
         work = None
         try:
-            with dask_cluster(self._address, self._scheduler_file) as client:
+            with dask_cluster(self._dask) as client:
                 work = self._work_folder(folder, job, plan, inputs)
                 # Processes end at once; a cluster ends the running parts.
                 with contextlib.nullcontext() if client is None else on_ctrl_c(report_stopping):
@@ -169,13 +163,6 @@ class Workers:
     def _summary(self, job: Job, work: WorkFolder, client: Any, on_receipt: OnReceipt) -> Summary:
         if client is not None:
             return jobs.run_dask(job, work, client, on_receipt=on_receipt)
-        first = list(islice(work.remaining(), max(2, resolve_threads(self._count))))
         # For a single part, a thread starts faster than a process.
-        is_single = len(first) < 2
-        if not is_single and all(0 < chunk.nbytes <= SMALL for chunk in first):
-            # Small parts may all be done before processes have started. In one thread, which Ctrl-C ends at once.
-            end = monotonic() + START
-            summary = jobs.run_local(job, work, 1, True, on_receipt=on_receipt, stop=lambda: monotonic() > end)
-            if summary.stopped is None or summary.complete:
-                return summary
+        is_single = len(list(islice(work.remaining(), 2))) < 2
         return jobs.run_local(job, work, self._count, is_single, on_receipt=on_receipt)

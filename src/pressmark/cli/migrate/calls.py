@@ -64,7 +64,7 @@ class MigrateCall:
 
     def _check(self) -> None:
         call = self._call
-        check_workers(call["workers"], call["dask"], call["dask_scheduler_file"])
+        check_workers(call["workers"], call["dask"])
         if call["dry_run"] and call["reports"]:
             raise CallError("--report: nothing to report with --dry-run; omit one of them")
         for name in ("column", "crlf"):
@@ -313,15 +313,14 @@ class MigrateCall:
     @contextmanager
     def _workers(self, plan: migrate.Plan, reporter: ProgressReporter) -> Iterator[dict[str, Any]]:
         """Yield the workers, as options of the library."""
-        address, scheduler_file = self._call["dask"], self._call["dask_scheduler_file"]
-        if address is None and scheduler_file is None:
+        if self._call["dask"] is None:
             # A single chunk needs one worker, and a thread starts faster than a process.
             yield {"workers": self._call["workers"], "threads": plan.chunks <= 1}
             return
         from pressmark.cli.common.workers import dask_cluster
 
         # Processes end at once; a cluster ends the running parts.
-        with dask_cluster(address, scheduler_file) as client, on_ctrl_c(lambda: _report_end(reporter)):
+        with dask_cluster(self._call["dask"]) as client, on_ctrl_c(lambda: _report_end(reporter)):
             yield {"client": client}
 
     def _end(self, run: migrate.Run, lines: OutputLines, reporter: ProgressReporter) -> int:

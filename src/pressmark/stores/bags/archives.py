@@ -7,8 +7,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from pressmark.bagit import bag_info as infos
-from pressmark.bagit import bagit_txt as declarations
+from pressmark.bagit import bag_info as infos, bagit_txt as declarations
 from pressmark.bagit.archive import Archive, Member, open_archive
 from pressmark.bagit.archive.members import clean_name
 from pressmark.bagit.archive.reader import ENDINGS

@@ -43,8 +43,7 @@ from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk, too_long
 from pressmark.fs.run_directories import kind_of_leftover
-from pressmark.layouts import Layout, Pairtree, layout_from_config
-from pressmark.layouts import layout as layout_by_name
+from pressmark.layouts import Layout, Pairtree, layout as layout_by_name, layout_from_config
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import BagIndex

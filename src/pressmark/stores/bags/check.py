@@ -8,8 +8,7 @@ from itertools import chain
 from typing import cast
 
 from pressmark.bagit.archive import validate_archive
-from pressmark.bagit.problems import BagReport
-from pressmark.bagit.problems import problem as bag_problem
+from pressmark.bagit.problems import BagReport, problem as bag_problem
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError, SpillError, StoreError
 from pressmark.fs.durable import is_directory
