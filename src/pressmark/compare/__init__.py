@@ -43,8 +43,8 @@ __all__, __getattr__, __dir__ = face(
         ".growth": "hashed_directories predict_growth",
         ".report": "",
         ".result": (
-            "FORMAT KINDS CollisionGroup Collisions Costs Depth Directories Distribution"
-            " Example FanOut FirstSegments Growth LargeDirectory LayoutResult Lengths Occurrences Probe ProbeTimes Throughput"
+            "FORMAT KINDS CollisionGroup Collisions Costs Depth Directories Distribution Example"
+            " FanOut FirstSegments Growth LargeDirectory LayoutResult Lengths Occurrences Probe ProbeTimes Throughput"
         ),
     },
 )

@@ -1,7 +1,7 @@
 """Resumable long runs in chunks: on this machine, in any executor, or on a Dask cluster.
 
 >>> from pressmark import jobs
->>> chunk = jobs.Chunk("000000", "rows", "/data/ids.parquet", 0, 4, 10_000_000)
+>>> chunk = jobs.Chunk("000000", "lines", "/data/ids.txt", 0, 4, 10_000_000)
 >>> jobs.Chunk.parse(chunk.line()) == chunk
 True
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pressmark.lazy import face
-from pressmark.stores.problems import KINDS as PROBLEM_KINDS
+from pressmark.stores.problems import KINDS as PROBLEM_KINDS  # noqa: F401 - public
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
