@@ -149,7 +149,7 @@ OF_TABLES = {
 
 @pytest.mark.usefixtures("tree")
 @pytest.mark.parametrize("kind", LATE)
-@pytest.mark.parametrize("command", [*OF_LINES, "map --workers", "map --gzip"])
+@pytest.mark.parametrize("command", [*OF_LINES, "map --gzip"])
 def test_lists_are_checked_to_their_end(call: Call, tmp_path: Path, command: str, kind: str) -> None:
     """Bytes that lead to wrong paths are refused anywhere, in one line, and an output file is not written."""
     verb, _, how = command.partition(" --")
@@ -161,8 +161,7 @@ def test_lists_are_checked_to_their_end(call: Call, tmp_path: Path, command: str
         )
     (tmp_path / name).write_bytes(gzip.compress(content) if how == "gzip" else content)
     output = ["-o", "paths"] if verb in ("map", "unmap") else []
-    divided = ["--workers", "2"] if how == "workers" else []
-    result = call(*given(verb, name), *output, *divided)
+    result = call(*given(verb, name), *output)
     assert result.exit_code in (1, 2)
     found = [line for line in result.stderr.splitlines() if name in line]
     assert len(found) == 1, result.stderr
