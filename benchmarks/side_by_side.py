@@ -94,10 +94,18 @@ class Subject:
         """The least seconds of A divided by those of B."""
         return min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
 
-    def is_steady(self, within: float) -> bool:
-        """Whether the two best times of each side are this near to each other: more turns would show the same."""
-        best = (sorted(side)[:2] for side in zip(*self.pairs, strict=True))
-        return len(self.pairs) > 1 and all(second <= first * (1 + within) for first, second in best)
+    def is_settled(self, pairs: int, enough: float) -> bool:
+        """Whether more turns would hardly change the ratio.
+
+        It may still be too low: then more turns are needed.
+
+        :param pairs: the number of pairs that is enough for times that are not steady
+        :param enough: the least ratio
+        """
+        if self.failed or len(self.pairs) < 2 or self.ratio < enough:
+            return bool(self.failed)
+        best = [sorted(side)[:2] for side in zip(*self.pairs, strict=True)]
+        return len(self.pairs) >= pairs or all(first >= second * enough for first, second in best)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -167,36 +175,39 @@ class _Side:
         self._process.wait()
 
 
-def measure(subject: Subject, sides: Sequence[_Side], pairs: int, within: float = 0.0) -> None:
-    """Run a subject in both environments by turns.
-
-    :param pairs: at most, fewer if the times are steady within the given share
-    """
-    for number in range(pairs):
-        if subject.is_steady(within):
+def take_turns(subject: Subject, sides: Sequence[_Side]) -> None:
+    """Run a subject once in each environment."""
+    found = [0.0, 0.0]
+    for index in (1, 0) if len(subject.pairs) % 2 else (0, 1):
+        answer = sides[index].run(subject.name)
+        subject.group = answer.get("group", subject.group)
+        if "failed" in answer:
+            subject.failed = f"{'AB'[index]}: {answer['failed']}"
             return
-        found = [0.0, 0.0]
-        for index in (1, 0) if number % 2 else (0, 1):
-            answer = sides[index].run(subject.name)
-            subject.group = answer.get("group", subject.group)
-            if "failed" in answer:
-                subject.failed = f"{'AB'[index]}: {answer['failed']}"
-                return
-            found[index] = answer["seconds"]
-        subject.pairs.append((found[0], found[1]))
+        found[index] = answer["seconds"]
+    subject.pairs.append((found[0], found[1]))
 
 
-def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], pairs: int) -> None:
-    """Measure a subject anew, with three times the pairs.
+def measure(subject: Subject, sides: Sequence[_Side], pairs: int, enough: float) -> None:
+    """Run a subject by turns: less often if its times are steady, up to three times as often while it seems slower."""
+    while len(subject.pairs) < 3 * pairs and not subject.is_settled(pairs, enough):
+        take_turns(subject, sides)
 
-    Each third has new processes: where memory happens to lie can make one slower than another.
+
+def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], pairs: int, enough: float) -> None:
+    """Measure anew what seems slower, in up to three pairs of new processes.
+
+    Where memory happens to lie can make one process slower than another.
     """
     subject.pairs.clear()
     for _third in range(3):
         sides = start(subject.name, _AGAIN)
-        measure(subject, sides, pairs)
+        for _pair in range(pairs):
+            take_turns(subject, sides)
         for side in sides:
             side.end()
+        if subject.failed or subject.ratio >= enough:
+            return
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -204,7 +215,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="ci/bench", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("other", help="the Python of the other environment: A")
     parser.add_argument("--hold", type=float, default=0.95, help="least ratio (default %(default)s)")
-    parser.add_argument("--pairs", type=int, default=5, help="most turns of each subject (default %(default)s)")
+    parser.add_argument(
+        "--pairs", type=int, default=5, help="turns of each subject that is not steady (default %(default)s)"
+    )
     options, others = parser.parse_known_args(arguments)
 
     def start(what: str, seconds: float) -> list[_Side]:
@@ -214,11 +227,12 @@ def main(arguments: Sequence[str]) -> int:
     names = [name for name in sides[1].names if name in sides[0].names]
     print(f"{len(names)} subjects; ratio: time of A by time of B, and its bounds; ±: no difference is seen", flush=True)
     slow, ratios, failed = [], [], 0
+    # In a few turns, a slow subject may seem to be half as slow.
+    enough = (1 + options.hold) / 2
     for subject in map(Subject, names):
-        measure(subject, sides, options.pairs, (1 - options.hold) / 2)
-        # In five pairs, a slow subject may seem to be half as slow.
-        if subject.pairs and not subject.failed and subject.ratio < (1 + options.hold) / 2:
-            measure_again(subject, start, options.pairs)
+        measure(subject, sides, options.pairs, enough)
+        if not subject.failed and subject.ratio < enough:
+            measure_again(subject, start, options.pairs, enough)
         print(subject.line(options.hold), flush=True)
         if subject.failed:
             # What only A cannot do is new in B.
