@@ -29,8 +29,8 @@ LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 # The implementations share the tables, and import neither each other nor their callers.
 KERNELS = {
-    # The type of ``active``, for mypy alone, is that of the stubs.
-    "_kernels": {"_kernels.native", "errors"},
+    # The type of ``active``, for mypy alone, is that of the pure implementation.
+    "_kernels": {"_kernels.pure", "errors"},
     "_kernels.native": {"_kernels.tables", "errors"},
     "_kernels.pure": {"_kernels.tables", "errors"},
     "_kernels.tables": set(),

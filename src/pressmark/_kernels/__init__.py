@@ -55,7 +55,7 @@ def __getattr__(name: str) -> ModuleType:
 
 
 if TYPE_CHECKING:
-    from pressmark._kernels import native as active
+    from pressmark._kernels import pure as active
 # An unknown word in the environment must not prevent the import: the command starts and reports it in one line. Any
 # other error, such as a broken build, is raised here.
 with contextlib.suppress(PressmarkError):

@@ -354,7 +354,8 @@ class _Run:
             self._held += len(batch.paths)
             if self._in_blocks:
                 self._jobs += 1
-                self._engine.submit_block(-2 - number, batch.encoded, -1 if self._sequential else self._plan.small)
+                most = -1 if self._sequential else self._plan.small
+                self._engine.submit_block(-2 - number, batch.encoded, most)  # type: ignore[attr-defined]  # native alone
             else:
                 self._examine(number, [(index, -1) for index in range(len(batch.paths))])
 

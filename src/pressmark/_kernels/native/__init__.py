@@ -1,6 +1,6 @@
 """The native implementation: Cython over C, with the same functions and classes as ``pure``.
 
-Everything that the extension modules export is part of it; ``pure`` lists the names that both have.
+Everything that the extension modules export is part of it; ``pure`` lists the names that both have, with their types.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _choose_level() -> str:
         if wanted not in runnable:
             raise PressmarkError(f"PRESSMARK_SIMD={wanted}: this machine and build run {', '.join(runnable)}")
         use_level(wanted)
-    return level()
+    return str(level())
 
 
 LEVEL = _choose_level()

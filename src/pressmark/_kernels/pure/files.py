@@ -147,27 +147,29 @@ class Engine:
         return self._closed
 
 
-def check_small_bags(paths: list[bytes]) -> list[None]:
+def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]:
     """Return :data:`None` for each path: the shared code validates the bags."""
     return [None] * len(paths)
 
 
-def copy_small(source: bytes, target: bytes, flags: int) -> None:
+def copy_small(source: bytes, target: bytes, flags: int) -> tuple[Any, ...] | None:
     """Return :data:`None`: the shared code copies the file."""
+    return None
 
 
-def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool:
+def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool | tuple[int, int]:
     """Return :data:`False`: the shared code writes the files."""
     return False
 
 
-def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> None:
+def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> list[tuple[bytes, str, int]] | None:
     """Return :data:`None`: the shared code copies the directory."""
+    return None
 
 
 def copy_small_sources(
     objects: list[tuple[bytes, bytes, bytes]], devices: tuple[int, ...], flags: int, limit: int, whole: bool
-) -> list[None]:
+) -> list[tuple[int, bytes] | None]:
     """Return :data:`None` for each object: the shared code copies it."""
     return [None] * len(objects)
 
@@ -178,7 +180,7 @@ def write_small_objects(
     devices: tuple[int, ...],
     flags: int,
     limit: int,
-) -> list[None]:
+) -> list[tuple[int, int, dict[str, str]] | None]:
     """Return :data:`None` for each object: the shared code writes it."""
     return [None] * len(objects)
 
@@ -190,7 +192,7 @@ def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[b
 
 def read_small_folders(
     paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
-) -> list[None]:
+) -> list[tuple[list[tuple[bytes, tuple[int, int, int] | None]], list[dict[str, str]]] | None]:
     """Return :data:`None` for each path: the shared code reads the files."""
     return [None] * len(paths)
 
