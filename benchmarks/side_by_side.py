@@ -95,15 +95,15 @@ class Subject:
         return min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
 
     def is_settled(self, pairs: int, enough: float) -> bool:
-        """Whether more turns would hardly change the ratio.
+        """Whether it needs no more turns: it failed, or its ratio is high enough and would hardly change.
 
-        It may still be too low: then more turns are needed.
-
-        :param pairs: the number of pairs that is enough for times that are not steady
+        :param pairs: the number of pairs that is enough if the times are not steady
         :param enough: the least ratio
         """
-        if self.failed or len(self.pairs) < 2 or self.ratio < enough:
-            return bool(self.failed)
+        if self.failed:
+            return True
+        if len(self.pairs) < 2 or self.ratio < enough:
+            return False
         best = [sorted(side)[:2] for side in zip(*self.pairs, strict=True)]
         return len(self.pairs) >= pairs or all(first >= second * enough for first, second in best)
 

@@ -1,4 +1,4 @@
-"""Predict the number of directories for more objects, from the layout if possible, otherwise as many for each as now.
+"""Predict the number of directories for more objects: by the layout's formula, or by the present number per object.
 
 Hashed layouts have a closed form. If a directory has at most ``B`` subdirectories, the expected number of directories
 at depth ``k`` is the expected number of distinct values among ``N`` draws from ``B^k``: ``B^k (1 - (1 - B^-k)^N)``.

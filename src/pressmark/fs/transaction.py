@@ -129,7 +129,7 @@ def journal_writer(
 
 
 def _number(form: ChangeFormat, discarded: object) -> int:
-    """Return the format number of a journal, which is another one with discarded files."""
+    """Return the format number of a journal: one more if it lists discarded files."""
     return form.number + bool(discarded)
 
 
