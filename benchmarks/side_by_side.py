@@ -2,18 +2,20 @@
 
     python -m benchmarks.side_by_side OTHER_PYTHON [--hold 0.95] [--pairs 5] [pytest options]
 
-Two processes of pytest have collected the benchmarks and wait; one runs a subject while the other waits, A B, then B A,
-so that whatever else the machine does meets both. As a plugin (``-p benchmarks.side_by_side``) this module waits.
+Processes of pytest have collected the benchmarks and wait; one runs a subject while the others wait, A B, then B A, so
+that whatever else the machine does meets both. Each side has two, for where memory happens to lie makes one process
+slower than another. As a plugin (``-p benchmarks.side_by_side``) this module waits.
 
 A subject has a ratio: the least time of the other environment (A) divided by the least time of this one (B); below 1, B
 is slower. Other work only adds to a time, so the least of some turns is near the true one. How near, the turns that
-follow the best show: the bounds are the ratios of the best of one side and the third of the other.
+follow the best show: the bounds are the ratios of the best of one side and the second of the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import json
 import os
 import statistics
@@ -30,6 +32,8 @@ _PIPES = "PRESSMARK_BENCH_PIPES"
 _LEFT_OUT = "not (yardstick or peers or scale)"
 # Seconds of a subject in one turn, and when it is measured again. A turn has at least one run.
 _SECONDS, _AGAIN = 0.1, 0.5
+# Processes of each side.
+_PROCESSES = 2
 
 
 # --- the processes that wait ------------------------------------------------------------------------------------------
@@ -94,15 +98,19 @@ class Subject:
         """The least seconds of A divided by those of B."""
         return min(one for one, _ in self.pairs) / min(other for _, other in self.pairs)
 
+    def is_near(self, enough: float) -> bool:
+        """Whether no side seems slower than ``enough`` of the other; a slow process of A would hide a slower B."""
+        return enough <= self.ratio <= 1 / enough
+
     def is_settled(self, pairs: int, enough: float) -> bool:
-        """Whether it needs no more turns: it failed, or its ratio is high enough and would hardly change.
+        """Whether it needs no more turns: it failed, or both sides are near each other and it would hardly change.
 
         :param pairs: the number of pairs that is enough if the times are not steady
         :param enough: the least ratio
         """
         if self.failed:
             return True
-        if len(self.pairs) < 2 or self.ratio < enough:
+        if len(self.pairs) < 2 or not self.is_near(enough):
             return False
         best = [sorted(side)[:2] for side in zip(*self.pairs, strict=True)]
         return len(self.pairs) >= pairs or all(first >= second * enough for first, second in best)
@@ -127,9 +135,9 @@ class Subject:
 
 
 def bounds(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the bounds of the ratio of two least times: with the least of one side, and the third of the other."""
+    """Return the bounds of the ratio of two least times: with the least of one side, and the second of the other."""
     one, other = sorted(first), sorted(second)
-    return one[0] / other[:3][-1], one[:3][-1] / other[0]
+    return one[0] / other[:2][-1], one[:2][-1] / other[0]
 
 
 class _Side:
@@ -175,11 +183,12 @@ class _Side:
         self._process.wait()
 
 
-def take_turns(subject: Subject, sides: Sequence[_Side]) -> None:
-    """Run a subject once in each environment."""
+def take_turns(subject: Subject, processes: Sequence[Sequence[_Side]]) -> None:
+    """Run a subject once in each environment, in the next process of each."""
     found = [0.0, 0.0]
-    for index in (1, 0) if len(subject.pairs) % 2 else (0, 1):
-        answer = sides[index].run(subject.name)
+    turns, number = divmod(len(subject.pairs), len(processes))
+    for index in (1, 0) if (turns + number) % 2 else (0, 1):
+        answer = processes[number][index].run(subject.name)
         subject.group = answer.get("group", subject.group)
         if "failed" in answer:
             subject.failed = f"{'AB'[index]}: {answer['failed']}"
@@ -188,25 +197,22 @@ def take_turns(subject: Subject, sides: Sequence[_Side]) -> None:
     subject.pairs.append((found[0], found[1]))
 
 
-def measure(subject: Subject, sides: Sequence[_Side], pairs: int, enough: float) -> None:
-    """Run a subject by turns: less often if its times are steady, up to three times as often while it seems slower."""
+def measure(subject: Subject, processes: Sequence[Sequence[_Side]], pairs: int, enough: float) -> None:
+    """Run a subject by turns: less often if its times are steady, up to three times as often while the sides differ."""
     while len(subject.pairs) < 3 * pairs and not subject.is_settled(pairs, enough):
-        take_turns(subject, sides)
+        take_turns(subject, processes)
 
 
 def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], pairs: int, enough: float) -> None:
-    """Measure anew what seems slower, in up to three pairs of new processes.
-
-    Where memory happens to lie can make one process slower than another.
-    """
+    """Measure anew what seems slower or faster, in up to three pairs of new processes."""
     subject.pairs.clear()
     for _third in range(3):
         sides = start(subject.name, _AGAIN)
         for _pair in range(pairs):
-            take_turns(subject, sides)
+            take_turns(subject, [sides])
         for side in sides:
             side.end()
-        if subject.failed or subject.ratio >= enough:
+        if subject.failed or subject.is_near(enough):
             return
 
 
@@ -223,15 +229,16 @@ def main(arguments: Sequence[str]) -> int:
     def start(what: str, seconds: float) -> list[_Side]:
         return [_Side(python, others, what, seconds) for python in (options.other, sys.executable)]
 
-    sides = start("benchmarks", _SECONDS)
-    names = [name for name in sides[1].names if name in sides[0].names]
+    processes = [start("benchmarks", _SECONDS) for _one in range(_PROCESSES)]
+    of_a, of_b = (side.names for side in processes[0])
+    names = [name for name in of_b if name in of_a]
     print(f"{len(names)} subjects; ratio: time of A by time of B, and its bounds; ±: no difference is seen", flush=True)
     slow, ratios, failed = [], [], 0
     # In a few turns, a slow subject may seem to be half as slow.
     enough = (1 + options.hold) / 2
     for subject in map(Subject, names):
-        measure(subject, sides, options.pairs, enough)
-        if not subject.failed and subject.ratio < enough:
+        measure(subject, processes, options.pairs, enough)
+        if not subject.failed and not subject.is_near(enough):
             measure_again(subject, start, options.pairs, enough)
         print(subject.line(options.hold), flush=True)
         if subject.failed:
@@ -240,7 +247,7 @@ def main(arguments: Sequence[str]) -> int:
             continue
         ratios.append(subject.ratio)
         slow += [subject] if subject.bounds[1] < options.hold else []
-    for side in sides:
+    for side in itertools.chain(*processes):
         side.end()
     if ratios:
         mean = statistics.geometric_mean(ratios)
