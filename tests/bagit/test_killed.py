@@ -35,9 +35,9 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="n
 BEGIN = """
 import datetime, os, sys, time
 from pressmark.bagit.bag import create
-from pressmark.bagit.changes import Stage
 from pressmark.bagit.bag import update
 from pressmark.errors import BagError
+from pressmark.reports import Progress
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)
 rename = os.rename
@@ -45,9 +45,12 @@ def slowly(*paths):
     time.sleep(0.003)
     rename(*paths)
 os.rename = slowly  # else everything is in its place before a signal comes
+stage = ""
 def say(event):
-    if isinstance(event, Stage):
-        os.write(1, event.name.encode() + b"\\n")
+    global stage
+    if isinstance(event, Progress) and event.stage != stage:
+        stage = event.stage
+        os.write(1, stage.encode() + b"\\n")
 os.write(1, b"begin\\n")
 """
 TERMS = "date=day, on_event=say)"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import Event, Stage
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.errors import BagError
+from support.events import at
 from support.users import OTHER, as_user, needs_users, shared_folder
 
 from .naive import flaws
@@ -30,16 +29,6 @@ def source(tmp_path: Path) -> Path:
     (tmp_path / "s" / "a").write_bytes(b"1" * 100)
     (tmp_path / "s" / "sub" / "b").write_bytes(b"2" * 3000)
     return tmp_path / "s"
-
-
-def at(stage: str, action: Callable[[], object]) -> Callable[[Event], None]:
-    """Call a hook when a run reaches a stage."""
-
-    def listen(event: Event) -> None:
-        if isinstance(event, Stage) and event.name == stage:
-            action()
-
-    return listen
 
 
 @needs_users

@@ -25,9 +25,9 @@ from pressmark.cli.migrate import reporter
 from pressmark.cli.migrate.output import conflict_text, row_text
 from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
-from pressmark.migrate import MigrationProgress
 from pressmark.migrate.execution import run_result, verify as verifying
 from pressmark.migrate.execution.arrived import count_arrived
+from pressmark.reports import Progress
 from support.signals import restore_signals
 
 from .conftest import COMMAND, Call, environment
@@ -619,7 +619,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
         Path(plan.work, "begun.json").write_text("{}")
-        how["on_event"](MigrationProgress("run", 2, 4, 3, 6, {"ok": 2}))
+        how["on_event"](Progress("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(migrate, "run", interrupted)
@@ -629,7 +629,7 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert result.stderr == f"pressmark: interrupted; 0 of 3 objects are in root; {ending}"
 
     def lost(plan: migrate.Plan, **how: Any) -> migrate.Run:
-        how["on_event"](MigrationProgress("run", 2, 4, 3, 6, {"ok": 2}))
+        how["on_event"](Progress("run", items=2, bytes=4, of_items=3, of_bytes=6))
         raise JobError("tcp://x", "the connection to the Dask scheduler is lost")
 
     monkeypatch.setattr(migrate, "run", lost)
@@ -783,40 +783,47 @@ def test_a_report_that_needs_more(call: Call, books: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("event", "first", "seconds", "text"),
     [
-        (MigrationProgress("plan", 4000, 10**9), MigrationProgress("plan", 0, 0), 0.0, "planning: 4,000 objects, 1 GB"),
+        (Progress("plan", items=4000, bytes=10**9), Progress("plan"), 0.0, "planning: 4,000 objects, 1 GB"),
         (
-            MigrationProgress("plan", 4000, 10**9),
-            MigrationProgress("plan", 0, 0),
+            Progress("plan", items=4000, bytes=10**9),
+            Progress("plan"),
             10.0,
             "planning: 4,000 objects, 1 GB, 400/s, 100 MB/s",
         ),
         (
-            MigrationProgress("run", 4000, 10**9, 6000, 3 * 10**9, {"ok": 3990, "copy_failed": 10}),
-            MigrationProgress("run", 2000, 5 * 10**8, 6000, 3 * 10**9),
+            Progress(
+                "run",
+                items=4000,
+                bytes=10**9,
+                of_items=6000,
+                of_bytes=3 * 10**9,
+                failed=10,
+            ),
+            Progress("run", items=2000, bytes=5 * 10**8, of_items=6000, of_bytes=3 * 10**9),
             10.0,
             "migrating: 4,000 of 6,000 objects, 1 GB of 3 GB, 200/s, 50 MB/s, 10 failed, 66 %, 0:40 left",
         ),
         (
-            MigrationProgress("run", 2000, 7, 6000, 9),
-            MigrationProgress("run", 2000, 7, 6000, 9),
+            Progress("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
+            Progress("run", items=2000, bytes=7, of_items=6000, of_bytes=9),
             2.0,
             "migrating: 2,000 of 6,000 objects, 7 B of 9 B, waiting for the first object, 33 %",
         ),
         (
-            MigrationProgress("run", 6000, 9, 6000, 9),
-            MigrationProgress("run", 6000, 9, 6000, 9),
+            Progress("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
+            Progress("run", items=6000, bytes=9, of_items=6000, of_bytes=9),
             2.0,
             "migrating: 6,000 of 6,000 objects, 9 B of 9 B, 100 %",
         ),
         (
-            MigrationProgress("remove", 3000, 0, 6000, 9, {"removed": 3000}),
-            MigrationProgress("remove", 0, 0, 6000, 9),
+            Progress("remove", items=3000, of_items=6000, of_bytes=9),
+            Progress("remove", of_items=6000, of_bytes=9),
             60.0,
             "removing sources: 3,000 of 6,000 objects, 0 B of 9 B, 50/s, 50 %, 1:00 left",
         ),
     ],
 )
-def test_progress_is_reported(event: MigrationProgress, first: MigrationProgress, seconds: float, text: str) -> None:
+def test_progress_is_reported(event: Progress, first: Progress, seconds: float, text: str) -> None:
     """Objects, bytes, rate and time left, by what this call has done; failures of this phase."""
     assert view_of(event, first, seconds).line() == text
 
@@ -834,7 +841,7 @@ def test_a_line_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     assert display.view().line() == "planning"
     lines = []
     for clock[0], objects in ((0.5, 1000), (5.5, 1100), (11.0, 1210), (12.0, 1300), (22.0, 1430)):
-        display.on_event(MigrationProgress("run", objects, 0, 2000, 0))
+        display.on_event(Progress("run", items=objects, of_items=2000))
         lines.append(display.view().line())
     assert lines[2] == "migrating: 1,210 of 2,000 objects, 0 B of 0 B, 20/s, 60 %, 0:40 left"
     assert lines[4] == "migrating: 1,430 of 2,000 objects, 0 B of 0 B, 20/s, 71 %, 0:28 left"

@@ -17,11 +17,9 @@ from pressmark.cli.common.files import InputStream, OutputStream
 from pressmark.cli.common.progress import LineProgress, ProgressMode, ProgressOutput, progress_mode
 from pressmark.cli.compare import _ComparisonProgress
 from pressmark.cli.migrate.reporter import ProgressReporter
-from pressmark.compare.comparison import ComparisonProgress
 from pressmark.errors import IdentifierError
-from pressmark.fixity import Progress
 from pressmark.layouts import LineCounts
-from pressmark.migrate import MigrationProgress
+from pressmark.reports import Progress
 
 
 class Terminal(io.StringIO):
@@ -197,7 +195,7 @@ def test_the_display_fits(monkeypatch: pytest.MonkeyPatch, columns: int) -> None
     monkeypatch.setenv("COLUMNS", str(columns))
     with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
         reporter.stage("moving everything into place", 10**15)
-        reporter.on_event(Progress(123_456_789, 123_456_789_012, 1_234))
+        reporter.on_event(Progress(items=123_456_789, bytes=123_456_789_012, failed=1_234))
         until(lambda: "123,456,789" in stderr.getvalue())
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stderr.getvalue()).replace("\r", "\n").split("\n")
     assert max(map(len, drawn)) < max(columns, 21)
@@ -208,17 +206,18 @@ def test_every_reporter_shows_progress_as_the_others(monkeypatch: pytest.MonkeyP
     """Comparisons and migrations have the same display; it is hidden, and shown again by the next event."""
     stderr = shown(monkeypatch)
     output = ProgressOutput(ProgressMode.DISPLAY, sink(True))
-    with _ComparisonProgress(output, 2) as comparison:
-        comparison.on_event(ComparisonProgress("merge", 7, 1))
+    with _ComparisonProgress(output) as comparison:
+        comparison.on_event(Progress("read", items=7))
+        comparison.on_event(Progress("merge", items=1, of_items=2))
         until(lambda: "7 identifiers, 1 of 2 layouts" in stderr.getvalue())
     with ProgressReporter(output) as migration:
-        migration.on_event(MigrationProgress("run", 4, 0, 9, 0))
+        migration.on_event(Progress("run", items=4, of_items=9))
         until(lambda: "4 of 9 objects" in stderr.getvalue())
         migration.hide()
         hidden = stderr.getvalue()
         time.sleep(0.05)
         assert stderr.getvalue() == hidden
-        migration.on_event(MigrationProgress("run", 8, 0, 9, 0))
+        migration.on_event(Progress("run", items=8, of_items=9))
         until(lambda: "8 of 9 objects" in stderr.getvalue()[len(hidden) :])
     assert "migrating" in stderr.getvalue()
 
@@ -228,5 +227,5 @@ def test_a_short_run_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stderr = shown(monkeypatch)
     monkeypatch.setattr(progress, "DISPLAY_AFTER", 1000.0)
     with FileProgress(ProgressOutput(ProgressMode.DISPLAY, sink(True)), None) as reporter:
-        reporter.on_event(Progress(1, 1, 0))
+        reporter.on_event(Progress(items=1, bytes=1))
     assert stderr.getvalue() == ""

@@ -13,9 +13,10 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.compare import KINDS, Comparison, ComparisonProgress, LayoutResult, compare
+from pressmark.compare import KINDS, Comparison, LayoutResult, compare
 from pressmark.errors import SpillError
 from pressmark.layouts import blocks, streams as lines
+from pressmark.reports import Progress
 from support.implementations import Implementation, use
 
 from . import samples
@@ -398,12 +399,12 @@ def test_implementations_agree(pair: tuple[Implementation, Implementation]) -> N
 
 def test_events(implementation: Implementation) -> None:
     """Events for each block and each layout."""
-    events: list[ComparisonProgress] = []
+    events: list[Progress] = []
     compare(["a", "b"], [LAYOUTS["0002"], LAYOUTS["0003 3x3"]], on_event=events.append)
     assert events == [
-        ComparisonProgress("read", 2, 0),
-        ComparisonProgress("merge", 2, 1),
-        ComparisonProgress("merge", 2, 2),
+        Progress("read", items=2),
+        Progress("merge", items=1, of_items=2),
+        Progress("merge", items=2, of_items=2),
     ]
 
 

@@ -187,7 +187,7 @@ def test_no_digests(implementation: Implementation, tmp_path: Path, mode: str) -
         ]
         for task in tasks:
             assert Path(os.fsdecode(task.target)).read_bytes() == Path(os.fsdecode(task.source)).read_bytes()
-        assert events[-1].files == count
+        assert events[-1].items == count
     with pytest.raises(AlgorithmError):
         list(copy_files([], ("none",)))
 

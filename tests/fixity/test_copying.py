@@ -13,9 +13,10 @@ import pytest
 
 from fixity.trees import SIZES, content, expected, make
 from pressmark.errors import AlgorithmError, BagError
-from pressmark.fixity import Outcome, Progress, copying
+from pressmark.fixity import Outcome, copying
 from pressmark.fixity.copying import LARGE, Copying, CopyTask, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.reports import Progress
 from support.implementations import Implementation
 
 MODES = ("copy", "hardlink", "auto")
@@ -78,7 +79,7 @@ def test_events(tmp_path: Path) -> None:
     events: list[Any] = []
     list(copy_files(jobs(paths, tmp_path / "t"), ("md5",), on_event=events.append))
     assert events[0] == Copying("copy")
-    assert events[-1] == Progress(3, 60, 0)
+    assert events[-1] == Progress(items=3, bytes=60)
     assert list(copy_files([], ("md5",), mode="auto")) == []
     with pytest.raises(AlgorithmError):
         list(copy_files([], ("none",)))
@@ -118,7 +119,7 @@ def test_hard_links(tmp_path: Path) -> None:
     other = next((place for place in ("/dev/shm", "/proc/self") if os.stat(place).st_dev != os.stat(path).st_dev), None)
     if other == "/dev/shm":
         job = CopyTask(os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
-        with pytest.raises(BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use copy"):
+        with pytest.raises(BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use --mode copy"):
             list(copy_files([job], ("md5",), mode="hardlink"))
 
 

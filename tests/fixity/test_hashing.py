@@ -19,7 +19,6 @@ from pressmark.errors import AlgorithmError, FileError
 from pressmark.fixity import (
     ALGORITHMS,
     Outcome,
-    Progress,
     hash_file,
     hash_files,
     hasher as hasher_module,
@@ -28,6 +27,7 @@ from pressmark.fixity import (
     walk,
 )
 from pressmark.fixity.hasher import OpenOptions, hash_path
+from pressmark.reports import Progress
 from support.implementations import NATIVE, Implementation, native_is_missing, use
 from support.processes import run_python
 
@@ -311,7 +311,7 @@ def test_events(implementation: Implementation, tree: list[str]) -> None:
     """The last progress counts all files and bytes."""
     events: list[Any] = []
     list(hash_files([*tree, "nowhere"], ["sha512"], threads=2, on_event=events.append))
-    assert events[-1] == Progress(len(tree) + 1, sum(SIZES), 1)
+    assert events[-1] == Progress(items=len(tree) + 1, bytes=sum(SIZES), failed=1)
 
 
 def test_an_error_of_the_iterable_is_passed_on(implementation: Implementation, tree: list[str]) -> None:

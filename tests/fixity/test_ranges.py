@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import AlgorithmError
-from pressmark.fixity import Outcome, Progress, hasher as hasher_module, read_ahead as read_ahead_module
+from pressmark.fixity import Outcome, hasher as hasher_module, read_ahead as read_ahead_module
 from pressmark.fixity.hasher import FileRange
 from pressmark.fixity.pool import hash_ranges
+from pressmark.reports import Progress
 from support.implementations import Implementation
 
 from .trees import SIZES, content, expected

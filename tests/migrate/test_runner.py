@@ -22,6 +22,7 @@ from pressmark.migrate.execution import move as moving, run as running, run_resu
 from pressmark.migrate.planning.planner import make_plan
 from pressmark.migrate.rows import SOURCE_KEPT
 from pressmark.migrate.transfer import direction, ocfl_to_ocfl
+from pressmark.reports import Progress
 from pressmark.stores.ocfl.writing import bulk_writer as ocfl_bulk_writer
 
 from .stores_to_migrate import contents, layout_or_none, listed, made
@@ -83,15 +84,15 @@ def check(run: migrate.Run, source: Path, destination: Path) -> None:
 def test_workers_of_every_kind(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     monkeypatch.setattr("pressmark.jobs.scheduler.REPORT_EVERY", 1e9)
     plan = to_ocfl(pairtree, tmp_path / "root")
-    events: list[migrate.MigrationProgress] = []
+    events: list[Progress] = []
     if workers == "executor":
         with ThreadPoolExecutor(2) as executor:
             run = migrate.run(plan, executor=executor, on_event=events.append)
     else:
         run = migrate.run(plan, workers=2, threads=workers == "threads", on_event=events.append)
     check(run, pairtree, tmp_path / "root")
-    assert [one.phase for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
-    assert events[-2].objects == events[-2].of_objects == 12
+    assert [one.stage for one in events] == ["run"] * (plan.chunks + 1) + ["merge"]
+    assert events[-2].items == events[-2].of_items == 12
 
 
 def test_progress_within_a_chunk(pairtree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,11 +100,11 @@ def test_progress_within_a_chunk(pairtree: Path, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("pressmark.jobs.workdir.REPORT_EVERY", 0.0)
     plan = to_ocfl(pairtree, tmp_path / "root", objects=100, move=True)
     assert plan.chunks == 1
-    events: list[migrate.MigrationProgress] = []
+    events: list[Progress] = []
     run = migrate.run(plan, threads=True, on_event=events.append)
     migrate.verify(run.plan, threads=True, on_event=events.append)
     for phase in ("run", "remove", "verify"):
-        counts = [one.objects for one in events if one.phase == phase]
+        counts = [one.items for one in events if one.stage == phase]
         assert counts == [*range(13), 12][: len(counts)], phase
         assert len(counts) >= 13, phase
 

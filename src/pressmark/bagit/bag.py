@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
+from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.paths import archive_ending
 from pressmark.reports import Problem, Report
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from pressmark.bagit.bag_info import BagInfo
     from pressmark.bagit.creation.options import Elements, Path
-    from pressmark.bagit.creation.preflight import Listener
     from pressmark.bagit.profile.profile import Profile
     from pressmark.fixity.ledger import Ledger
 
@@ -189,7 +189,7 @@ def create(
     options = CreateOptions.from_arguments(
         names, info, links, tag_files, threads, read, date, exclude, delete_excluded, fetch_base
     )
-    on_event = on_event or (lambda _event: None)
+    on_event = with_stages(on_event)
     if fetch is not None or manifests:
         if source or destination is None or archive_ending(os.fsencode(destination)) or not (fetch and manifests):
             raise ValueError("fetch: requires manifests and a destination that is a directory, and no source")

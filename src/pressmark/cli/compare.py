@@ -22,13 +22,14 @@ from pressmark.cli.common.options import complete_layouts, layout_option
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, ProgressOutput, Reporter, View, progress_mode
 from pressmark.cli.common.rich_tables import Table, output_width, print_tables
-from pressmark.compare.comparison import Comparison, ComparisonProgress, compare
+from pressmark.compare.comparison import Comparison, compare
 from pressmark.compare.report import STORES, SYSTEMS, Verdict, check_report, find_defects, judge, write_report
 from pressmark.compare.result import KINDS, Example
 from pressmark.errors import ReportError, SpillError, quoted
 from pressmark.html import format_number
 from pressmark.layouts.streams import cut_blocks
 from pressmark.paths import PROFILES
+from pressmark.reports import Progress
 from pressmark.tabular.detection import Crlf
 
 __all__ = ["compare_command"]
@@ -187,7 +188,7 @@ def compare_command(
         sink = stack.enter_context(open_sink(None, None))
         skipped = _Skipped()
         identifiers = stack.enter_context(_opened(file, column, format_name, header, delimiter, crlf, null, skipped))
-        reporter = stack.enter_context(_ComparisonProgress(progress_mode(progress, sink), len(chosen)))
+        reporter = stack.enter_context(_ComparisonProgress(progress_mode(progress, sink)))
         try:
             comparison = compare(
                 identifiers,
@@ -319,25 +320,27 @@ def _null_ended(data: Any) -> Iterator[bytes]:
 class _ComparisonProgress(Reporter):
     """The reporter of a comparison."""
 
-    def __init__(self, output: ProgressOutput, layouts: int) -> None:
+    def __init__(self, output: ProgressOutput) -> None:
         super().__init__(output)
-        self._layouts = layouts
-        self._event: ComparisonProgress | None = None
+        self._identifiers = 0
+        self._event: Progress | None = None
 
-    def on_event(self, event: ComparisonProgress) -> None:
+    def on_event(self, event: Progress) -> None:
         """Record the progress."""
         self._event = event
+        if event.stage == "read":
+            self._identifiers = event.items
 
     def view(self) -> View:
         """Return the current progress."""
         event = self._event
         if event is None:
             return View()
-        count = format_count(event.identifiers, "identifier")
-        if event.step == "read":
-            return View("reading", f"{count}, {event.identifiers / (time.monotonic() - self._begin):,.0f}/s")
-        stage = {"merge": "sorting", "probe": "probing"}.get(event.step, event.step)
-        return View(stage, f"{count}, {event.layouts} of {self._layouts} layouts", event.layouts, self._layouts)
+        count = format_count(self._identifiers, "identifier")
+        if event.stage == "read":
+            return View("reading", f"{count}, {event.items / (time.monotonic() - self._begin):,.0f}/s")
+        stage = {"merge": "sorting", "probe": "probing"}[event.stage]
+        return View(stage, f"{count}, {event.items} of {event.of_items} layouts", event.items, event.of_items)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -24,10 +24,11 @@ from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import LedgerError
-from pressmark.fixity import FORMATS, Outcome, Progress, walk
+from pressmark.fixity import FORMATS, Outcome, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fs.beneath import open_regular
+from pressmark.reports import Progress
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -216,11 +217,11 @@ def _write_shared(
     # Relative paths require the working directory on all machines.
     root = os.path.abspath(os.sep) if all(map(os.path.isabs, paths)) else os.getcwd()
     job = HashFiles(root, **options)
-    done = Progress(0, 0, 0)
+    done = Progress()
 
     def count(receipt: Receipt) -> None:
         nonlocal done
-        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        done = done.plus(receipt.n, receipt.bytes, receipt.errors)
         reporter.on_event(done)
 
     inputs = [os.fsdecode(path) for path in paths]

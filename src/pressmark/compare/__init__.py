@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pressmark.compare import report as report
     from pressmark.compare.comparison import (
         Comparison as Comparison,
-        ComparisonProgress as ComparisonProgress,
         compare as compare,
     )
     from pressmark.compare.growth import hashed_directories as hashed_directories, predict_growth as predict_growth
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = face(
     __name__,
     {
-        ".comparison": "Comparison ComparisonProgress compare",
+        ".comparison": "Comparison compare",
         ".growth": "hashed_directories predict_growth",
         ".report": "",
         ".result": (

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from pressmark.compare import metrics
 from pressmark.compare.growth import predict_growth
@@ -47,12 +47,13 @@ from pressmark.layouts.blocks import (
     starting_with,
 )
 from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_violations
+from pressmark.reports import Progress
 from pressmark.summaries import html_table, text_table
 from pressmark.tabular.detection import Crlf
 from pressmark.threads import resolve_threads
 from pressmark.version import __version__
 
-__all__ = ["MEMORY", "Comparison", "ComparisonProgress", "OnEvent", "compare", "unique_names"]
+__all__ = ["MEMORY", "Comparison", "OnEvent", "Progress", "compare", "unique_names"]
 
 #: Number of examples to list: identifiers, groups of each kind, members of a group.
 FIRST = 20
@@ -69,20 +70,8 @@ _LONGEST_ENCODED = 100
 _LARGEST_LIMIT = (1 << 31) - 1
 
 
-class ComparisonProgress(NamedTuple):
-    """An event, emitted after each block and each layout.
-
-    :ivar step: ``read``, ``merge`` or ``probe``
-    :ivar identifiers: number of identifiers read so far
-    :ivar layouts: number of layouts merged or probed so far
-    """
-
-    step: str
-    identifiers: int
-    layouts: int
-
-
-OnEvent = Callable[[ComparisonProgress], object]
+#: Called with the progress: ``read``, in identifiers, then ``merge`` and ``probe``, in layouts.
+OnEvent = Callable[[Progress], object]
 # Of a short table of results.
 _COLUMNS = ("layout", "safe", "share a path", "nested", "no path", "directories", "longest path", "reversible")
 Label = Callable[[int], str]
@@ -163,7 +152,7 @@ def compare(
     :param source: the name of the input, for display
     :param crlf: for a file of lines: ``strip`` removes a byte-order mark and carriage returns before line feeds,
         ``keep`` keeps them as part of the identifiers, None rejects a file that contains them
-    :param on_event: called with each :class:`ComparisonProgress`
+    :param on_event: called with each :class:`Progress`
     :raises TypeError: ``ids`` has an unsupported type
     :raises ValueError: a parameter is out of range
     :raises SpillError: a temporary file cannot be written
@@ -207,7 +196,7 @@ def compare(
             _run_all(pool, steps)
             sample.add(block)
             read += block.identifiers
-            report(ComparisonProgress("read", read, 0))
+            report(Progress("read", items=read))
         done = 0
         # The threads share one temporary file.
         label_lock = Lock()
@@ -220,7 +209,7 @@ def compare(
             nonlocal done
             result = counter.result(label, files_per_object, versions, directory_limit)
             done += 1
-            report(ComparisonProgress("merge", read, done))
+            report(Progress("merge", items=done, of_items=len(counters)))
             return result
 
         same, repeated = known.totals().equal, known.groups()["equal"]
@@ -526,5 +515,5 @@ def _probed(
         paths = [path for path in one.map_ids(sample.identifiers, on_error="none") if path is not None]
         found: Probe = probe_tree(folder, paths)
         probed.append(replace(result, probe=found))
-        report(ComparisonProgress("probe", read, done))
+        report(Progress("probe", items=done, of_items=len(layouts)))
     return probed

@@ -20,10 +20,11 @@ from typing import Any
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import message_of
+from pressmark.reports import Progress
 
 __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
 
@@ -141,14 +142,14 @@ class CopyPool:
                     yield outcome
                 if monotonic() >= next_progress:
                     next_progress = monotonic() + PROGRESS_EVERY
-                    report(Progress(files, self._bytes(), failed))
+                    report(Progress(items=files, bytes=self._bytes(), failed=failed))
                 if run.failure is not None:
                     raise run.failure
                 if not (window or more):
                     break
                 if window and (len(window) > LOOK_AHEAD - BATCH or not more):
                     run.wait(window[0])
-            report(Progress(files, self._bytes(), failed))
+            report(Progress(items=files, bytes=self._bytes(), failed=failed))
         finally:
             run.end()
             for slot in window:

@@ -20,8 +20,9 @@ from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress, failed_outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import REAL
+from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _share_in_turn(
         files += 1
         failed += not outcome.ok
         yield outcome
-    report(Progress(files, 0, failed))
+    report(Progress(items=files, failed=failed))
 
 
 def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
@@ -277,14 +278,14 @@ def _copy_in_turn(
         nbytes += size
         if monotonic() >= next_progress:
             next_progress = monotonic() + PROGRESS_EVERY
-            report(Progress(files, nbytes, failed))
+            report(Progress(items=files, bytes=nbytes, failed=failed))
 
     for task in tasks:
         outcome = copy_file(task, names, options, count)
         files += 1
         failed += not outcome.ok
         yield outcome
-    report(Progress(files, nbytes, failed))
+    report(Progress(items=files, bytes=nbytes, failed=failed))
 
 
 def copy_file(

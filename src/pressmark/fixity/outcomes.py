@@ -1,4 +1,4 @@
-"""The outcome of hashing or copying a file, and the events of a run."""
+"""The outcome of hashing or copying a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pressmark.fs.file_errors import message_of
 
-__all__ = ["PROGRESS_EVERY", "Outcome", "Progress", "failed_outcome"]
+__all__ = ["PROGRESS_EVERY", "Outcome", "failed_outcome"]
 
 PROGRESS_EVERY = 0.1  # seconds
 
@@ -45,16 +45,3 @@ def failed_outcome(path: str | bytes, kind: str, number: int = 0, status: os.sta
     if status is None:
         return Outcome(path, None, None, None, None, kind, message_of(kind, number))
     return Outcome(path, None, status.st_size, status.st_mtime_ns, status.st_ino, kind, message_of(kind, number))
-
-
-class Progress(NamedTuple):
-    """An event: the progress of a run. Sent a few times per second.
-
-    :ivar files: files done, including failures and files found in the ledger
-    :ivar bytes: bytes read, including those of unfinished files
-    :ivar failed: files that failed
-    """
-
-    files: int
-    bytes: int
-    failed: int

@@ -29,10 +29,11 @@ from pressmark.fixity.hasher import (
     examine,
     hash_path,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
+from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
@@ -502,7 +503,9 @@ class _Run:
     def _report_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
-            self._on_event(Progress(self._files, self._serial_bytes + self._engine.read_bytes(), self._failed))
+            self._on_event(
+                Progress(items=self._files, bytes=self._serial_bytes + self._engine.read_bytes(), failed=self._failed)
+            )
 
     # --- the workers ----------------------------------------------------------------------------------------------
 

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry
-from pressmark.fixity.outcomes import Outcome, Progress
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
 from pressmark.fs.names import first_link
+from pressmark.reports import Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         Options as Options,
         make_options as make_options,
     )
-    from pressmark.migrate.phases import PHASES as PHASES, MigrationProgress as MigrationProgress
+    from pressmark.migrate.phases import PHASES as PHASES
     from pressmark.migrate.planning.catch_up import catch_up as catch_up
     from pressmark.migrate.planning.entry import PlanEntry as PlanEntry
     from pressmark.migrate.planning.plan import Plan as Plan, refuse_others as refuse_others
@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = face(
         ".execution.run_result": "Run",
         ".execution.verify": "verify",
         ".options": "COPY_MODES IMPROPER LINKS VERIFICATIONS Options make_options",
-        ".phases": "PHASES MigrationProgress",
+        ".phases": "PHASES",
         ".planning.catch_up": "catch_up",
         ".planning.entry": "PlanEntry",
         ".planning.plan": "Plan refuse_others",

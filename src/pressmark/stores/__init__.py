@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         store_class as store_class,
     )
     from pressmark.stores.store import (
-        CheckProgress as CheckProgress,
         CopyMode as CopyMode,
         ObjectSource as ObjectSource,
         Path as Path,
@@ -50,7 +49,7 @@ __all__, __getattr__, __dir__ = face(
         ".ocfl.root": "OcflRoot",
         ".pairtree.pairtree_store": "PairtreeStore",
         ".registry": "KINDS create kind_of open store_class",
-        ".store": "CheckProgress CopyMode ObjectSource Path RepairStep Store StoreObject",
+        ".store": "CopyMode ObjectSource Path RepairStep Store StoreObject",
         ".stored_object": "StoredObject",
         ".vitro.vitro_store": "VitroStore",
     },

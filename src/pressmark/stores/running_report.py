@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pressmark.reports import Problem, Report
+from pressmark.reports import Problem, Progress, Report
 from pressmark.stores.recheck import Item
-from pressmark.stores.store import CheckProgress, OnEvent, OnProblem
+from pressmark.stores.store import OnEvent, OnProblem
 
 __all__ = ["RunningReport"]
 
@@ -51,4 +51,4 @@ class RunningReport:
 
     def _tell_progress(self) -> None:
         if self._on_event is not None:
-            self._on_event(CheckProgress(self.report.counts["objects"], len(self.report.problems)))
+            self._on_event(Progress(items=self.report.counts["objects"], failed=len(self.report.problems)))

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
-from pressmark.reports import Problem, Report
+from pressmark.reports import Problem, Progress, Report
 
 if TYPE_CHECKING:
     from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter
     from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
-    "CheckProgress",
     "Content",
     "CopyMode",
     "Event",
@@ -51,17 +50,6 @@ CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]
 
 
-class CheckProgress(NamedTuple):
-    """An event: the progress of a check.
-
-    :ivar objects: objects checked so far
-    :ivar problems: problems found so far
-    """
-
-    objects: int
-    problems: int
-
-
 class RepairStep(NamedTuple):
     """An event: one change that a repair made, or would make.
 
@@ -75,7 +63,7 @@ class RepairStep(NamedTuple):
     names: tuple[bytes, ...] = ()
 
 
-Event = CheckProgress | RepairStep
+Event = Progress | RepairStep
 OnEvent = Callable[[Event], object]
 
 
@@ -338,7 +326,7 @@ class Store(ABC):
 
         :param digests: also read the files and compare them with the digests in the store
         :param threads: as for :meth:`objects`
-        :param on_event: called with :class:`CheckProgress`
+        :param on_event: called with :class:`~pressmark.reports.Progress`: objects checked, and problems found
         :param on_problem: called with each problem when it is found; the report contains them as well
         :param ignore: globs of names to ignore
         :raises StoreError: the store cannot be read

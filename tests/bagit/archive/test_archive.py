@@ -27,7 +27,7 @@ from pressmark.bagit import validate
 from pressmark.bagit.archive import Limits, collector, open_archive, table, validate_archive
 from pressmark.bagit.archive.members import clean_name
 from pressmark.errors import ArchiveError, BagError, SpillError
-from pressmark.fixity import Progress
+from pressmark.reports import Progress
 from support.effort import LONG
 
 from ..bags import Sketch

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import create
-from pressmark.bagit.changes import Notice, Stage
+from pressmark.bagit.changes import Notice
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.manifest_format import manifest_name
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
+from support.events import stages
 
 from ..bags import tree
 from ..loopback import Server, ranged, serving
@@ -71,7 +72,7 @@ def refusals(fetch: Path, manifests: list[Path], **options: Any) -> list[tuple[s
     with pytest.raises(BagError, match="no bag was created and nothing was changed"):
         create(None, fetch.parent / "bag", fetch=fetch, manifests=manifests, on_event=events.append, **options)
     assert tree(fetch.parent) == before
-    assert {one.name for one in events if isinstance(one, Stage)} == {"examine"}
+    assert stages(events) == ["examine"]
     found = [one.problem for one in events if isinstance(one, Notice)]
     return [(one.kind, one.path) for one in found if one.severity == "error"]
 

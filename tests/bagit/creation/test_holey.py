@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import create
-from pressmark.bagit.changes import Stage
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
+from pressmark.reports import Progress
+from support.events import stages
 
 from ..bags import tree
 from ..loopback import below, serving
@@ -39,7 +40,7 @@ def test_files_are_listed_and_not_copied(source: Path, tmp_path: Path) -> None:
     events: list[object] = []
     bag = create(source, tmp_path / "bag", fetch_base=URL, on_event=events.append, **rules)
     create(source, tmp_path / "copy", **rules)
-    assert [one.name for one in events if isinstance(one, Stage)] == ["examine", "hash", "check", "tag", "move"]
+    assert stages(events) == ["examine", "hash", "check", "tag", "move"]
     assert tree(source) == before
     found, copied = tree(tmp_path / "bag"), tree(tmp_path / "copy")
     assert os.listdir(tmp_path / "bag" / "data") == []
@@ -73,7 +74,7 @@ def test_a_change_during_the_run_is_refused(source: Path, tmp_path: Path) -> Non
     """If a file is added during the run, no bag is left."""
 
     def change(event: object) -> None:
-        if isinstance(event, Stage) and event.name == "check":
+        if isinstance(event, Progress) and event.stage == "check":
             (source / "late").write_bytes(b"late")
 
     with pytest.raises(BagError, match="changed, added or removed"):

@@ -17,13 +17,14 @@ import pytest
 from pressmark import _kernels
 from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import Event, Notice, Stage, small_changes
+from pressmark.bagit.changes import Event, Notice, small_changes
 from pressmark.bagit.creation import in_place
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.errors import BagError
-from pressmark.fixity import ALGORITHMS, Progress
+from pressmark.fixity import ALGORITHMS
 from pressmark.fs.locks import FileLock
+from pressmark.reports import Progress
 from support.implementations import PURE, Implementation, use
 from support.preloading import preloadable
 from support.turns import in_one_turn
@@ -143,7 +144,7 @@ def test_the_bag_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, al
     one, other = tree(tmp_path / "one"), tree(tmp_path / "other")
     assert one == other
     assert os.stat(tmp_path / "one" / "s" / "data").st_mode == os.stat(tmp_path / "other" / "s" / "data").st_mode
-    kept = [[event for event in found if isinstance(event, Stage | Notice | Progress)] for found in events.values()]
+    kept = [[event for event in found if isinstance(event, Progress | Notice)] for found in events.values()]
     assert kept[0] == kept[1]
     assert len(events["one"]) == len(events["other"])
     opened = Bag.open(tmp_path / "one" / "s")
@@ -164,7 +165,7 @@ def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
     before = tree(folder)
 
     def alter(event: Event) -> None:
-        if not (isinstance(event, Stage) and event.name == "check"):
+        if not (isinstance(event, Progress) and event.stage == "check"):
             return
         file = folder / "a" / "z"
         if change == "write":

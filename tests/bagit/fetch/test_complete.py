@@ -18,13 +18,11 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.changes import Stage
 from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
-from pressmark.fixity import Progress
 from pressmark.fs import beneath as ways
-from pressmark.reports import Report
+from pressmark.reports import Progress, Report
 from support.effort import repeats
 
 from ..bags import Sketch, digest, tree
@@ -160,8 +158,8 @@ def test_events(server: Server, tmp_path: Path) -> None:
     events: list[Any] = []
     finish(bag, on_event=events.append)
     size = sum(map(len, FILES.values()))
-    assert events[0] == Stage("fetch", 6, size)
-    assert events[-1] == Progress(6, size - len(FILES[b"data/1/file"]), 1)
+    assert events[0] == Progress("fetch", of_items=6, of_bytes=size)
+    assert events[-1] == Progress("fetch", 6, size - len(FILES[b"data/1/file"]), 1, 6, size)
 
 
 def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import create, unpack
-from pressmark.bagit.changes import Notice, Stage
+from pressmark.bagit.changes import Notice
 from pressmark.bagit.packing import packed_files
 from pressmark.errors import BagError
+from support.events import at, stages
 from support.implementations import Implementation
 
 from ..bags import tree
@@ -55,8 +56,7 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
     bag = create(tmp_path / "s", file, ["sha512", "md5"], on_event=seen.append, **options)
     assert (bag.path, bag.algorithms) == (os.fsencode(file), ("md5", "sha512"))
     assert bag.validate().ok
-    stages = [event.name for event in seen if isinstance(event, Stage)]
-    assert stages == ["examine", "pack", "check", "tag", "move"]
+    assert stages(seen) == ["examine", "pack", "check", "tag", "move"]
     notices = [event.problem.kind for event in seen if isinstance(event, Notice)]
     assert notices == ["directory-empty"]
     unpack(file, tmp_path / "again")
@@ -158,16 +158,16 @@ def test_refused_sources(source: Path, tmp_path: Path) -> None:
 def test_changed_sources(source: Path, tmp_path: Path, when: str, change: str) -> None:
     """Files that are changed, added or removed meanwhile are found."""
 
-    def on_event(event: object) -> None:
-        if isinstance(event, Stage) and event.name == when:
-            if change == "add":
-                (source / "new").write_bytes(b"new")
-            elif change == "remove":
-                (source / "a").unlink()
-            else:
-                with open(source / "a", "ab") as file:
-                    file.write(b"more")
+    def alter() -> None:
+        if change == "add":
+            (source / "new").write_bytes(b"new")
+        elif change == "remove":
+            (source / "a").unlink()
+        else:
+            with open(source / "a", "ab") as file:
+                file.write(b"more")
 
+    on_event = at(when, alter)
     if when == "pack":
         # The new state is packed as a whole.
         create(source, tmp_path / "b.tar", on_event=on_event)

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import archive, create, pack, unpack, walk
-from pressmark.bagit.changes import Stage
 from pressmark.bagit.packing.archive_writers import TarWriter, ZipWriter
 from pressmark.bagit.packing.compression import PlainOutput
 from pressmark.errors import BagError, BagInvalidError
+from pressmark.reports import Progress
+from support.events import at, stages
 from support.implementations import Implementation
 
 from ..bags import Sketch, tree
@@ -185,41 +186,40 @@ def test_damaged_files_are_listed_and_nothing_is_written(tmp_path: Path, ending:
 def test_an_incomplete_bag_is_refused_before_it_is_read(bag: Path, tmp_path: Path) -> None:
     """Missing and unlisted files are found before anything is packed."""
 
-    def stages(problem: str) -> None:
+    def refused_with(problem: str) -> None:
         seen: list[Any] = []
         error = refused("no archive", BagInvalidError, bag, tmp_path / "b.tar", on_event=seen.append)
         assert isinstance(error, BagInvalidError)
         assert [found.kind for found in error.report.errors][:1] == [problem]
-        assert [event.name for event in seen if isinstance(event, Stage)] == ["examine"]
+        assert stages(seen) == ["examine"]
 
     (bag / "data" / "new").write_bytes(b"new")
-    stages("file-unlisted")
+    refused_with("file-unlisted")
     (bag / "data" / "new").unlink()
     (bag / "data" / "a.txt").rename(tmp_path / "a.txt")
-    stages("file-missing")
+    refused_with("file-missing")
     (tmp_path / "a.txt").rename(bag / "data" / "a.txt")
     (bag / "manifest-sha512.txt").write_bytes(b"nonsense\n")
-    stages("line-malformed")
+    refused_with("line-malformed")
 
 
 @pytest.mark.parametrize("change", ["add", "remove", "replace", "unlisted"])
 def test_a_bag_that_changes_meanwhile(bag: Path, tmp_path: Path, change: str) -> None:
     """Changes between the check of the names and the read are found."""
 
-    def on_event(event: object) -> None:
-        if isinstance(event, Stage) and event.name == "pack":
-            if change == "add":
-                (bag / "data" / "new").write_bytes(b"")
-            elif change == "remove":
-                (bag / "data" / "a.txt").unlink()
-            elif change == "unlisted":
-                (bag / "notes.txt").write_bytes(b"new")
-            else:
-                (bag / "data" / "a.txt").write_bytes(b"alphA\n")
+    def alter() -> None:
+        if change == "add":
+            (bag / "data" / "new").write_bytes(b"")
+        elif change == "remove":
+            (bag / "data" / "a.txt").unlink()
+        elif change == "unlisted":
+            (bag / "notes.txt").write_bytes(b"new")
+        else:
+            (bag / "data" / "a.txt").write_bytes(b"alphA\n")
 
     kind = "checksum-mismatch" if change == "replace" else "file-changing"
     with pytest.raises(BagInvalidError) as caught:
-        pack(bag, tmp_path / "b.tar", on_event=on_event)
+        pack(bag, tmp_path / "b.tar", on_event=at("pack", alter))
     assert kind in {found.kind for found in caught.value.report.errors}
     assert sorted(os.listdir(tmp_path)) == ["bag"]
 
@@ -318,7 +318,7 @@ def test_a_destination_that_appears_meanwhile(bag: Path, tmp_path: Path) -> None
     """A file that another program creates is not replaced."""
 
     def on_event(event: object) -> None:
-        if isinstance(event, Stage) and event.name == "move":
+        if isinstance(event, Progress) and event.stage == "move":
             (tmp_path / "b.tar").write_bytes(b"other")
 
     with pytest.raises(BagError, match="already exists"):
@@ -331,7 +331,7 @@ def test_two_runs(bag: Path, tmp_path: Path) -> None:
     """Two runs do not write the same archive."""
 
     def on_event(event: object) -> None:
-        if isinstance(event, Stage) and event.name == "pack":
+        if isinstance(event, Progress) and event.stage == "pack":
             refused("in use by another run", BagError, bag, tmp_path / "b.tar")
 
     pack(bag, tmp_path / "b.tar", on_event=on_event)

@@ -14,9 +14,10 @@ import pytest
 
 from pressmark.bagit import unpack
 from pressmark.bagit.archive import Limits
-from pressmark.bagit.changes import Stage
 from pressmark.errors import BagError, BagInvalidError
+from pressmark.reports import Progress
 from support.effort import repeats
+from support.events import stages
 
 from ..archive.test_archive import info, members_of, pack as pack_by_library, tar_of
 from ..bags import Sketch, tree
@@ -66,8 +67,7 @@ def test_unusual_algorithms_after_the_payload(tmp_path: Path, algorithms: list[s
     seen: list[Any] = []
     unpack(pack_by_library(bag, tmp_path / "a.tar.gz", first="data"), tmp_path / "new", on_event=seen.append)
     assert tree(tmp_path / "new") == tree(bag)
-    stages = [event.name for event in seen if isinstance(event, Stage)]
-    assert stages == ["unpack", "hash", "move"]
+    assert stages(seen) == ["unpack", "hash", "move"]
     (bag / "data" / "a.txt").write_bytes(b"alphA\n")
     (tmp_path / "below").mkdir()
     refused("data/a.txt", pack_by_library(bag, tmp_path / "below" / "b.tar.gz", first="data"))
@@ -209,7 +209,7 @@ def test_an_archive_that_changes_meanwhile(bag: Path, tmp_path: Path) -> None:
     file = pack_by_library(bag, tmp_path / "a.tar")
 
     def on_event(event: object) -> None:
-        if isinstance(event, Stage) and event.name == "unpack":
+        if isinstance(event, Progress) and event.stage == "unpack":
             with open(file, "ab") as changed:
                 changed.write(bytes(512))
 

@@ -19,8 +19,8 @@ from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.bag_check import LEVELS
 from pressmark.bagit.validation.small_bags import check_small_bags
 from pressmark.errors import BagError, LedgerError
-from pressmark.fixity import Ledger, Progress
-from pressmark.reports import Problem
+from pressmark.fixity import Ledger
+from pressmark.reports import Problem, Progress
 from support.implementations import Implementation
 from support.users import OTHER, as_user, needs_users
 
@@ -308,13 +308,13 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bag = Sketch(tag_algorithms=["md5"]).write(tmp_path / "bag")
     events: list[Progress] = []
     validate(bag, on_event=events.append)
-    assert [one.files for one in events] == sorted(one.files for one in events)
-    assert events[-1].files == 2 + 3
+    assert [one.items for one in events] == sorted(one.items for one in events)
+    assert events[-1].items == 2 + 3
     assert events[-1].bytes > 20
     monkeypatch.setattr("pressmark.bagit.validation.payload.PROGRESS_EVERY", 0)
     events.clear()
     validate(bag, "complete", on_event=events.append)
-    assert max(event.files for event in events) >= 5
+    assert max(event.items for event in events) >= 5
 
 
 # --- nothing outside of the bag, and nothing that blocks ----------------------------------------------------------
@@ -738,7 +738,7 @@ def test_interrupted_run_is_resumed(
 
     def interrupt(event: Progress) -> None:
         nonlocal seen
-        seen = event.files
+        seen = event.items
         if seen > 20:
             raise KeyboardInterrupt
 

@@ -29,9 +29,9 @@ from pressmark.bagit.validation.payload import Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import Outcome, Progress
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_ranges
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
@@ -72,7 +72,7 @@ def validate_archive(
         manifests have no algorithms but md5, sha1, sha256 and sha512. ``path`` is its name in messages
     :param limits: limits for reading the archive
     :param keep: maximum number of problems in the report; all are counted and passed to ``on_problem``
-    :param on_event: called with :class:`pressmark.fixity.Progress`; its bytes are those of the archive
+    :param on_event: called with :class:`~pressmark.reports.Progress`; its bytes are those of the archive
     :param on_problem: called with each problem
     :raises BagError: the archive cannot be opened or read, or is not supported as a stream
     :raises SpillError: a temporary file cannot be written or read

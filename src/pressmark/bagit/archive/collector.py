@@ -20,8 +20,9 @@ from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.pool import hash_ranges
+from pressmark.reports import Progress
 
 __all__ = ["MemberCollector"]
 
@@ -54,7 +55,7 @@ class MemberCollector:
         self._pool = pool
         self._on_event = on_event
         self._next_event = monotonic() + PROGRESS_EVERY
-        self.progress = Progress(0, 0, 0)
+        self.progress = Progress()
         self._manifests = self._kept = 0  # files that were kept, and their bytes
         self._choice = DigestChoice(names)
         # Sets of algorithms by number in the table.
@@ -132,7 +133,7 @@ class MemberCollector:
             archive.damaged("CRC mismatch of a member")
         number = self._number(_is_payload(name.split(b"/", 2)))
         value = b"".join(bytes.fromhex(outcome.digests[one]) for one in self._sets[number])
-        self.progress = Progress(self.progress.files + 1, archive.position, 0)
+        self.progress = Progress(items=self.progress.items + 1, bytes=archive.position)
         return self.table.add(name, "file", member.size, value, number, start)
 
     def _begin_tag_file(self, archive: Archive, name: bytes) -> int:
@@ -199,7 +200,7 @@ class MemberCollector:
         finally:
             for one in waiting:
                 one.result()
-        self.progress = Progress(self.progress.files + 1, archive.position, 0)
+        self.progress = Progress(items=self.progress.items + 1, bytes=archive.position)
         return b"".join(bytes.fromhex(hasher.hexdigest()) for hasher in hashers)
 
     def _report_progress(self, archive: Archive) -> None:

@@ -1,45 +1,27 @@
-"""Events and errors of creating, updating and completing a bag; errors are :class:`~pressmark.errors.BagError`.
-
-The events are sent in addition to those of the fixity engine.
-"""
+"""Events and errors of creating, updating and completing a bag; errors are :class:`~pressmark.errors.BagError`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Progress
 from pressmark.fs.file_errors import raising
 from pressmark.fs.owners import UntrustedError
 from pressmark.fs.staging import StagingDirectory
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.copying import Copying
 
-__all__ = ["RUN_AGAIN", "Event", "Notice", "Stage", "enter_staging", "refusing"]
+__all__ = ["RUN_AGAIN", "Event", "Listener", "Notice", "enter_staging", "refusing", "with_stages"]
 
 RUN_AGAIN = "run the same command again"
 
 #: Turns an :class:`OSError` into a :class:`BagError` about the file it names, or about ``path``.
 refusing = partial(raising, BagError)
-
-
-class Stage(NamedTuple):
-    """An event: the start of a stage.
-
-    :ivar name: ``examine`` the names, ``hash``, ``copy``, ``pack``, ``unpack`` or ``fetch`` the payload, ``read`` it
-        from a server, ``tag``: write the tag files, ``check`` for concurrent changes, ``move`` everything into place;
-        ``recover``: an interrupted run was finished
-    :ivar files: number of files; :data:`None` if unknown
-    :ivar bytes: size of these files; :data:`None` if unknown
-    """
-
-    name: str
-    files: int | None = None
-    bytes: int | None = None
 
 
 class Notice(NamedTuple):
@@ -48,7 +30,29 @@ class Notice(NamedTuple):
     problem: Problem
 
 
-Event: TypeAlias = "Stage | Notice | Copying | Progress"
+#: What a change tells. The stages of its progress are ``examine`` the names; ``hash``, ``copy``, ``pack``, ``unpack``
+#: or ``fetch`` the payload; ``tag``: write the tag files; ``check`` for concurrent changes; ``move`` everything into
+#: place; and ``recover``: an interrupted run was finished.
+Event: TypeAlias = "Progress | Notice | Copying"
+Listener = Callable[[Event], object]
+
+
+def with_stages(on_event: Listener | None) -> Listener:
+    """Return a listener that adds the stage and its totals to the progress of reading, which has none."""
+    if on_event is None:
+        return lambda _event: None
+    stage = Progress()
+
+    def tell(event: Event) -> None:
+        nonlocal stage
+        if isinstance(event, Progress):
+            if event.stage:
+                stage = event
+            else:
+                event = event._replace(stage=stage.stage, of_items=stage.of_items, of_bytes=stage.of_bytes)
+        on_event(event)
+
+    return tell
 
 
 def enter_staging(

@@ -21,7 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Stage, refusing
+from pressmark.bagit.changes import Listener, refusing, with_stages
 from pressmark.bagit.changes.destination import (
     checked_destination,
     empty_staging,
@@ -31,7 +31,7 @@ from pressmark.bagit.changes.destination import (
     staging_of,
 )
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import ChangeDetector, Listener, Preflight, record_outcomes
+from pressmark.bagit.creation.preflight import ChangeDetector, Preflight, record_outcomes
 from pressmark.bagit.creation.sources import (
     Source,
     examine_sources,
@@ -47,6 +47,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
 from pressmark.fs.staging import StagingDirectory
+from pressmark.reports import Progress
 
 __all__ = ["build_bag", "create_elsewhere", "move_into_bag", "new_bag", "publish_new"]
 
@@ -105,13 +106,13 @@ def publish_new(
         if exists(destination):
             if not _was_finished(hidden, destination, request):
                 refuse_existing(destination)
-            on_event(Stage("recover"))
+            on_event(Progress("recover"))
             return None
         empty_staging(hidden, _HOLDS)
         bag, info = build(hidden.inside)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
             file.write(_packed(request, os.lstat(bag)))
-        on_event(Stage("move"))
+        on_event(Progress("move"))
         flush_staging(hidden)
         publish(hidden, _BAG, destination, "bag")
         return info
@@ -126,6 +127,7 @@ def build_bag(path: bytes, folder: bytes, options: CreateOptions, mode: str, nes
     :return: path of the bag in ``folder``
     :raises BagError: the bag cannot be created; the caller removes ``folder``
     """
+    on_event = with_stages(on_event)
     with contextlib.ExitStack() as stack:
         sources = open_sources([path], False, nested, stack)
         with refusing(folder):
@@ -144,7 +146,8 @@ def _build(
     on_event: Listener,
 ) -> tuple[bytes, BagInfo]:
     """Write the whole bag, and return its path and the content of bag-info.txt."""
-    on_event(Stage("copy" if options.fetch_base is None else "hash", preflight.files, preflight.bytes))
+    stage = "copy" if options.fetch_base is None else "hash"
+    on_event(Progress(stage, of_items=preflight.files, of_bytes=preflight.bytes))
     bag, tags = new_bag(staging)
     data = os.path.join(bag, PAYLOAD)
     detector = ChangeDetector()
@@ -161,9 +164,9 @@ def _build(
             stack.enter_context(contextlib.closing(outcomes)), manifests, detector, preflight
         )
     preflight.raise_if_refused(sources[0].path)
-    on_event(Stage("check", files, nbytes))
+    on_event(Progress("check", of_items=files, of_bytes=nbytes))
     detector.compare(sources[0].path, _again(sources, data, preflight, options.fetch_base is None))
-    on_event(Stage("tag"))
+    on_event(Progress("tag"))
     return bag, move_into_bag(tags, bag, options, nbytes, files)
 
 

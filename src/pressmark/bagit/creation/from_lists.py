@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import Stage, refusing
+from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.changes.destination import checked_destination
 from pressmark.bagit.creation.copy import move_into_bag, new_bag, publish_new
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Listener, Preflight
+from pressmark.bagit.creation.preflight import Preflight
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest import read_manifest as read_bag_manifest
@@ -22,7 +22,7 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import manifest_format, read_manifest
-from pressmark.reports import ERROR, Problem
+from pressmark.reports import ERROR, Problem, Progress
 
 __all__ = ["create_from_lists"]
 
@@ -49,7 +49,7 @@ def create_from_lists(
     """
 
     def build(folder: bytes) -> tuple[bytes, BagInfo]:
-        on_event(Stage("examine"))
+        on_event(Progress("examine"))
         preflight = Preflight(options, on_event)
         entries = _read_entries(fetch, preflight)
         preflight.raise_if_refused(fetch)
@@ -67,7 +67,7 @@ def _build(
     """Write the whole bag, and return its path and the content of bag-info.txt."""
     lengths = [entry.length for entry in entries]
     nbytes = None if None in lengths else sum(filter(None, lengths))
-    on_event(Stage("tag", len(entries), nbytes))
+    on_event(Progress("tag", of_items=len(entries), of_bytes=nbytes))
     options = options._replace(algorithms=algorithm_names(checksums[entries[0].path]))
     bag, tags = new_bag(folder)
     with (

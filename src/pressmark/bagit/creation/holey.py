@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Listener, Preflight
+from pressmark.bagit.creation.preflight import Preflight
 from pressmark.bagit.creation.sources import Source, source_entries
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below
 from pressmark.bagit.paths import BELOW_PAYLOAD

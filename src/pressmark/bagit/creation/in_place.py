@@ -13,13 +13,12 @@ from collections.abc import Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import RUN_AGAIN, Stage, refusing
+from pressmark.bagit.changes import RUN_AGAIN, Listener, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
     CHANGED_MEANWHILE,
     ChangeDetector,
-    Listener,
     Preflight,
     payload_files,
     real_path,
@@ -34,6 +33,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
+from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
 
 __all__ = ["create_in_place"]
@@ -68,7 +68,7 @@ def create_in_place(
                     raise BagError(file, "the tag file is inside the source directory; move it elsewhere first")
         with _entered(where) as transaction:
             if transaction.recovered is not None:
-                on_event(Stage("recover"))
+                on_event(Progress("recover"))
                 if transaction.recovered == request:
                     return None
                 if transaction.recovered.get("command") == "create":
@@ -78,14 +78,14 @@ def create_in_place(
                         " update the bag",
                     )
                 refuse_bag(path, nested)
-            on_event(Stage("examine"))
+            on_event(Progress("examine"))
             preflight = Preflight(options, on_event)
             with refusing(path, "nothing was changed"):
                 preflight.check_directory(base)
                 preflight.raise_if_refused(path)
                 names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name not in (STAGING, *preflight.discarded)]
-            on_event(Stage("move"))
+            on_event(Progress("move"))
 
             def nothing_new() -> None:
                 for name in os.listdir(where):
@@ -115,7 +115,7 @@ def _stage(
     on_event: Listener,
 ) -> tuple[list[bytes], BagInfo]:
     """Write all tag files for the files in ``base`` to ``new``; return their names and the content of bag-info.txt."""
-    on_event(Stage("hash", preflight.files, preflight.bytes))
+    on_event(Progress("hash", of_items=preflight.files, of_bytes=preflight.bytes))
     detector = ChangeDetector()
     paths: deque[bytes] = deque()  # of the files being hashed
 
@@ -137,9 +137,9 @@ def _stage(
         hashed = ((paths.popleft(), outcome) for outcome in outcomes)
         nbytes, files = record_outcomes(hashed, manifests, detector, preflight)
     preflight.raise_if_refused(base.path)
-    on_event(Stage("tag"))
+    on_event(Progress("tag"))
     names, info = write_tag_files(new, options, nbytes, files)
-    on_event(Stage("check", files, nbytes))
+    on_event(Progress("check", of_items=files, of_bytes=nbytes))
     _check_unchanged(base, preflight, detector)
     return names, info
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes import RUN_AGAIN, Event, Notice, refusing
+from pressmark.bagit.changes import RUN_AGAIN, Listener, Notice, refusing
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
@@ -35,7 +35,6 @@ __all__ = [
     "why_unlistable",
 ]
 
-Listener = Callable[[Event], object]
 
 # Number of problems quoted in the error itself; each one is also an event.
 NAMED = 3

@@ -15,19 +15,18 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import RUN_AGAIN, Notice, Stage
+from pressmark.bagit.changes import RUN_AGAIN, Listener, Notice
 from pressmark.bagit.changes.bag_transaction import FORMAT
 from pressmark.bagit.changes.small_changes import SmallChange, SmallChanges
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, Listener, empty_directories, is_writable
+from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, empty_directories, is_writable
 from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import Progress
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.names import decode_fs
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
 
 __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
@@ -114,19 +113,19 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
         changes.enter()
         if not changes.changes:
             return None
-        on_event(Stage("examine"))
+        on_event(Progress("examine"))
         for found in folder.problems:
             on_event(Notice(found))
-        on_event(Stage("hash", len(folder.files), folder.bytes))
-        on_event(Progress(len(folder.files), folder.bytes, 0))
-        on_event(Stage("tag"))
+        on_event(Progress("hash", of_items=len(folder.files), of_bytes=folder.bytes))
+        on_event(Progress(items=len(folder.files), bytes=folder.bytes))
+        on_event(Progress("tag"))
         folder.write_tag_files(options)
         changes.prepare(options.request(nested=nested))
-        on_event(Stage("check", len(folder.files), folder.bytes))
+        on_event(Progress("check", of_items=len(folder.files), of_bytes=folder.bytes))
         changed = folder.changed(_entries([folder.change.base])[0])
         if changed is not None:
             raise BagError(os.path.join(path, changed), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
-        on_event(Stage("move"))
+        on_event(Progress("move"))
         changes.commit()
         return new_info(options, folder.bytes, len(folder.files)) if changes.changes else None
 

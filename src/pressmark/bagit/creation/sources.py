@@ -9,15 +9,16 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes import Stage, refusing
+from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Listener, Preflight, refuse_bag, why_unlistable
+from pressmark.bagit.creation.preflight import Preflight, refuse_bag, why_unlistable
 from pressmark.bagit.paths import normal_key
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
+from pressmark.reports import Progress
 
 __all__ = ["Source", "examine_sources", "open_sources", "refuse_inside", "source_entries"]
 
@@ -101,7 +102,7 @@ def examine_sources(
     sources: Sequence[Source], options: CreateOptions, destination: bytes, on_event: Listener
 ) -> Preflight:
     """Check all files and directories, and report the problems; the caller raises their error."""
-    on_event(Stage("examine"))
+    on_event(Progress("examine"))
     into = os.path.realpath(destination)
     preflight = Preflight(options, on_event)
     for source in sources:

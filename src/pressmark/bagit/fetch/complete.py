@@ -24,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.changes import Event, Stage, refusing
+from pressmark.bagit.changes import Listener, refusing, with_stages
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader
 from pressmark.bagit.fetch.download_directory import DownloadDirectory
@@ -36,9 +36,9 @@ from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.durable import exists
-from pressmark.reports import ERROR, Problem, Report
+from pressmark.reports import ERROR, Problem, Progress, Report
 
 __all__ = ["complete"]
 
@@ -64,7 +64,7 @@ def complete(
     timeout: float = 60.0,
     certificates: str | None = None,
     verify: bool = False,
-    on_event: Callable[[Event], object] | None = None,
+    on_event: Listener | None = None,
     on_problem: Callable[[Problem], object] | None = None,
 ) -> Report:
     """Download the missing files that the fetch.txt of a bag lists (2.2.3).
@@ -82,8 +82,7 @@ def complete(
     :param timeout: seconds without data after which a connection fails
     :param certificates: a file with the certificates to trust instead of the system's
     :param verify: also verify the checksums of the files that are present
-    :param on_event: called with :class:`~pressmark.bagit.changes.Stage` and :class:`~pressmark.fixity.Progress`, in the
-        calling thread
+    :param on_event: called with :class:`~pressmark.reports.Progress` of the stage ``fetch``, in the calling thread
     :param on_problem: called with each problem, in the order of fetch.txt
     :return: a report with the ``counts`` ``files`` and ``bytes`` (downloaded), ``present`` and ``failed``
     :raises BagError: the bag cannot be opened or written to, another run is changing it, or urllib3 is missing
@@ -108,7 +107,8 @@ def complete(
         if is_changing:
             # Finish an interrupted change first: it can affect manifests or fetch.txt.
             change = ending.enter_context(BagTransaction(path))
-        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, on_event, on_problem)
+        tell = with_stages(on_event)
+        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, tell, on_problem)
         return run.report()
 
 
@@ -140,7 +140,7 @@ class _Run:
         verify: bool,
         locked: bool,
         ending: contextlib.ExitStack,
-        on_event: Callable[[Event], object] | None,
+        on_event: Listener,
         on_problem: Callable[[Problem], object] | None,
     ) -> None:
         self._bag = bag
@@ -389,14 +389,8 @@ class _Run:
 
     # --- events ---------------------------------------------------------------------------------------------------
 
-    def _report_event(self, event: Event) -> None:
-        if self._on_event is not None:
-            self._on_event(event)
-
     def _report_stage(self) -> None:
         """Report the number and size of the files of fetch.txt."""
-        if self._on_event is None:
-            return
         files = size = 0
         open_ended = False
         for entry in self._entries():
@@ -404,11 +398,13 @@ class _Run:
                 files += 1
                 size += entry.length or 0
                 open_ended = open_ended or entry.length is None
-        self._report_event(Stage("fetch", files, None if open_ended else size))
+        self._on_event(Progress("fetch", of_items=files, of_bytes=None if open_ended else size))
 
     def _report_progress(self) -> None:
         self._next_progress = monotonic() + PROGRESS_EVERY
-        self._report_event(Progress(self._files + self._present + self._failed, self._bytes, self._failed))
+        self._on_event(
+            Progress(items=self._files + self._present + self._failed, bytes=self._bytes, failed=self._failed)
+        )
 
     def _count(self, size: int) -> None:
         with self._bytes_lock:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pressmark.bagit.changes import Notice
-from pressmark.bagit.creation.preflight import Listener
+from pressmark.bagit.changes import Listener, Notice
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.reports import ERROR, Problem

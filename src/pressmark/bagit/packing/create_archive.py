@@ -14,9 +14,9 @@ from pressmark.bagit import bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
-from pressmark.bagit.changes import Stage
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import ChangeDetector, Listener, Preflight, record_outcomes
+from pressmark.bagit.creation.preflight import ChangeDetector, Preflight, record_outcomes
 from pressmark.bagit.creation.sources import (
     Source,
     examine_sources,
@@ -30,6 +30,7 @@ from pressmark.bagit.packing.packed_files import PackTask, pack_files
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.walk import walk
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
 
 __all__ = ["create_archive"]
@@ -64,7 +65,7 @@ def _write(
     archive: NewArchive, sources: Sequence[Source], options: CreateOptions, preflight: Preflight, on_event: Listener
 ) -> BagInfo:
     """Write all members, and return the content of bag-info.txt."""
-    on_event(Stage("pack", preflight.files, preflight.bytes))
+    on_event(Progress("pack", of_items=preflight.files, of_bytes=preflight.bytes))
     os.mkdir(archive.tags)
     detector = ChangeDetector()
     tasks: deque[PackTask] = deque()  # of the files being packed
@@ -89,10 +90,10 @@ def _write(
         outcomes = ((tasks.popleft().path.removeprefix(BELOW_PAYLOAD), outcome) for outcome in packed)
         nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(sources[0].path)
-    on_event(Stage("check", files, nbytes))
+    on_event(Progress("check", of_items=files, of_bytes=nbytes))
     again = source_entries(sources, preflight, bytes)
     detector.compare(sources[0].path, ((path, os.stat(source)) for path, kind, source in again if kind == "file"))
-    on_event(Stage("tag"))
+    on_event(Progress("tag"))
     info = write_tag_files(archive.tags, options, nbytes, files)[1]
     _add_tag_files(archive)
     return info

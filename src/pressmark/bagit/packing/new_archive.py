@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from pressmark.bagit.changes import Stage
+from pressmark.bagit.changes import Listener
 from pressmark.bagit.changes.destination import (
     checked_destination,
     empty_staging,
@@ -25,13 +25,13 @@ from pressmark.bagit.changes.destination import (
     staging_of,
 )
 from pressmark.bagit.creation.options import source_date_epoch
-from pressmark.bagit.creation.preflight import Listener
 from pressmark.bagit.packing.archive_writers import ArchiveWriter, NullWriter, TarWriter, ZipWriter
 from pressmark.bagit.packing.compression import GzipOutput, PlainOutput, ZstdOutput
 from pressmark.bagit.packing.stream_hasher import StreamHasher
 from pressmark.bagit.paths import archive_ending
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
+from pressmark.reports import Progress
 from pressmark.threads import GeneratorPool
 
 __all__ = ["NewArchive", "modification_time", "new_archive"]
@@ -124,7 +124,7 @@ def new_archive(destination: bytes, time: int, threads: int, on_event: Listener)
             except BaseException:
                 archive.abandon()
                 raise
-            on_event(Stage("move"))
+            on_event(Progress("move"))
             file.flush()
             flush_file(file.fileno())
         publish(hidden, _FILE, place, "archive")

@@ -16,9 +16,8 @@ from itertools import chain
 from pressmark.bagit import bagit_txt
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.changes import Stage
+from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.creation.options import Path
-from pressmark.bagit.creation.preflight import Listener
 from pressmark.bagit.packing.bag_verdict import Verdict
 from pressmark.bagit.packing.new_archive import NewArchive, modification_time, new_archive
 from pressmark.bagit.packing.packed_files import PackTask, pack_files
@@ -32,6 +31,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import is_inside
+from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
 
 __all__ = ["pack", "pack_bag"]
@@ -61,19 +61,20 @@ def pack(
     """
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     destination = os.path.abspath(path) + b".tar" if file is None else os.fsencode(file)
-    pack_bag(path, destination, threads, on_event or (lambda _event: None))
+    pack_bag(path, destination, threads, on_event)
     return os.fsdecode(destination)
 
 
-def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Listener) -> BagReport:
+def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Listener | None) -> BagReport:
     """Pack the bag at ``path``, and return the report of the validation; see :func:`pack`."""
+    on_event = with_stages(on_event)
     count = resolve_threads(threads)
     with BagDirectory(path) as base:
         if is_inside(os.path.abspath(destination), base.real_path):
             raise BagError(destination, "destination is inside the bag; choose another destination")
         time = modification_time(BagTags.open(path).info.all("Bagging-Date"))
         with new_archive(destination, time, count, on_event) as archive:
-            on_event(Stage("examine"))
+            on_event(Progress("examine"))
             verdict = Verdict(on_event)
             packer = _Packer(base, archive, verdict, on_event)
             check_files(base, verdict.report, verdict.add, packer)
@@ -112,7 +113,7 @@ class _Packer(Verifier[PackTask]):
         others = {match.path: match.digests for match in matcher.matches() if not match.is_exact}
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
-        self._send(Stage("pack", matcher.nfiles + matcher.tag_files, matcher.nbytes))
+        self._send(Progress("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
         files = _Files(tag_files, others, self._archive, self._verdict)
         waiting: deque[Match] = deque()
 

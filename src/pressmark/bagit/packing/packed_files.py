@@ -15,8 +15,9 @@ from pressmark.bagit.packing.new_archive import NewArchive
 from pressmark.bagit.packing.stream_hasher import BLOCK, DigestStream, WaitingStreams
 from pressmark.fixity.copying import ReadError, read_blocks
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress, failed_outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import Opener
+from pressmark.reports import Progress
 
 __all__ = ["PackTask", "pack_files"]
 
@@ -72,7 +73,7 @@ class _Packer:
 
     def report(self) -> None:
         """Send the progress."""
-        self._on_event(Progress(self._files, self._bytes, self._failed))
+        self._on_event(Progress(items=self._files, bytes=self._bytes, failed=self._failed))
 
     def pack(self, task: PackTask, stream: DigestStream) -> Outcome:
         """Add a file, and return its outcome, without digests."""

@@ -24,7 +24,7 @@ from pressmark.bagit.archive.table import MemberTable
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import is_described
-from pressmark.bagit.changes import Stage
+from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.changes.destination import (
     checked_destination,
     empty_staging,
@@ -34,7 +34,6 @@ from pressmark.bagit.changes.destination import (
     staging_of,
 )
 from pressmark.bagit.creation.options import Path
-from pressmark.bagit.creation.preflight import Listener
 from pressmark.bagit.packing.bag_verdict import Verdict
 from pressmark.bagit.packing.stream_hasher import StreamHasher, WaitingStreams
 from pressmark.bagit.paths import PAYLOAD, archive_ending
@@ -44,8 +43,9 @@ from pressmark.bagit.validation.payload import Match
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ArchiveError, BagError, quoted
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fs.disk_queue import DiskQueue
+from pressmark.reports import Progress
 from pressmark.threads import GeneratorPool, resolve_threads
 
 __all__ = ["unpack", "unpack_bag"]
@@ -93,12 +93,15 @@ def unpack(
             raise BagError(path, "cannot derive the name of the bag from this name; specify a directory")
         directory = path[: -len(ending)]
     destination = os.fsencode(directory)
-    unpack_bag(path, destination, threads, limits, on_event or (lambda _event: None))
+    unpack_bag(path, destination, threads, limits, on_event)
     return Bag.open(destination)
 
 
-def unpack_bag(path: bytes, destination: bytes, threads: int | None, limits: Limits, on_event: Listener) -> BagReport:
+def unpack_bag(
+    path: bytes, destination: bytes, threads: int | None, limits: Limits, on_event: Listener | None
+) -> BagReport:
     """Unpack the bag in the archive at ``path``, and return the report of the validation; see :func:`unpack`."""
+    on_event = with_stages(on_event)
     count = resolve_threads(threads)
     place = checked_destination(destination)
     verdict = Verdict(on_event)
@@ -111,7 +114,7 @@ def unpack_bag(path: bytes, destination: bytes, threads: int | None, limits: Lim
         pool = stack.enter_context(GeneratorPool(count, "pressmark-digests")) if count > 1 else None
         table = stack.enter_context(MemberTable(archive))
         unpacker = _Unpacker(archive, table, bag, StreamHasher(pool), verdict, on_event)
-        on_event(Stage("unpack", None, None if archive.format == "zip" else archive.size))
+        on_event(Progress("unpack", of_bytes=None if archive.format == "zip" else archive.size))
         try:
             unpacker.run()
         except ArchiveError as error:
@@ -121,7 +124,7 @@ def unpack_bag(path: bytes, destination: bytes, threads: int | None, limits: Lim
         verdict.raise_if_invalid(path, "nothing was unpacked")
         _validate(bag, unpacker, verdict, count, on_event)
         verdict.raise_if_invalid(path, "nothing was unpacked")
-        on_event(Stage("move"))
+        on_event(Progress("move"))
         flush_staging(hidden)
         publish(hidden, _BAG, place, "bag")
     return verdict.report
@@ -133,7 +136,7 @@ def _validate(bag: bytes, unpacker: _Unpacker, verdict: Verdict, threads: int, o
         with BagDirectory(bag) as base:
             check_files(base, verdict.report, verdict.add, _Verifier(unpacker, verdict))
         return
-    on_event(Stage("hash"))
+    on_event(Progress("hash"))
     report = validate(bag, threads=threads, keep=0, on_event=on_event, on_problem=lambda found: verdict.add([found]))
     verdict.report.counts.update(report.counts)
 
@@ -313,7 +316,7 @@ class _Unpacker:
         self._next_event = monotonic() + PROGRESS_EVERY
         # Zip files are not read from begin to end.
         done = self._bytes if self._archive.format == "zip" else self._archive.position
-        self._on_event(Progress(self._files, done, 0))
+        self._on_event(Progress(items=self._files, bytes=done))
 
     def _record(self, streams: Iterable[tuple[tuple[bytes, int], dict[str, str]]]) -> None:
         """Add files to the table, and report those that cannot be unpacked together with the others."""

@@ -10,7 +10,7 @@ import contextlib
 import filecmp
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit import bag_info, bagit_txt
@@ -18,7 +18,7 @@ from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath, open_tag_f
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missing_problem, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
-from pressmark.bagit.changes import Event, Notice, Stage, refusing
+from pressmark.bagit.changes import Listener, Notice, refusing, with_stages
 from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
 from pressmark.bagit.creation.preflight import real_path, why_unlistable
 from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
@@ -36,7 +36,7 @@ from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.fs.durable import exists
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 __all__ = ["ADDED", "algorithms_to_read", "update_bag"]
 
@@ -49,7 +49,6 @@ REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", 
 FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
 # Problems of lines of bag-info.txt that only its author can correct.
 FATAL_IN_INFO = frozenset(("info-malformed", "info-too-long", "line-too-long", "undecodable"))
-Listener = Callable[[Event], object]
 
 
 def update_bag(
@@ -62,14 +61,14 @@ def update_bag(
     on_event: Listener | None = None,
 ) -> None:
     """Update a bag, or leave it unchanged; for arguments and errors see :func:`pressmark.bagit.update`."""
-    on_event = on_event or (lambda _event: None)
+    on_event = with_stages(on_event)
     with BagDirectory(path) as base, contextlib.ExitStack() as stack:
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # raises BagError
         transaction = stack.enter_context(BagTransaction(where))
         if transaction.recovered is not None:
-            on_event(Stage("recover"))
+            on_event(Progress("recover"))
             if transaction.recovered == options.request():
                 return
         with refusing(path, "nothing was changed"):
@@ -149,7 +148,7 @@ class _Update:
 
     def run(self) -> None:
         """Verify, write, and commit or refuse."""
-        self._on_event(Stage("examine"))
+        self._on_event(Progress("examine"))
         self._check_algorithms()
         self._check_info()
         self._check_fetch()
@@ -159,10 +158,10 @@ class _Update:
         self._verify_tag_files([*tag_files, *self._listed_manifests])
         self._settle(compared=False)
         if self._options.payload:
-            self._on_event(Stage("hash", len(self._payload)))
+            self._on_event(Progress("hash", of_items=len(self._payload)))
             self._hash(jobs)
         self._settle()
-        self._on_event(Stage("tag"))
+        self._on_event(Progress("tag"))
         self._stage(tag_files)
 
     # --- findings ----------------------------------------------------------------------------------------------------
@@ -488,7 +487,7 @@ class _Update:
         for name in staged - changed:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if exists(self._path(name))}
-        self._on_event(Stage("move"))
+        self._on_event(Progress("move"))
         self._transaction.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:

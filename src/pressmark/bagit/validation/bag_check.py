@@ -21,9 +21,9 @@ from pressmark.bagit.problems import BagReport, mismatch_problem, problem
 from pressmark.bagit.validation.payload import FileMatcher, Match
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Outcome, Progress
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.disk_queue import DiskQueue
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 __all__ = ["LEVELS", "Verifier", "check_files", "reporting"]
 
@@ -61,14 +61,14 @@ class Verifier(ABC, Generic[Source]):
     Payload files and tag files are read in one run if their manifests have the same algorithms. Otherwise the payload
     is read first, and the tag files in a second run with their own algorithms.
 
-    :param on_event: called with :class:`~pressmark.fixity.Progress` and the events of :meth:`hashed`
+    :param on_event: called with :class:`~pressmark.reports.Progress` and the events of :meth:`hashed`
     """
 
     def __init__(self, on_event: Callable[[Progress], object] | None, report_problems: ReportProblems) -> None:
         self._on_event = on_event
         self._report_problems = report_problems
         # The progress of completed runs, and the total progress.
-        self._before = self._now = Progress(0, 0, 0)
+        self._before = self._now = Progress()
 
     def begin(self, tag_files: TagFiles, stack: ExitStack) -> tuple[str, ...]:
         """Return the algorithms of the payload manifests, in the order in which they are computed."""
@@ -133,7 +133,7 @@ class Verifier(ABC, Generic[Source]):
 
     def report_event(self, event: Progress) -> None:
         """Pass the progress of :meth:`hashed` on, as the total of all files."""
-        self._now = Progress(*(sum(pair) for pair in zip(self._before, event, strict=True)))
+        self._now = self._before.plus(event.items, event.bytes, event.failed)
         if self._on_event is not None:
             self._on_event(self._now)
 

@@ -15,9 +15,9 @@ from pressmark.bagit.problems import judge_violation, problem
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles, lacking
 from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import quoted
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Progress
+from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.disk_queue import DiskQueue
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 __all__ = ["FileMatcher", "Match"]
 
@@ -77,7 +77,7 @@ class FileMatcher:
                 self._check_readable(found.path, found.real)
             if on_event is not None and monotonic() >= next_progress:
                 next_progress = monotonic() + PROGRESS_EVERY
-                on_event(Progress(self.nfiles + self.tag_files, 0, 0))
+                on_event(Progress(items=self.nfiles + self.tag_files))
 
     def matches(self) -> Iterator[Match]:
         """Yield each file that a manifest lists, with its checksums; report problems of the others.

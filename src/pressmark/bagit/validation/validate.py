@@ -18,9 +18,9 @@ from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import LedgerError
-from pressmark.fixity.outcomes import Outcome, Progress
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pressmark.bagit.changes import Notice, Stage
+from pressmark.bagit.changes import Notice
 from pressmark.cli.bag.options import problem_text
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying
-from pressmark.fixity.outcomes import Progress
-from pressmark.reports import ERROR, Problem
+from pressmark.reports import ERROR, Problem, Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
@@ -51,19 +50,25 @@ class Listener:
     ) -> None:
         self.mode = ""
         self.wrote = self.moved = False
-        self.read = Progress(0, 0, 0)
+        self.read = Progress()
         self.excluded = 0
+        self._stage = ""
         self._expected: int | None = None
         self._reporter = reporter
         self._on_problem = on_problem or self._say
         self._place = place
 
     def __call__(self, event: object) -> None:
-        if isinstance(event, Stage):
-            self.wrote |= event.name != "examine"
-            self.moved |= event.name in ("move", "recover")
-            self._expected = event.bytes
-            self._reporter.stage(STAGES[event.name], event.bytes)
+        if isinstance(event, Progress):
+            if event.stage != self._stage:
+                self._stage = event.stage
+                self.wrote |= event.stage != "examine"
+                self.moved |= event.stage in ("move", "recover")
+                self._expected = event.of_bytes
+                self._reporter.stage(STAGES[event.stage], event.of_bytes)
+            if event.items:
+                self.read = event
+            self._reporter.on_event(event)
         elif isinstance(event, Notice):
             self.excluded += event.problem.kind == "excluded"
             self._on_problem(event.problem)
@@ -72,9 +77,6 @@ class Listener:
             if event.mode != "copy":
                 # Links and clones take no time; reading does.
                 self._reporter.stage(STAGES["hash"], self._expected)
-        elif isinstance(event, Progress):
-            self.read = event
-            self._reporter.on_event(event)
 
     def _say(self, problem: Problem) -> None:
         (self._reporter.fail if problem.severity == ERROR else self._reporter.report)(

@@ -42,9 +42,8 @@ from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.errors import BagError, LedgerError
 from pressmark.fixity.copying import MODES
-from pressmark.fixity.outcomes import Progress
 from pressmark.fs.durable import is_readable
-from pressmark.reports import ERROR, Problem
+from pressmark.reports import ERROR, Problem, Progress
 
 if TYPE_CHECKING:
     from pressmark.bagit.creation.small_in_place import NewBag
@@ -326,7 +325,7 @@ def _create_each(
     :param small: the bags of small directories, which are created together; :data:`None` for any other directory
     """
     failed = 0
-    done = Progress(0, 0, 0)
+    done = Progress()
     with contextlib.closing(small):
         for number, source in enumerate(sources):
             try:
@@ -343,7 +342,7 @@ def _create_each(
                     listener = Listener(reporter, problems.append)
                     result = _report(make(source, on_event=listener), listener, begin)
                 else:
-                    done = Progress(done.files + new.files, done.bytes + new.bytes, 0)
+                    done = done.plus(new.files, new.bytes)
                     if number % TOGETHER == 0:
                         reporter.on_event(done)
                     result = _summary(source, new.files, new.bytes, new.algorithms)

@@ -182,7 +182,7 @@ def update_command(
             raise Failure(str(error)) from None
         except KeyboardInterrupt:
             raise Interrupted(interruption_message(bag, journal)) from None
-        problems.report.counts.update(files=listener.read.files, bytes=listener.read.bytes)
+        problems.report.counts.update(files=listener.read.items, bytes=listener.read.bytes)
         problems.summarize(problems.report, updated=listener.moved, **ledger_counts(journal))
         problems.flush()
         if failure is not None:
@@ -229,10 +229,10 @@ def _report(bag: Bag, listener: Listener, accepted: _Accepted, seconds: float, j
     if listener.moved and (changes := accepted.summary()):
         state += f": {changes}"
     pieces = []
-    if listener.read.files:
+    if listener.read.items:
         size = listener.read.bytes
         pieces = [
-            f"{format_count(listener.read.files, 'file')} verified",
+            f"{format_count(listener.read.items, 'file')} verified",
             format_bytes(size),
             *([] if journal else format_rate(size, seconds)),
             *ledger_words(journal),

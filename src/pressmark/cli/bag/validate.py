@@ -34,9 +34,9 @@ from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import PROGRESS, progress_mode
 from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
-from pressmark.fixity.outcomes import Outcome, Progress
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
-from pressmark.reports import Report
+from pressmark.reports import Progress, Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -253,7 +253,8 @@ def _validated(
         if found is not None:
             for problem in found.problems:
                 problems.write(problem)
-            reporter.on_event(Progress(found.counts["files"] + found.counts["tag_files"], found.counts["bytes"], 0))
+            counts = found.counts
+            reporter.on_event(Progress(items=counts["files"] + counts["tag_files"], bytes=counts["bytes"]))
             reporter.next_run()
             yield bag, found.report(keep=0), None
             continue

@@ -14,10 +14,9 @@ from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.file_progress import FileProgress
 from pressmark.cli.common.workers import Workers
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Progress
 from pressmark.fs.beneath import open_regular
 from pressmark.jobs import Receipt
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
 
 __all__ = ["validate_by_workers"]
 
@@ -33,11 +32,11 @@ def validate_by_workers(
     :return: each bag, and its report or the error that prevented its validation
     """
     job = ValidateBags(**rules)
-    done = Progress(0, 0, 0)
+    done = Progress()
 
     def count(receipt: Receipt) -> None:
         nonlocal done
-        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        done = done.plus(receipt.n, receipt.bytes, receipt.errors)
         reporter.on_event(done)
 
     paths = [os.fsdecode(os.path.abspath(bag)) for bag in bags]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 import time
@@ -10,7 +9,8 @@ from collections.abc import Callable, Iterable
 
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.progress import ProgressOutput, Reporter, View, seconds_left
-from pressmark.fixity import Outcome, Progress
+from pressmark.fixity import Outcome
+from pressmark.reports import Progress
 
 __all__ = ["FileProgress", "format_bytes", "format_count", "format_rate"]
 
@@ -58,7 +58,7 @@ class FileProgress(Reporter):
         self._paths = paths
         self._on_pause = on_pause
         self._noun = noun
-        self._before = self._now = Progress(0, 0, 0)
+        self._before = self._now = Progress()
         self._sizing: _Sizing | None = None
         self._stage = ""
         self._expected: int | None = None
@@ -85,14 +85,14 @@ class FileProgress(Reporter):
         :param text: name of the stage
         :param expected: total of the stage in bytes, if known
         """
-        self._before = self._now = Progress(0, 0, 0)
+        self._before = self._now = Progress()
         self._stage, self._expected, self._stage_begin = text, expected, time.monotonic()
 
     def on_event(self, event: object) -> None:
         """Record the progress, and write failures and results. Events other than :class:`Progress` are ignored."""
         if not isinstance(event, Progress):
             return
-        self._now = Progress(*map(operator.add, self._before, event))
+        self._now = self._before.plus(event.items, event.bytes, event.failed)
         self.flush()
         self._on_pause()
 
@@ -110,13 +110,13 @@ class FileProgress(Reporter):
         """Return the current progress."""
         counts, seconds = self._now, time.monotonic() - self._stage_begin
         total = self._sizing.total if self._sizing else self._expected
-        text = format_count(counts.files, self._noun)
+        text = format_count(counts.items, self._noun)
         if counts.bytes or total:
             text += f", {format_bytes(counts.bytes)}"
         if total is not None:
             text += f" of {format_bytes(total)}"
-        if seconds and (counts.files or counts.bytes):
-            rate = f"{counts.files / seconds:,.0f}" if not counts.bytes else format_bytes(counts.bytes / seconds)
+        if seconds and (counts.items or counts.bytes):
+            rate = f"{counts.items / seconds:,.0f}" if not counts.bytes else format_bytes(counts.bytes / seconds)
             text += f", {rate}/s"
         if counts.failed:
             text += f", {counts.failed:,} failed"

@@ -132,7 +132,7 @@ class MigrateCall:
             return "interrupted; nothing was written to the destination; run the same command again"
         if self._verb == "verify_again":
             far = reporter.last if reporter.phase == "verify" else None
-            done = f"{far.objects:,} of {far.of_objects or 0:,} objects verified; " if far is not None else ""
+            done = f"{far.items:,} of {far.of_items or 0:,} objects verified; " if far is not None else ""
             return f"interrupted; {done}{self.again}"
         found = self._arrived(plan)
         done = "" if found is None else f"{found} of {plan.objects:,} objects are in {self._destination}; "

@@ -6,7 +6,7 @@ import time
 
 from pressmark.cli.common.file_progress import format_bytes, format_count
 from pressmark.cli.common.progress import ProgressOutput, Reporter, View
-from pressmark.migrate import GOOD, MigrationProgress
+from pressmark.reports import Progress
 
 __all__ = ["PHASES", "ProgressReporter", "view_of"]
 
@@ -19,8 +19,6 @@ PHASES = {
     "merge": "merging rows",
     "verify": "verifying",
 }
-# Statuses of objects that did not fail.
-_WELL = GOOD | {"removed", "gone"}
 
 
 class ProgressReporter(Reporter):
@@ -33,16 +31,16 @@ class ProgressReporter(Reporter):
     def __init__(self, output: ProgressOutput) -> None:
         super().__init__(output)
         self.phase = ""
-        self.last: MigrationProgress | None = None
-        self._first = MigrationProgress("", 0, 0)
+        self.last: Progress | None = None
+        self._first = Progress()
         self._since = self._begin
 
-    def on_event(self, event: MigrationProgress) -> None:
+    def on_event(self, event: Progress) -> None:
         """Record an event."""
-        if event.phase != self.phase:
+        if event.stage != self.phase:
             # Objects of an earlier call do not count for the rate.
-            self.phase, self._since = event.phase, time.monotonic()
-            self._first = event if event.of_objects is not None else MigrationProgress(event.phase, 0, 0)
+            self.phase, self._since = event.stage, time.monotonic()
+            self._first = event if event.of_items is not None else Progress(event.stage)
         self.last = event
         self.resume()
 
@@ -52,36 +50,35 @@ class ProgressReporter(Reporter):
         return View("planning") if last is None else view_of(last, self._first, time.monotonic() - self._since)
 
 
-def view_of(event: MigrationProgress, first: MigrationProgress, seconds: float) -> View:
+def view_of(event: Progress, first: Progress, seconds: float) -> View:
     """Return the progress of a phase.
 
     :param first: the progress when the phase began
     :param seconds: since then
     """
-    objects, size = event.objects - first.objects, event.bytes - first.bytes
-    if event.of_objects is None:
-        text = f"{format_count(event.objects, 'object')}, {format_bytes(event.bytes)}"
+    objects, size = event.items - first.items, event.bytes - first.bytes
+    if event.of_items is None:
+        text = f"{format_count(event.items, 'object')}, {format_bytes(event.bytes)}"
     else:
-        text = f"{event.objects:,} of {format_count(event.of_objects, 'object')}"
+        text = f"{event.items:,} of {format_count(event.of_items, 'object')}"
         text += f", {format_bytes(event.bytes)} of {format_bytes(event.of_bytes or 0)}"
-        if not objects and event.objects < event.of_objects:
+        if not objects and event.items < event.of_items:
             # Processes take a moment to start, and a large object to be copied.
             text += ", waiting for the first object"
     if seconds > 0 and objects > 0:
         text += f", {objects / seconds:,.0f}/s"
         if size > 0:
             text += f", {format_bytes(size / seconds)}/s"
-    failed = sum(count for status, count in event.by_status.items() if status not in _WELL)
-    if failed:
-        text += f", {failed:,} failed"
-    return View(PHASES[event.phase], text, event.objects, event.of_objects, _left(event, objects, size, seconds))
+    if event.failed:
+        text += f", {event.failed:,} failed"
+    return View(PHASES[event.stage], text, event.items, event.of_items, _left(event, objects, size, seconds))
 
 
-def _left(event: MigrationProgress, objects: int, size: int, seconds: float) -> float | None:
+def _left(event: Progress, objects: int, size: int, seconds: float) -> float | None:
     """Return the estimated seconds left: by objects or by bytes, whichever is longer."""
-    if event.of_objects is None or objects <= 0:
+    if event.of_items is None or objects <= 0:
         return None
-    left = max(0, event.of_objects - event.objects) * seconds / objects
+    left = max(0, event.of_items - event.items) * seconds / objects
     if size > 0 and event.of_bytes:
         left = max(left, max(0, event.of_bytes - event.bytes) * seconds / size)
     return left

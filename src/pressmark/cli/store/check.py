@@ -15,9 +15,8 @@ from pressmark.cli.common.fixity_options import THREADS
 from pressmark.cli.common.program import Command, discard_stdout
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.common.worker_options import job_options
-from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, layout_of, open_store, store_options
-from pressmark.fixity import Progress
-from pressmark.reports import Report
+from pressmark.cli.store.options import JSON, STORE, command_errors, layout_of, open_store, store_options
+from pressmark.reports import Progress, Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -103,7 +102,7 @@ def check_command(
                         report = store.check(
                             digests=digests,
                             threads=threads or None,
-                            on_event=lambda event: reporter.on_event(file_progress(event)),
+                            on_event=reporter.on_event,
                             on_problem=problems.write,
                             ignore=ignore,
                         )
@@ -125,11 +124,11 @@ def _shared(
     from pressmark.stores.job import CheckStore, joined_report
 
     job = CheckStore(os.fsdecode(path), **options)
-    done = Progress(0, 0, 0)
+    done = Progress()
 
     def count(receipt: Receipt) -> None:
         nonlocal done
-        done = Progress(done.files + receipt.n, done.bytes + receipt.bytes, done.failed + receipt.errors)
+        done = done.plus(receipt.n, receipt.bytes, receipt.errors)
         reporter.on_event(done)
 
     return joined_report(job, workers.run(job, job.plan, [], None, count), problems.write)

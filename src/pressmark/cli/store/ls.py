@@ -26,8 +26,7 @@ from pressmark.cli.store.options import (
 )
 from pressmark.cli.store.output import Objects
 from pressmark.errors import quoted
-from pressmark.fixity import Progress
-from pressmark.reports import Problem, Report
+from pressmark.reports import Problem, Progress, Report
 from pressmark.stores import Store
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def ls_command(
                         failed += record.id is None and as_json
                         objects.write(record)
                         if counts["objects"] % TELL_EVERY == 0:
-                            reporter.on_event(Progress(counts["objects"], 0, 0))
+                            reporter.on_event(Progress(items=counts["objects"]))
                 except KeyboardInterrupt:
                     objects.flush()
                     raise Interrupted("interrupted") from None

@@ -14,7 +14,6 @@ from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import check_globs
 from pressmark.cli.common.progress import PROGRESS
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
-from pressmark.fixity import Progress
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.layouts import Layout
 from pressmark.stores import Store, StoredObject, StoreObject
@@ -39,7 +38,6 @@ __all__ = [
     "check_version",
     "command_errors",
     "complete_layout",
-    "file_progress",
     "find_object",
     "layout_of",
     "ocfl_root",
@@ -220,8 +218,3 @@ def command_errors() -> Iterator[None]:
     except StoreError as error:
         # An error of the operating system is the cause.
         raise (Failure if isinstance(error.__cause__, OSError) else CallError)(str(error)) from None
-
-
-def file_progress(event: object) -> object:
-    """Return a store's progress event as the progress display of files expects it."""
-    return Progress(event.objects, 0, event.problems) if isinstance(event, stores.CheckProgress) else event

@@ -25,7 +25,7 @@ from pressmark.cli.store.options import JSON, LINKS, STORE, command_errors, open
 from pressmark.cli.store.output import Objects, changes_text
 from pressmark.cli.store.provenance import Provenance, missing_provenance, provenance_options
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
-from pressmark.fixity import Progress
+from pressmark.reports import Progress
 from pressmark.stores import ObjectSource, Store, StoreObject
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def store_objects(
             for found in record.problems:
                 warned += 1
                 reporter.report(f"{quoted(record.id or '')}: {found.severity} {found.kind}: {found.message}")
-            reporter.on_event(Progress(stored + same, 0, failed))
+            reporter.on_event(Progress(items=stored + same, failed=failed))
 
         with reporter:
             try:

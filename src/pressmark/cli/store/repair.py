@@ -14,7 +14,7 @@ from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
-from pressmark.cli.store.options import JSON, STORE, command_errors, file_progress, open_store, store_options
+from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
 from pressmark.stores import RepairStep
 
 __all__ = ["repair_command"]
@@ -76,7 +76,7 @@ def repair_command(
             def told(event: object) -> None:
                 nonlocal done
                 if not isinstance(event, RepairStep):
-                    reporter.on_event(file_progress(event))
+                    reporter.on_event(event)
                     return
                 done += 1
                 names = [os.fsdecode(name) for name in event.names]

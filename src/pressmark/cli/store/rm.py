@@ -15,7 +15,7 @@ from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.options import JSON, STORE, by_path, command_errors, open_store, store_options
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.fixity import Progress
+from pressmark.reports import Progress
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf
@@ -92,7 +92,7 @@ def rm_command(
                             reporter.fail(str(error))
                             continue
                         done += 1
-                        reporter.on_event(Progress(done, 0, failed))
+                        reporter.on_event(Progress(items=done, failed=failed))
                 except KeyboardInterrupt:
                     what = f"interrupted after {format_count(done, 'object')}"
                     raise Interrupted(f"{what}; run the command again to remove the others") from None

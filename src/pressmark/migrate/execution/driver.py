@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from pressmark import jobs
-from pressmark.migrate.phases import MigrationProgress, OnEvent
+from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.plan import Plan
+from pressmark.reports import Progress
 
 __all__ = ["Driver", "RunOptions"]
 
@@ -30,7 +30,7 @@ class RunOptions(TypedDict, total=False):
     ``max_errors``
         stop after more than this number of objects failed
     ``on_event``
-        called with :class:`~pressmark.migrate.phases.MigrationProgress`
+        called with :class:`~pressmark.reports.Progress`
     ``stop``
         called regularly; once it returns :data:`True`, no more chunks are started
     """
@@ -56,7 +56,7 @@ class Driver:
     on_event: OnEvent | None = None
     stop: Callable[[], bool] | None = None
 
-    def report(self, event: MigrationProgress) -> None:
+    def report(self, event: Progress) -> None:
         """Report an event if there is a listener."""
         if self.on_event is not None:
             self.on_event(event)
@@ -87,22 +87,20 @@ class Driver:
 class _ProgressReporter:
     """Turns receipts, and the progress of chunks that run, into events."""
 
-    def __init__(
-        self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[MigrationProgress], object]
-    ) -> None:
+    def __init__(self, phase: str, plan: Plan, done: jobs.Summary, on_event: Callable[[Progress], object]) -> None:
         self._phase = phase
         self._plan = plan
         self._on_event = on_event
         self._objects, self._bytes = done.n, done.bytes
         self._running = (0, 0)  # objects and bytes
-        self._by_status = Counter(done.by_status)
+        self._failed = done.errors
         self._report()
 
     def add(self, receipt: jobs.Receipt) -> None:
         """Report a chunk that is done."""
         self._objects += receipt.n
         self._bytes += receipt.bytes
-        self._by_status.update(receipt.by_status)
+        self._failed += receipt.errors
         # The chunk runs no more.
         objects, nbytes = self._running
         self._running = (max(0, objects - receipt.n), max(0, nbytes - receipt.bytes))
@@ -117,4 +115,4 @@ class _ProgressReporter:
     def _report(self) -> None:
         plan = self._plan
         objects, nbytes = self._objects + self._running[0], self._bytes + self._running[1]
-        self._on_event(MigrationProgress(self._phase, objects, nbytes, plan.objects, plan.bytes, dict(self._by_status)))
+        self._on_event(Progress(self._phase, objects, nbytes, self._failed, plan.objects, plan.bytes))

@@ -16,10 +16,10 @@ from pressmark.migrate.execution.run_result import MergedRows, merge_rows, outpu
 from pressmark.migrate.job import Remove
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import TREES
-from pressmark.migrate.phases import MigrationProgress
 from pressmark.migrate.planning.plan import Plan
 from pressmark.migrate.rows import GOOD, SOURCE_KEPT, Row
 from pressmark.migrate.workdir import COPIED, REMOVAL, ROWS
+from pressmark.reports import Progress
 
 __all__ = ["move_sources"]
 
@@ -39,7 +39,7 @@ def move_sources(
         if not removal.complete:
             return merged, summary, 0
     merged = _merge_removal(plan, merged)
-    driver.report(MigrationProgress("prune", merged.objects, merged.bytes, plan.objects, plan.bytes, merged.by_status))
+    driver.report(Progress("prune", merged.objects, merged.bytes, merged.undone, plan.objects, plan.bytes))
     return merged, summary, _prune_source(plan)
 
 

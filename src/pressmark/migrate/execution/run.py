@@ -18,9 +18,9 @@ from pressmark.migrate.execution.run_result import Run, merge_rows, write_remain
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.object_digest import sha256_of
 from pressmark.migrate.options import Options
-from pressmark.migrate.phases import MigrationProgress
 from pressmark.migrate.planning.plan import Plan, refuse_others, utc_now, write_record
 from pressmark.migrate.workdir import BEGUN, ENTRIES, FINISHED, KNOWN, ROWS, state
+from pressmark.reports import Progress
 
 if TYPE_CHECKING:
     from pressmark.migrate.planning.id_map import IdentifierMap
@@ -101,14 +101,12 @@ def _run(plan: Plan, driver: Driver) -> Run:
             merged, summary, pruned = move_sources(plan, driver, work, summary)
         else:
             merged = merge_rows(plan, work, ROWS)
-        write_remaining(plan, work, None if merged.all_done else os.path.join(plan.work, merged.name))
+        write_remaining(plan, work, os.path.join(plan.work, merged.name) if merged.undone else None)
         result = merged.run(plan, before, summary, pruned, round(monotonic() - started, 3))
         if result.complete:
             finished = {"at": utc_now(), "rows_sha256": merged.sha256, **result.record()}
             write_record(os.path.join(plan.work, FINISHED), finished)
-        driver.report(
-            MigrationProgress("merge", result.objects, result.bytes, plan.objects, plan.bytes, result.by_status)
-        )
+        driver.report(Progress("merge", result.objects, result.bytes, merged.undone, plan.objects, plan.bytes))
     return result
 
 

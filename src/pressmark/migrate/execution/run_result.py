@@ -117,9 +117,9 @@ class MergedRows:
             self.removable = self.removable or row.verify != "moved"
 
     @property
-    def all_done(self) -> bool:
-        """Whether all objects are done."""
-        return not self.kept and not self.by_status.keys() - GOOD
+    def undone(self) -> int:
+        """The number of objects that are not done, or whose source is kept."""
+        return self.kept + sum(count for status, count in self.by_status.items() if status not in GOOD)
 
     def run(
         self, plan: Plan, before: jobs.Summary, after: jobs.Summary, pruned: int, seconds: float, folder: str = ""

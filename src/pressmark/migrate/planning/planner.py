@@ -20,7 +20,7 @@ from pressmark.fs.atomic import OutputFile
 from pressmark.jobs.workdir import work_errors
 from pressmark.migrate.job import Migrate
 from pressmark.migrate.options import Options, make_options
-from pressmark.migrate.phases import MigrationProgress, OnEvent
+from pressmark.migrate.phases import OnEvent
 from pressmark.migrate.planning.conflicts import (
     Collisions,
     ConflictMember,
@@ -37,7 +37,7 @@ from pressmark.migrate.planning.source_objects import SourceObjects
 from pressmark.migrate.planning.targets import TargetPath, Targets
 from pressmark.migrate.rows import Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
-from pressmark.reports import WARNING
+from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
 from pressmark.threads import GeneratorPool, resolve_threads
 
@@ -107,7 +107,7 @@ def plan(
     :param order: ``source`` for the order of the source, or ``size`` for the largest objects first
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
-    :param on_event: called with :class:`MigrationProgress`
+    :param on_event: called with :class:`Progress`
     :param how: other :class:`Options`: ``source_kind``, ``source_layout``, ``source_options``,
         ``destination_options``, ``copy_mode``, ``verify``, ``move``, ``replace``, ``profile``, ``links``,
         ``algorithms``, ``improper``, ``drop_empty_directories``, ``version``
@@ -430,7 +430,7 @@ class _Planning:
         now = monotonic()
         if last or now - self._reported >= _EVERY:
             self._reported = now
-            self.on_event(MigrationProgress("plan", self.totals.objects, self.totals.bytes))
+            self.on_event(Progress("plan", items=self.totals.objects, bytes=self.totals.bytes))
 
     # --- the end --------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import kind_of_leftover
-from pressmark.reports import Problem, Report
+from pressmark.reports import Problem, Progress, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
 from pressmark.stores.ocfl.inventory_rules import plain_advice
@@ -33,7 +33,7 @@ from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import abandoned, agreed
-from pressmark.stores.store import CheckProgress, OnEvent, OnProblem
+from pressmark.stores.store import OnEvent, OnProblem
 from pressmark.stores.stored_object import is_same_version
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
@@ -408,7 +408,7 @@ class Check:
     def _tell_progress(self) -> None:
         if self._on_event is not None:
             self._next_progress = monotonic() + PROGRESS_EVERY
-            self._on_event(CheckProgress(self._objects, len(self._report.problems)))
+            self._on_event(Progress(items=self._objects, failed=len(self._report.problems)))
 
     def _tell_advice(self) -> None:
         for found in advice_problems(self.advice):
