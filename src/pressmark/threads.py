@@ -1,21 +1,30 @@
-"""The number of threads to use, a pool of threads for generators, and calls that handle many items."""
+"""The number of threads to use, and calls on several threads whose results come in order."""
 
 from __future__ import annotations
 
 import os
+from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from queue import SimpleQueue
+    from threading import Thread
 
-__all__ = ["GeneratorPool", "call_for_all", "limit", "resolve_threads"]
+__all__ = ["Cancelled", "Threads", "call_for_all", "limit", "ordered_map", "require_use", "resolve_threads"]
 
-T = TypeVar("T")
+Result = TypeVar("Result")
 Item = TypeVar("Item")
 # Of this process, as one of several that share the cores.
 limit: int | None = None
+# Calls in flight for each thread: one that runs and one that waits, so that no thread has to wait for an item.
+AHEAD = 2
+
+
+class Cancelled(BaseException):
+    """Nobody waits for the result of this call; handlers of :class:`Exception` let it pass."""
 
 
 def resolve_threads(threads: int | None) -> int:
@@ -32,77 +41,173 @@ def resolve_threads(threads: int | None) -> int:
     return os.cpu_count() or 1
 
 
-class GeneratorPool:
-    """A pool of threads for the work of a generator; use it in a ``with`` statement.
+class Threads:
+    """Threads for calls; use it in a ``with`` statement. A thread starts when a call needs it.
 
-    Leaving the statement cancels the calls that have not started and waits for the others. When the generator is
-    closed, the threads are not joined: the garbage collector may close it on a thread that holds a lock of
-    :mod:`threading`, and there, before CPython 3.13, joining another thread never returns.
+    Leaving the statement cancels the calls that have not started and waits for the others, which can ask
+    :func:`require_use`. When a generator is closed, the threads are not joined: the garbage collector may close it on a
+    thread that holds a lock of :mod:`threading`, and there, before CPython 3.13, joining another thread never returns.
 
-    :param threads: maximum number of threads
-    :param name: prefix of the names of the threads
+    :param count: maximum number of threads
+    :param name: name of the threads
+    :param patience: seconds to wait for calls that are running when the statement is left; :data:`None` for no limit
+    :ivar abandoned: whether calls were still running after that time
     """
 
-    def __init__(self, threads: int, name: str) -> None:
-        # Most runs are short and import no threads.
-        from concurrent.futures import ThreadPoolExecutor
-
-        self._executor = ThreadPoolExecutor(threads, name)
-        self._threads = threads
-        self._calls: set[Future[Any]] = set()
+    def __init__(self, count: int, name: str, *, patience: float | None = None) -> None:
+        self.abandoned = False
+        self._count = count
+        self._name = name
+        self._patience = patience
+        self._queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None] | None = None
+        self._workers: list[Thread] = []
+        self._calls: set[Future[Any]] = set()  # that have not ended
         self._is_left = False
 
-    def submit(self, function: Callable[..., T], /, *arguments: Any) -> Future[T]:
+    def submit(self, function: Callable[..., Result], /, *arguments: Any) -> Future[Result]:
         """Schedule a call, and return its future."""
-        future = self._executor.submit(function, *arguments)
-        self._calls.add(future)
-        future.add_done_callback(self._calls.discard)
-        return future
+        # Most runs are short and import no threads.
+        from concurrent.futures import Future
+        from queue import SimpleQueue
+        from threading import Thread
 
-    def map(self, function: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
-        """Call a function with each item, and yield the results in order; items are taken shortly before their call."""
-        waiting: deque[Future[T]] = deque()
-        for item in items:
-            waiting.append(self.submit(function, item))
-            if len(waiting) > 2 * self._threads:
+        if self._queue is None:
+            self._queue = SimpleQueue()
+        call: Future[Result] = Future()
+        self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+        self._queue.put((call, function, arguments))
+        if len(self._workers) < min(self._count, len(self._calls)):
+            worker = Thread(target=self._work, args=(self._queue,), name=self._name, daemon=True)
+            worker.start()
+            self._workers.append(worker)
+        return call
+
+    def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        ahead: int = AHEAD,
+        inline: Callable[[Item], bool] | None = None,
+    ) -> Iterator[Result]:
+        """Call a function with each item, and yield the results in order.
+
+        An error of a call is raised in the place of its result, and an error of ``items`` after all results before it.
+        With one thread, the calls run in the calling thread.
+
+        :param ahead: the maximum number of calls in flight for each thread
+        :param inline: returns whether to call the function with an item in the calling thread, after the results before
+            it; the next item may depend on this result
+        """
+        waiting: deque[Future[Result]] = deque()
+        given = iter(items)
+        failure: Exception | None = None
+        while True:
+            try:
+                item = next(given)
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
+                break
+            if self._count > 1 and (inline is None or not inline(item)):
+                waiting.append(self.submit(function, item))
+                if len(waiting) >= ahead * self._count:
+                    yield waiting.popleft().result()
+                continue
+            while waiting:
                 yield waiting.popleft().result()
+            yield function(item)
         while waiting:
             yield waiting.popleft().result()
-
-    def require_use(self) -> None:
-        """End a call, in its thread, if nobody will read its result.
-
-        :raises CancelledError: the ``with`` statement is being left
-        """
-        if self._is_left:
-            from concurrent.futures import CancelledError
-
-            raise CancelledError
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
         """Cancel the calls that have not started, and wait for the others."""
+        self._is_left = True
+        if self._queue is None:
+            return
         from concurrent.futures import wait
 
-        self._is_left = True
-        self._executor.shutdown(wait=kind is not GeneratorExit, cancel_futures=True)
-        wait([call for call in tuple(self._calls) if not call.cancel()])
+        running = [call for call in tuple(self._calls) if not call.cancel()]
+        self._queue.put(None)
+        # The garbage collector may close a generator in one of its own calls.
+        if _users.get(get_ident()) is self:
+            return
+        self.abandoned = bool(wait(running, self._patience).not_done)
+        if kind is not GeneratorExit and not self.abandoned:
+            for worker in self._workers:
+                worker.join()
+
+    def _work(self, queue: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]] | None]) -> None:
+        _users[get_ident()] = self
+        while (task := queue.get()) is not None:
+            _run(*task)
+            del task  # not to be kept while this thread waits
+        queue.put(None)  # for the next thread
+        del _users[get_ident()]
 
 
-def call_for_all(
-    function: Callable[[list[Item]], list[T]], items: list[Item], require_use: Callable[[], object] | None = None
-) -> list[T]:
+# What each of their threads works for.
+_users: dict[int, Threads] = {}
+
+
+def _run(call: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    if not call.set_running_or_notify_cancel():
+        return
+    try:
+        result = function(*arguments)
+    except BaseException as error:
+        call.set_exception(error)
+        del call  # the error refers to this frame
+    else:
+        call.set_result(result)
+
+
+def require_use() -> None:
+    """End the call that runs in this thread if nobody will read its result.
+
+    A call asks between two accesses that may each take 20 ms, so that an interrupt ends the run within a fifth of a
+    second. Outside of a call on :class:`Threads`, this does nothing.
+
+    :raises Cancelled: the ``with`` statement of the threads is being left
+    """
+    user = _users.get(get_ident())
+    if user is not None and user._is_left:
+        raise Cancelled
+
+
+def ordered_map(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    threads: int | None = None,
+    name: str,
+    ahead: int = AHEAD,
+    inline: Callable[[Item], bool] | None = None,
+) -> Iterator[Result]:
+    """Call a function with each item on several threads, and yield the results in order: see :meth:`Threads.map`.
+
+    :param threads: number of threads; :data:`None` or 0 for one per core
+    :param name: name of the threads
+    :raises ValueError: ``threads`` is negative
+    """
+    with Threads(resolve_threads(threads), name) as pool:
+        yield from pool.map(function, items, ahead=ahead, inline=inline)
+
+
+def call_for_all(function: Callable[[list[Item]], list[Result]], items: list[Item]) -> list[Result]:
     """Call a kernel that returns fewer results than items if it takes too long, until there is one for each.
 
     An interrupt waits for a running call, and on a slow disk or network each item may take long.
-
-    :param require_use: called between two calls, as :meth:`GeneratorPool.require_use`
     """
     found = function(items)
     while len(found) < len(items):
-        if require_use is not None:
-            require_use()
+        require_use()
         found += function(items[len(found) :])
     return found

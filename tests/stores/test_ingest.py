@@ -126,8 +126,8 @@ def test_threads_stage_many_objects(store: Store, tmp_path: Path, monkeypatch: p
         write(tmp_path / "in" / str(number), {"name.bin": b"%d" % number})
     items = [(str(number), tmp_path / "in" / str(number)) for number in range(100)]
     pools: list[Any] = []
-    make = staging_writer.GeneratorPool
-    monkeypatch.setattr(staging_writer, "GeneratorPool", lambda *a: (pools.append(make(*a)), pools[-1])[1])
+    make = staging_writer.Threads
+    monkeypatch.setattr(staging_writer, "Threads", lambda *a: (pools.append(make(*a)), pools[-1])[1])
     with store.ingest() as batch:
         batch.put_all(items[:3])
         assert not pools

@@ -311,7 +311,7 @@ def open_pool(names: Sequence[str], options: OpenOptions, threads: int, copy_one
     """Yield the shared pool for these algorithms, or a separate pool.
 
     When a generator is closed, the threads of the separate pool are not joined: see
-    :class:`~pressmark.threads.GeneratorPool`.
+    :class:`~pressmark.threads.Threads`.
     """
     key = (tuple(names), options.flags, options.real)
     with _lock:

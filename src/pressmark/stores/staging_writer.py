@@ -11,6 +11,7 @@ import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
@@ -28,7 +29,7 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
-from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
+from pressmark.threads import Threads, call_for_all, resolve_threads
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
@@ -77,7 +78,7 @@ class StagingWriter(ABC, Generic[Item]):
         self._committed: list[Item] = []
         self._done: list[tuple[Item, ObjectError | None]] = []
         self._numbers = count()
-        self._pool: GeneratorPool | None = None
+        self._pool: Threads | None = None
 
     def __enter__(self) -> Self:
         with store_errors(self._base):
@@ -181,11 +182,10 @@ class StagingWriter(ABC, Generic[Item]):
             return call_for_all(function, jobs) if jobs else []
         pool = self._pool
         if pool is None:
-            pool = self._pool = self._stack.enter_context(GeneratorPool(resolve_threads(None), "pressmark-staging"))
+            pool = self._pool = self._stack.enter_context(Threads(resolve_threads(None), "pressmark-staging"))
         share = -(-len(jobs) // threads)
         shares = [jobs[begin : begin + share] for begin in range(0, len(jobs), share)]
-        calls = [pool.submit(call_for_all, function, one, pool.require_use) for one in shares]
-        return [done for call in calls for done in call.result()]
+        return [done for some in pool.map(partial(call_for_all, function), shares) for done in some]
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 from pressmark.bagit import create, pack
 from pressmark.bagit.packing.compression import BLOCK, GzipOutput, Output, ZstdOutput
 from pressmark.errors import BagError
-from pressmark.threads import GeneratorPool
+from pressmark.threads import Threads
 
 SIZES = (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 5 * BLOCK + 17)
 
@@ -37,7 +37,7 @@ def test_gzip(size: int) -> None:
     results = set()
     for threads, piece in ((1, 1 << 30), (1, 100_003), (2, BLOCK), (4, 7_001)):
         file = io.BytesIO()
-        with GeneratorPool(threads, "test") as pool:
+        with Threads(threads, "test") as pool:
             written(GzipOutput(file, pool if threads > 1 else None, threads), data, piece)
         results.add(file.getvalue())
     (result,) = results

@@ -27,7 +27,7 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Progress
-from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
+from pressmark.threads import call_for_all, ordered_map, resolve_threads
 
 __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
 
@@ -143,23 +143,20 @@ def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bo
         return
     size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
     batches = [bases[begin : begin + size] for begin in range(0, len(bases), size)]
-    with GeneratorPool(workers, "pressmark-bags") as pool:
-        create = partial(_create, options=options, nested=nested, require_use=pool.require_use)
-        for found in pool.map(create, batches):
-            yield from found
+    create = partial(_create, options=options, nested=nested)
+    for found in ordered_map(create, batches, threads=workers, name="pressmark-bags"):
+        yield from found
 
 
-def _create(
-    bases: list[bytes], options: CreateOptions, nested: bool, require_use: Callable[[], object]
-) -> list[NewBag | None]:
-    folders = _read(bases, options, nested, require_use)
+def _create(bases: list[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
+    folders = _read(bases, options, nested)
     by_change = {folder.change: folder for folder in folders if folder is not None}
     with SmallChanges(list(by_change)) as changes:
         changes.enter()
         for change in changes.changes:
             by_change[change].write_tag_files(options)
         changes.prepare(options.request(nested=nested))
-        now = _entries([change.base for change in changes.changes], require_use)
+        now = _entries([change.base for change in changes.changes])
         for change, entries in zip(changes.changes, now, strict=True):
             if by_change[change].changed(entries) is not None:
                 changes.discard(change)
@@ -174,9 +171,7 @@ def _create(
     ]
 
 
-def _read(
-    bases: list[bytes], options: CreateOptions, nested: bool, require_use: Callable[[], object] | None = None
-) -> list[_Folder | None]:
+def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Folder | None]:
     """Read directories; :data:`None` for one that is unusual.
 
     :param bases: their real paths
@@ -190,7 +185,7 @@ def _read(
     algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
     is_excluded = options.is_excluded
     folders: list[_Folder | None] = []
-    for base, found in zip(bases, call_for_all(read, bases, require_use), strict=True):
+    for base, found in zip(bases, call_for_all(read, bases), strict=True):
         folder = None
         if found is not None and _is_plain(found[0], nested, is_excluded):
             with suppress(OSError):
@@ -206,13 +201,13 @@ def _is_plain(entries: _Entries, nested: bool, is_excluded: Callable[[str], obje
     return is_excluded is None or not any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries)
 
 
-def _entries(bases: list[bytes], require_use: Callable[[], object] | None = None) -> list[_Entries | None]:
+def _entries(bases: list[bytes]) -> list[_Entries | None]:
     """Return the entries of directories; their files are not read."""
 
     def read(some: list[bytes]) -> list[tuple[_Entries, _Digests] | None]:
         return _kernels.active.read_small_folders(some, STAGING, (), False)
 
-    return [None if one is None else one[0] for one in call_for_all(read, bases, require_use)]
+    return [None if one is None else one[0] for one in call_for_all(read, bases)]
 
 
 def _real_paths(paths: Sequence[bytes]) -> list[bytes]:

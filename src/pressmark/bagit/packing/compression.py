@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import BinaryIO, Protocol
 
 from pressmark.errors import BagError
-from pressmark.threads import GeneratorPool
+from pressmark.threads import Threads
 
 __all__ = ["GzipOutput", "Output", "PlainOutput", "ZstdOutput"]
 
@@ -49,7 +49,7 @@ class GzipOutput:
     :param pool: the threads; :data:`None` to use the calling thread
     """
 
-    def __init__(self, file: BinaryIO, pool: GeneratorPool | None, threads: int) -> None:
+    def __init__(self, file: BinaryIO, pool: Threads | None, threads: int) -> None:
         self._file = file
         self._pool = pool
         self._ahead = 2 * threads

@@ -32,7 +32,7 @@ from pressmark.bagit.paths import archive_ending
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
 from pressmark.reports import Progress
-from pressmark.threads import GeneratorPool
+from pressmark.threads import Threads
 
 __all__ = ["NewArchive", "modification_time", "new_archive"]
 
@@ -106,7 +106,7 @@ def new_archive(destination: bytes, time: int, threads: int, on_event: Listener)
         raise BagError(destination, f"this archive format cannot be written; use a name that ends with {expected}")
     with (
         staging_of(place, (_FILE, _TAGS), "no archive was created") as hidden,
-        GeneratorPool(threads, "pressmark-archive") as pool,
+        Threads(threads, "pressmark-archive") as pool,
     ):
         refuse_existing(place)
         empty_staging(hidden, (_FILE, _TAGS))
@@ -130,9 +130,7 @@ def new_archive(destination: bytes, time: int, threads: int, on_event: Listener)
         publish(hidden, _FILE, place, "archive")
 
 
-def _writer(
-    file: BinaryIO, path: bytes, ending: bytes, time: int, pool: GeneratorPool | None, threads: int
-) -> ArchiveWriter:
+def _writer(file: BinaryIO, path: bytes, ending: bytes, time: int, pool: Threads | None, threads: int) -> ArchiveWriter:
     if ending == b".zip":
         return ZipWriter(file, time)
     if ending == b".tar":

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
-from pressmark.threads import GeneratorPool
+from pressmark.threads import Threads
 
 __all__ = ["BLOCK", "DigestStream", "StreamHasher", "WaitingStreams"]
 
@@ -28,7 +28,7 @@ class StreamHasher:
     :param pool: the threads; :data:`None` to use the calling thread
     """
 
-    def __init__(self, pool: GeneratorPool | None) -> None:
+    def __init__(self, pool: Threads | None) -> None:
         self._pool = pool
         self._batch = _Batch()
 

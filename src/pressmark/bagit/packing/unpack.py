@@ -46,7 +46,7 @@ from pressmark.errors import ArchiveError, BagError, quoted
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Progress
-from pressmark.threads import GeneratorPool, resolve_threads
+from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["unpack", "unpack_bag"]
 
@@ -111,7 +111,7 @@ def unpack_bag(
         refuse_existing(place)
         empty_staging(hidden, (_BAG,))
         bag = os.path.join(hidden.inside, _BAG)
-        pool = stack.enter_context(GeneratorPool(count, "pressmark-digests")) if count > 1 else None
+        pool = stack.enter_context(Threads(count, "pressmark-digests")) if count > 1 else None
         table = stack.enter_context(MemberTable(archive))
         unpacker = _Unpacker(archive, table, bag, StreamHasher(pool), verdict, on_event)
         on_event(Progress("unpack", of_bytes=None if archive.format == "zip" else archive.size))

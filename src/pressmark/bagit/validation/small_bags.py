@@ -6,15 +6,14 @@ package. Other bags, and those of the pure implementation, are validated one by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_info import long_line_problem
 from pressmark.bagit.problems import BagReport
 from pressmark.reports import Problem
-from pressmark.threads import GeneratorPool, call_for_all, resolve_threads
+from pressmark.threads import call_for_all, ordered_map, resolve_threads
 
 __all__ = ["SmallBag", "check_small_bag", "check_small_bags"]
 
@@ -47,18 +46,14 @@ def check_small_bag(path: bytes) -> SmallBag | None:
 def check_small_bags(paths: Sequence[bytes], threads: int | None = None) -> Iterator[SmallBag | None]:
     """Check many bags, and yield the result of :func:`check_small_bag` for each, in order."""
     batches = [paths[begin : begin + BATCH] for begin in range(0, len(paths), BATCH)]
-    workers = min(resolve_threads(threads), len(batches))
-    if workers < 2:
-        for batch in batches:
-            yield from _check(batch)
-        return
-    with GeneratorPool(workers, "pressmark-bags") as pool:
-        for found in pool.map(partial(_check, require_use=pool.require_use), batches):
-            yield from found
+    # A thread for a single batch would only be waited for.
+    workers = min(resolve_threads(threads), max(1, len(batches)))
+    for found in ordered_map(_check, batches, threads=workers, name="pressmark-bags"):
+        yield from found
 
 
-def _check(paths: Sequence[bytes], require_use: Callable[[], object] | None = None) -> list[SmallBag | None]:
-    found = call_for_all(_kernels.active.check_small_bags, list(paths), require_use)
+def _check(paths: Sequence[bytes]) -> list[SmallBag | None]:
+    found = call_for_all(_kernels.active.check_small_bags, list(paths))
     return [None if facts is None else _bag(*facts) for facts in found]
 
 

@@ -39,7 +39,7 @@ from pressmark.migrate.rows import Row
 from pressmark.migrate.workdir import ENTRIES, KNOWN, MAP, PLAN, prepare, work_folder
 from pressmark.reports import WARNING, Progress
 from pressmark.stores import StoreObject
-from pressmark.threads import GeneratorPool, resolve_threads
+from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.layouts import Layout
@@ -244,7 +244,7 @@ class _Planning:
         self._source = SourceObjects(options, self._store, folder, threads, self.conflicts, resources)
         self._targets = Targets(options)
         self._names = NameRules(options)
-        self._pool = resources.enter_context(GeneratorPool(threads, "pressmark-plan"))
+        self._pool = resources.enter_context(Threads(threads, "pressmark-plan"))
         self._map: IdentifierIndex | None = None
         self._map_sha256 = ""
         self.ids_sha256 = ""
@@ -351,7 +351,7 @@ class _Planning:
         paths: list[list[str]] = []
         measured = measure(self._store, [record for record, _identifier, _place in group], self._options)
         for (record, identifier, place), (size, names) in zip(group, measured, strict=True):
-            self._pool.require_use()
+            require_use()
             own_path, conflict, below = None, self._conflict_of(record, identifier, place, size, names), []
             if conflict is None and place[0] is not None:
                 try:

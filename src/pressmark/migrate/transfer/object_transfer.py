@@ -25,7 +25,7 @@ from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.migrate.transfer.reading import bag_directory
 from pressmark.stores import Store
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.threads import GeneratorPool, resolve_threads
+from pressmark.threads import Threads, resolve_threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -122,7 +122,7 @@ class Transfer:
         items: list[InFlight | Future[InFlight]] = []
         in_flight: deque[Future[InFlight]] = deque()
         threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
-        with shared_pools(), GeneratorPool(threads, "pressmark-object") as pool:
+        with shared_pools(), Threads(threads, "pressmark-object") as pool:
             for entry, is_large in zip(entries, large, strict=True):
                 if not is_large:
                     items.append(self._begun(entry))

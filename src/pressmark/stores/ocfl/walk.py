@@ -24,7 +24,7 @@ from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
-from pressmark.threads import GeneratorPool
+from pressmark.threads import Threads, require_use
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -130,7 +130,6 @@ class Walk(Generic[T]):
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore) if ignore else None
-        self._require_use: Callable[[], object] = lambda: None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def __iter__(self) -> Iterator[FoundObject[T] | PlainObjects | Problem]:
@@ -146,8 +145,7 @@ class Walk(Generic[T]):
             return
         from concurrent.futures import Future  # slow to import, and not needed for put
 
-        with GeneratorPool(self._threads, "pressmark-walk") as pool:
-            self._require_use = pool.require_use
+        with Threads(self._threads, "pressmark-walk") as pool:
             waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
             look = True
             while waiting:
@@ -162,7 +160,7 @@ class Walk(Generic[T]):
                 elif not isinstance(item, _Group):  # the first group has been submitted
                     yield item
 
-    def _hand_out(self, waiting: list, pool: GeneratorPool) -> None:  # type: ignore[type-arg]
+    def _hand_out(self, waiting: list, pool: Threads) -> None:  # type: ignore[type-arg]
         """Submit the first groups in line; always the very first, so that the walk progresses.
 
         Finished work is replaced by its results, since these may contain groups for which threads would wait.
@@ -267,7 +265,7 @@ class Walk(Generic[T]):
         budget: int,
         depth: int,
     ) -> int:
-        self._require_use()
+        require_use()
         junk = inside is None and any(is_junk(name, directory=True) for name in place.split(b"/"))
         try:
             entries = self._entries(place, inside)

@@ -8,7 +8,7 @@ read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -25,7 +25,7 @@ from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
-from pressmark.threads import GeneratorPool, resolve_threads
+from pressmark.threads import Threads, require_use, resolve_threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -126,10 +126,6 @@ def is_morty(path: str) -> bool:
     return len(path.rpartition("/")[2]) == 1
 
 
-def _nobody_leaves() -> None:
-    pass
-
-
 class Walk:
     """One walk of a tree.
 
@@ -160,8 +156,6 @@ class Walk:
         self._ignored = glob_matcher(ignore) if ignore else None
         self._readable = readable
         self._kernels = _kernels.active
-        # Ends the calls of threads when the walk is left; again() is used after that, too.
-        self._require_use: Callable[[], object] = _nobody_leaves
 
     # --- in order -------------------------------------------------------------------------------------------------
 
@@ -202,20 +196,16 @@ class Walk:
         leftmost work, which is replaced by its results and the remaining work.
         """
         line: list[Part | Future[list[Part]]] = [below]
-        try:
-            with GeneratorPool(workers, "pressmark-walk") as pool:
-                self._require_use = pool.require_use
-                while line:
-                    self._hand_out(line, pool, workers)
-                    first = line.pop(0) if line else []
-                    if isinstance(first, list):
-                        yield from first
-                    elif not isinstance(first, Work):
-                        line[0:0] = first.result()
-        finally:
-            self._require_use = _nobody_leaves
+        with Threads(workers, "pressmark-walk") as pool:
+            while line:
+                self._hand_out(line, pool, workers)
+                first = line.pop(0) if line else []
+                if isinstance(first, list):
+                    yield from first
+                elif not isinstance(first, Work):
+                    line[0:0] = first.result()
 
-    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: GeneratorPool, workers: int) -> None:
+    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: Threads, workers: int) -> None:
         running = waiting = index = 0
         while index < len(line):
             part = line[index]
@@ -289,7 +279,7 @@ class Walk:
             parts.append(items)
 
     def _defer(self, place: str, parts: list[Part], *, descend: bool = True) -> None:
-        self._require_use()
+        require_use()
         items, below = self._looked_at(place)
         self._append(parts, items)
         if below.places and descend:
