@@ -12,16 +12,14 @@ CDataInterface/PyCapsuleInterface.html.
 from __future__ import annotations
 
 import operator
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pressmark.errors import ColumnError
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import Threads, ordered_map
 
 __all__ = [
     "ArrowArrayExportable",
@@ -38,8 +36,6 @@ __all__ = [
 PART_ITEMS = 1 << 16
 # Parts of a long chunk for each thread, so that the load is balanced.
 PARTS_PER_THREAD = 4
-# Parts in flight for each thread: one being mapped, one waiting.
-WINDOW = 2
 # The least size of a concatenation in bytes for several threads.
 MANY_BYTES = 1 << 24
 NARROW_BYTES = (1 << 31) - 1
@@ -234,7 +230,7 @@ def _malformed(problem: Sequence[Any], chunk: int | None = None) -> ColumnError:
 # --- in ---------------------------------------------------------------------------------------------------------
 
 
-def _sources(kernels: ModuleType, column: Any, field: str | None) -> Iterator[Any]:
+def _sources(kernels: ModuleType, column: Any, field: str | None) -> Generator[Any]:
     """Yield the checked chunks of ``column``."""
     if field is not None and not isinstance(field, str):
         raise TypeError(f"field: expected the name of a field, not {type(field).__name__}")
@@ -327,64 +323,28 @@ def map_column(
     results: list[Any] = []
     kept: list[Any] = []
 
-    def work(pieces: list[_Piece]) -> list[Any]:
-        outcomes = []
+    def work(pieces: list[_Piece]) -> tuple[list[_Piece], list[Any]]:
+        outcomes: list[Any] = []
         for source, start, stop, _ in pieces:
             outcomes.append(kernels.map_part(kernel, source, start, stop, on_error == "none", keep))
             if outcomes[-1][2] is not None:
                 break
-        return outcomes
+        return pieces, outcomes
 
-    def accept(pieces: list[_Piece], outcomes: list[Any]) -> None:
-        for piece, (result, items, fault) in zip(pieces, outcomes, strict=False):
-            if fault is not None:
-                index, code, position, item = fault
-                raise error_of(item.decode("utf-8", "surrogateescape"), piece.first + index, code, position)
-            results.append(result)
-            kept.append(items)
-
-    pending: deque[tuple[list[_Piece], Future[list[Any]]]] = deque()
-    executor = None
-    sources = _sources(kernels, column, field)
-    try:
-        for pieces in _in_order(_parts(sources, threads), lambda: _drain(pending, accept)):
-            short = sum(piece.stop - piece.start for piece in pieces) < PART_ITEMS
-            if threads == 1 or (short and executor is None):
-                accept(pieces, work(pieces))
-                continue
-            if executor is None:
-                from concurrent.futures import ThreadPoolExecutor
-
-                executor = ThreadPoolExecutor(threads)
-            pending.append((pieces, executor.submit(work, pieces)))
-            if len(pending) >= WINDOW * threads:
-                done, future = pending.popleft()
-                accept(done, future.result())
-        _drain(pending, accept)
-    finally:
-        if executor is not None:
-            executor.shutdown(wait=True, cancel_futures=True)
-        sources.close()  # type: ignore[attr-defined]  # a generator: it releases its stream
+    with closing(_sources(kernels, column, field)) as sources, Threads(threads, "pressmark-column") as pool:
+        for pieces, outcomes in pool.map(work, _parts(sources, threads), inline=_is_short_column):
+            for piece, (result, items, fault) in zip(pieces, outcomes, strict=False):
+                if fault is not None:
+                    index, code, position, item = fault
+                    raise error_of(item.decode("utf-8", "surrogateescape"), piece.first + index, code, position)
+                results.append(result)
+                kept.append(items)
     return results, kept
 
 
-def _in_order(parts: Iterator[list[_Piece]], drain: Callable[[], None]) -> Iterator[list[_Piece]]:
-    """Yield ``parts``; if reading fails, the errors of earlier items come first."""
-    while True:
-        try:
-            part = next(parts, None)
-        except Exception:
-            drain()
-            raise
-        if part is None:
-            return
-        yield part
-
-
-def _drain(pending: deque[Any], accept: Callable[[list[_Piece], list[Any]], None]) -> None:
-    while pending:
-        pieces, future = pending.popleft()
-        accept(pieces, future.result())
+def _is_short_column(pieces: list[_Piece]) -> bool:
+    """Return whether these few items are a whole column: only the last part of one is short."""
+    return pieces[0].first == 0 and sum(piece.stop - piece.start for piece in pieces) < PART_ITEMS
 
 
 # --- out --------------------------------------------------------------------------------------------------------
@@ -395,15 +355,9 @@ def _concatenated(kernels: ModuleType, chunks: Sequence[Any], threads: int) -> A
     if len(chunks) == 1:
         return chunks[0]
     whole = kernels.Concatenation(chunks)
-    if threads > 1 and sum(chunk.size for chunk in chunks) >= MANY_BYTES:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(threads) as executor:
-            for _ in executor.map(whole.copy, range(len(chunks))):
-                pass
-    else:
-        for number in range(len(chunks)):
-            whole.copy(number)
+    workers = threads if sum(chunk.size for chunk in chunks) >= MANY_BYTES else 1
+    for _ in ordered_map(whole.copy, range(len(chunks)), threads=workers, name="pressmark-column"):
+        pass
     return whole.result()
 
 

@@ -13,6 +13,7 @@ import pytest
 from pressmark import DirectClean, FlatDirect, FlatOmitPrefix, IdentifierError, Layout, LineCounts, Pairtree, PathError
 from pressmark._kernels.tables import MAX_IDENTIFIER_BYTES
 from pressmark.layouts import streams as lines
+from pressmark.threads import AHEAD
 from support.implementations import Implementation
 from support.streams import Passed, Pieces, pass_through
 
@@ -288,7 +289,7 @@ def test_an_endless_stream_in_constant_memory(implementation: Implementation, th
             FlatDirect().map_lines(source, sink, threads=threads)
 
     assert peak_of(run) < 40_000_000
-    assert source.given < 60_000_000 + threads * (lines.WINDOW + 1) * lines.BLOCK_BYTES
+    assert source.given < 60_000_000 + threads * (AHEAD + 1) * lines.BLOCK_BYTES
 
 
 def test_a_line_without_end_is_refused_in_constant_memory(implementation: Implementation) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pressmark.layouts.batch import BoundKernel
-from pressmark.threads import resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import Threads, resolve_threads
 
 __all__ = ["LineCounts", "LineErrors", "cut_blocks", "pass_lines"]
 
@@ -19,8 +15,6 @@ LineErrors = Literal["raise", "skip", "empty"]
 BLOCK_BYTES = 1 << 20  # 1 MiB: read, cut at the last delimiter, mapped and written at once
 # A block of empty lines would have a million items, each of which may fail and wait to be reported.
 BLOCK_ITEMS = 1 << 16
-# Blocks in flight for each thread: one being mapped, one waiting, so that neither reader nor mapper starves.
-WINDOW = 2
 
 
 class LineCounts(NamedTuple):
@@ -76,7 +70,8 @@ def pass_lines(
         workers = 1
     counts = LineCounts()
 
-    def work(block: bytes, consumed: int) -> _Passed:
+    def work(part: tuple[bytes, int, bool]) -> _Passed:
+        block, consumed, _full = part
         return _pass_block(bound, block, consumed, delimiter, on_error, both, identifier_last)
 
     def write(passed: _Passed) -> None:
@@ -99,29 +94,13 @@ def pass_lines(
         if on_progress is not None:
             on_progress(counts)
 
-    pending: deque[Future[_Passed]] = deque()
-    executor = None
-    try:
-        for block, consumed, full in cut_blocks(src, delimiter, bound.kernel.limit):
-            # A block that is not full comes from a pipe or a terminal, whose writer may wait for the result.
-            if workers == 1 or not full:
-                while pending:
-                    write(pending.popleft().result())
-                write(work(block, consumed))
-                continue
-            if executor is None:
-                # Most runs are short and import no threads.
-                from concurrent.futures import ThreadPoolExecutor
+    def is_short(part: tuple[bytes, int, bool]) -> bool:
+        """Return whether a block comes from a pipe or a terminal, whose writer may wait for the result."""
+        return not part[2]
 
-                executor = ThreadPoolExecutor(workers)
-            pending.append(executor.submit(work, block, consumed))
-            if len(pending) >= WINDOW * workers:
-                write(pending.popleft().result())
-        while pending:
-            write(pending.popleft().result())
-    finally:
-        if executor is not None:
-            executor.shutdown(wait=True, cancel_futures=True)
+    with Threads(workers, "pressmark-lines") as pool:
+        for passed in pool.map(work, cut_blocks(src, delimiter, bound.kernel.limit), inline=is_short):
+            write(passed)
     return counts
 
 
