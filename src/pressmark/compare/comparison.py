@@ -10,8 +10,7 @@ import contextlib
 import os
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -50,10 +49,10 @@ from pressmark.paths import PROFILES, Collision, PathIndex, PathLengths, name_vi
 from pressmark.reports import Progress
 from pressmark.summaries import html_table, text_table
 from pressmark.tabular.detection import Crlf
-from pressmark.threads import resolve_threads
+from pressmark.threads import Threads, resolve_threads
 from pressmark.version import __version__
 
-__all__ = ["MEMORY", "Comparison", "OnEvent", "Progress", "compare", "unique_names"]
+__all__ = ["MEMORY", "Comparison", "OnEvent", "compare", "unique_names"]
 
 #: Number of examples to list: identifiers, groups of each kind, members of a group.
 FIRST = 20
@@ -187,17 +186,17 @@ def compare(
             )
             for name, layout in zip(unique, chosen, strict=True)
         ]
-        pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers > 1 else None
+        pool = stack.enter_context(Threads(workers, "pressmark-compare"))
         read = 0
         sample = _Sample(PROBED if probe is not None else 0)
         for block in identifier_blocks(_identifiers(ids), field=field, crlf=crlf):
             steps: list[Callable[[], object]] = [partial(counter.add, block) for counter in counters]
             steps.append(partial(known.add, block.column, block.column))
-            _run_all(pool, steps)
+            for _ in pool.map(lambda step: step(), steps):
+                pass
             sample.add(block)
             read += block.identifiers
             report(Progress("read", items=read))
-        done = 0
         # The threads share one temporary file.
         label_lock = Lock()
 
@@ -206,14 +205,13 @@ def compare(
                 return known.label(number)
 
         def finish(counter: _LayoutCounter) -> LayoutResult:
-            nonlocal done
-            result = counter.result(label, files_per_object, versions, directory_limit)
-            done += 1
-            report(Progress("merge", items=done, of_items=len(counters)))
-            return result
+            return counter.result(label, files_per_object, versions, directory_limit)
 
         same, repeated = known.totals().equal, known.groups()["equal"]
-        results = list(pool.map(finish, counters)) if pool is not None else [finish(counter) for counter in counters]
+        results: list[LayoutResult] = []
+        for result in pool.map(finish, counters):
+            results.append(result)
+            report(Progress("merge", items=len(results), of_items=len(counters)))
         if same:
             results = [_between_different(result, same, repeated, read) for result in results]
         if probe is not None:
@@ -283,16 +281,6 @@ def _identifiers(ids: Any) -> Any:
     if hasattr(ids, "objects"):
         return (found.id for found in ids.objects() if found.id is not None)
     return ids
-
-
-def _run_all(pool: Executor | None, steps: Iterable[Callable[[], object]]) -> None:
-    """Run all steps, concurrently if there is a pool."""
-    if pool is None:
-        for step in steps:
-            step()
-    else:
-        for _ in pool.map(lambda step: step(), list(steps)):
-            pass
 
 
 class _LayoutCounter:
