@@ -7,14 +7,17 @@ import importlib
 import os
 import stat
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pressmark.cli.common.console import CallError, Failure
 from pressmark.cli.common.files import InputStream
 from pressmark.cli.common.tables.columns import ColumnSpec, index_of
 from pressmark.cli.common.tables.mapper import Mapper
 from pressmark.errors import ColumnError, quoted
+from pressmark.threads import Threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # By name: pyarrow need not be installed for type checks. The importer of this module reports its absence.
 pa: Any = importlib.import_module("pyarrow")
@@ -198,7 +201,8 @@ class ParquetWriter:
         self._held_rows = 0
         self._held_bytes = 0
         self._writer: Any = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._stack = contextlib.ExitStack()
+        self._pool: Threads | None = None
         self._writing: Future[None] | None = None
         self._rows: list[list[bytes]] | None = None
         if isinstance(reader, ParquetReader):
@@ -221,7 +225,7 @@ class ParquetWriter:
             self._writer = pq.ParquetWriter(self._output, self._schema, **self._options)
         # The end of a run waits for the thread, and writing to a pipe that nobody reads would never end.
         if self._output.is_regular():
-            self._pool = ThreadPoolExecutor(1, "pressmark-write")
+            self._pool = self._stack.enter_context(Threads(1, "pressmark-write"))
 
     def check(self, block: Any) -> None:
         """Fail rows with a value that is not UTF-8."""
@@ -260,8 +264,7 @@ class ParquetWriter:
         """Write the rows that are held, and the footer."""
         self._flush()
         self._await_group()
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._stack.close()
         with _named(self._output.name):
             self._writer.close()
         self._output.flush()
@@ -269,8 +272,7 @@ class ParquetWriter:
     def abandon(self) -> None:
         """Close the writer of pyarrow, and discard the footer that it adds."""
         self._output.abandoned = True
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._stack.close()
         if self._writer is not None:
             with contextlib.suppress(Exception):
                 self._writer.close()
