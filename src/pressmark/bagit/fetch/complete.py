@@ -18,7 +18,7 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from queue import Empty, SimpleQueue
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from time import monotonic
 from typing import BinaryIO, NamedTuple
 
@@ -39,13 +39,14 @@ from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.durable import exists
 from pressmark.reports import ERROR, Problem, Progress, Report
+from pressmark.threads import Threads, require_use
 
 __all__ = ["complete"]
 
 # Maximum distance from the oldest unfinished entry, since problems are reported in the order of fetch.txt.
 LOOK_AHEAD = 4096  # entries
 # Time to wait for cancelled downloads; a thread that is still connecting ends by itself.
-JOIN_TIMEOUT = 2.0  # seconds
+PATIENCE = 2.0  # seconds
 
 BLOCKED = "a parent directory is occupied by a file or symbolic link; move it elsewhere"
 
@@ -158,11 +159,8 @@ class _Run:
         # Leftovers of an earlier run are removed at the end, even if no file is missing.
         self._places = ending.enter_context(DownloadDirectory(self._base)) if locked else None
         self._downloader: Downloader | None = None
-        self._workers: list[threading.Thread] = []
-        self._ended = threading.Event()
-        self._jobs: SimpleQueue[tuple[_Slot, _Job] | None] = SimpleQueue()
-        self._results: SimpleQueue[tuple[_Slot, _Job, Download] | BaseException] = SimpleQueue()
-        self._under_way = 0
+        self._pool = Threads(threads, "pressmark-fetch", patience=PATIENCE)
+        self._under_way: dict[Future[Download], tuple[_Slot, _Job]] = {}
         self._full = False
         self._files = self._present = self._failed = self._fetched_bytes = 0
         self._bytes = 0
@@ -172,9 +170,15 @@ class _Run:
     def report(self) -> BagReport:
         """Run, and return the report. All downloads have ended afterwards."""
         try:
-            self._run()
+            with self._pool:
+                try:
+                    self._run()
+                finally:
+                    if self._downloader is not None:
+                        self._downloader.cancel()
         finally:
-            self._end()
+            if self._places is not None and self._pool.abandoned:
+                self._places.in_use = True
         if self._full:
             self._add([problem("disk-full", FETCH_TXT)])
         if self._places is not None:
@@ -203,7 +207,7 @@ class _Run:
         slots = self._slots()
         more = True
         while more or window:
-            while more and self._under_way < 2 * self._threads and len(window) < LOOK_AHEAD and not self._full:
+            while more and len(self._under_way) < 2 * self._threads and len(window) < LOOK_AHEAD and not self._full:
                 slot = next(slots, None)
                 if slot is None:
                     more = False
@@ -238,8 +242,7 @@ class _Run:
             slot = _Slot(problems, done=job is None)
             if job is not None:
                 self._begin(job.file is None)
-                self._under_way += 1
-                self._jobs.put((slot, job))
+                self._under_way[self._pool.submit(self._fetch if job.file is None else self._read, job)] = slot, job
             elif any(one.severity == ERROR for one in problems):
                 self._failed += 1
             else:
@@ -325,34 +328,11 @@ class _Run:
         if fetching and self._places is None:
             self._ending.enter_context(BagTransaction(self._bag.path))
             self._places = self._ending.enter_context(DownloadDirectory(self._base))
-        while len(self._workers) < self._threads:
-            worker = threading.Thread(target=self._work, name="pressmark-fetch", daemon=True)
-            self._workers.append(worker)
-            worker.start()
-
-    def _end(self) -> None:
-        self._ended.set()
-        if self._downloader is not None:
-            self._downloader.cancel()
-        for _ in self._workers:
-            self._jobs.put(None)
-        last = monotonic() + JOIN_TIMEOUT
-        for worker in self._workers:
-            worker.join(max(0.0, last - monotonic()))
-        if self._places is not None and any(worker.is_alive() for worker in self._workers):
-            self._places.in_use = True
 
     def _collect(self) -> None:
         """Process finished jobs; wait for a short time at most."""
-        with contextlib.suppress(Empty):
-            while True:
-                found = self._results.get(timeout=PROGRESS_EVERY)
-                if isinstance(found, BaseException):
-                    raise found
-                self._under_way -= 1
-                self._settle(*found)
-                if self._results.empty():
-                    break
+        for call in wait(self._under_way, PROGRESS_EVERY, FIRST_COMPLETED).done:
+            self._settle(*self._under_way.pop(call), call.result())
         if monotonic() >= self._next_progress:
             self._report_progress()
 
@@ -369,7 +349,6 @@ class _Run:
         if found.kind == "full" and self._downloader is not None:
             # The other downloads need space too: cancel them; they can be continued.
             self._full = True
-            self._ended.set()
             self._downloader.cancel()
         if found.kind == "mismatch":
             slot.problems += [
@@ -410,17 +389,7 @@ class _Run:
         with self._bytes_lock:
             self._bytes += size
 
-    # --- the workers ----------------------------------------------------------------------------------------------
-
-    def _work(self) -> None:
-        """Process jobs until the run ends."""
-        try:
-            while (task := self._jobs.get()) is not None:
-                slot, job = task
-                self._results.put((slot, job, self._fetch(job) if job.file is None else self._read(job, job.file)))
-        except BaseException as error:
-            # Out of memory, or a bug: end the run instead of reporting a failed file.
-            self._results.put(error)
+    # --- the threads ----------------------------------------------------------------------------------------------
 
     def _fetch(self, job: _Job) -> Download:
         assert self._downloader is not None
@@ -438,7 +407,8 @@ class _Run:
         if found.kind is not None:
             return found
         self._count(found.size - counted)  # downloaded by an earlier run
-        if self._ended.is_set():
+        require_use()
+        if self._full:
             return found._replace(kind="cancelled")
         try:
             self._places.land(name, job.path)
@@ -453,14 +423,16 @@ class _Run:
             return found._replace(kind="disk", message=f"cannot be moved into the payload: {_words(error)}")
         return found
 
-    def _read(self, job: _Job, file: BinaryIO) -> Download:
+    def _read(self, job: _Job) -> Download:
         """Compare a present file with its checksums."""
+        assert job.file is not None
         hashers = {name: ALGORITHMS[name].make(1) for name in job.digests}
         size = 0
-        with file:
+        with job.file:
             try:
-                while data := file.read(BLOCK):
-                    if self._ended.is_set():
+                while data := job.file.read(BLOCK):
+                    require_use()
+                    if self._full:
                         return Download("cancelled", "run cancelled", size, {})
                     for hasher in hashers.values():
                         hasher.update(data)
