@@ -14,7 +14,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -32,6 +31,7 @@ from pressmark.fixity.hasher import FileRange
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Problem, Progress
+from pressmark.threads import Threads
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
@@ -88,7 +88,7 @@ def validate_archive(
         archive = stack.enter_context(open_archive(path, limits, stream))
         pool = None
         if level == "full" and threads != 1:
-            pool = stack.enter_context(ThreadPoolExecutor(min(threads or _THREADS, _THREADS)))
+            pool = stack.enter_context(Threads(min(threads or _THREADS, _THREADS), "pressmark-digests"))
         try:
             members = _collected(archive, level, pool, threads, on_event, report_problems, stack)
         except ArchiveError as error:
@@ -144,7 +144,7 @@ class _CopiedTagFiles(ArchivedBag):
 def _collected(
     archive: Archive,
     level: str,
-    pool: ThreadPoolExecutor | None,
+    pool: Threads | None,
     threads: int | None,
     on_event: Callable[[Progress], object] | None,
     report_problems: ReportProblems,

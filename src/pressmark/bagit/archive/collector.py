@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import closing
 from itertools import islice
 from time import monotonic
@@ -23,6 +23,7 @@ from pressmark.fixity.hasher import FileRange
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Progress
+from pressmark.threads import Threads
 
 __all__ = ["MemberCollector"]
 
@@ -44,7 +45,7 @@ class MemberCollector:
         self,
         table: MemberTable,
         names: tuple[str, ...] | None,
-        pool: ThreadPoolExecutor | None = None,
+        pool: Threads | None = None,
         on_event: Callable[[Progress], object] | None = None,
         threads: int | None = None,
     ) -> None:
