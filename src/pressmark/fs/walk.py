@@ -1,17 +1,19 @@
-"""A walk of a tree, in an order that does not depend on the file system."""
+"""Walks of a tree, in an order that does not depend on the file system or on threads."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pressmark.fs.beneath import Opener
 from pressmark.fs.file_errors import kind_of_mode
+from pressmark.threads import Threads
 
-__all__ = ["Walk"]
+__all__ = ["Unread", "Walk", "ordered_tree"]
 
 Failure = TypeVar("Failure")
+Result = TypeVar("Result")
 
 
 class _Level(Generic[Failure]):
@@ -197,3 +199,86 @@ def _is_left_out(entry: os.DirEntry[Any], leave_out: Collection[tuple[int, int]]
     except OSError:
         return False
     return (status.st_dev, status.st_ino) in leave_out
+
+
+class Unread(Protocol):
+    """Directories that have not been read, with everything below them."""
+
+    def cut(self, threads: int) -> tuple[Self, Self | None]:
+        """Return what one call reads, and what comes after it.
+
+        :param threads: number of threads of the walk
+        """
+
+
+Directories = TypeVar("Directories", bound=Unread)
+
+
+def ordered_tree(
+    parts: list[list[Result] | Directories],
+    expand: Callable[[Directories], list[list[Result] | Directories]],
+    *,
+    threads: int,
+    ahead: int,
+    size: Callable[[list[Result]], int] = len,
+) -> Iterator[list[Result]]:
+    """Walk a tree on several threads, and yield the results in order.
+
+    The leftmost directories are read first, close to the results that were yielded. Directories that a call leaves
+    unread keep their position, so a deep branch does not delay the others.
+
+    :param parts: results and directories in order
+    :param expand: reads directories, and returns the results and the directories that it did not read, in order; called
+        in a thread, it can ask :func:`pressmark.threads.require_use`
+    :param ahead: results that may wait for those before them when a call begins
+    :param size: returns the number of results in a list
+    """
+    line: list[Any] = parts[::-1]  # the first is the last
+    if threads == 1:
+        while line:
+            part = line.pop()
+            if isinstance(part, list):
+                yield part
+                continue
+            first, rest = part.cut(1)
+            if rest is not None:
+                line.append(rest)
+            line += reversed(expand(first))
+        return
+    from concurrent.futures import Future  # slow to import
+
+    with Threads(threads, "pressmark-walk") as pool:
+
+        def hand_out() -> None:
+            """Replace calls that have ended by their results, and begin calls; always the first in line."""
+            running = ready = 0
+            at = len(line) - 1
+            while at >= 0:
+                part = line[at]
+                if isinstance(part, list):
+                    ready += size(part)
+                elif isinstance(part, Future):
+                    if part.done() and part.exception() is None:
+                        line[at : at + 1] = reversed(part.result())
+                        at += len(part.result()) - 1
+                        continue
+                    running += 1
+                elif at == len(line) - 1 or (running < 2 * threads and ready < ahead):
+                    first, rest = part.cut(threads)
+                    line[at] = pool.submit(expand, first)
+                    running += 1
+                    if rest is not None:
+                        line.insert(at, rest)
+                        continue
+                else:
+                    return
+                at -= 1
+
+        while line:
+            hand_out()
+            if line:
+                part = line.pop()
+                if isinstance(part, list):
+                    yield part
+                else:
+                    line += reversed(part.result())

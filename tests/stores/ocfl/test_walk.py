@@ -139,7 +139,7 @@ class Call(Future[Any]):
 def test_two_threads_take_half_as_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No thread waits while there is work: what a call leaves over does not hold up the others."""
     pool = RoundPool()
-    monkeypatch.setattr(ocfl_walk, "Threads", lambda *_arguments: pool)
+    monkeypatch.setattr("pressmark.fs.walk.Threads", lambda *_arguments: pool)
     for name, value in {"SIBLINGS": 4, "BUDGET": 4}.items():
         monkeypatch.setattr(ocfl_walk, name, value)
     assert len(list(big(tmp_path).objects(threads=2))) == 150

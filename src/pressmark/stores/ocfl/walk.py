@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
+from pressmark.fs.walk import ordered_tree
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
@@ -24,10 +25,7 @@ from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
-from pressmark.threads import Threads, require_use
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import require_use
 
 __all__ = ["BatchReader", "FoundObject", "Walk", "first_objects", "ignored", "walk_objects"]
 
@@ -85,9 +83,32 @@ class _Group(NamedTuple):
     start: int
     inside: bytes | None
 
+    def cut(self, threads: int) -> tuple[_Group, _Group | None]:
+        """Return the group, of which one call reads a few, and what comes after them."""
+        end = self.start + SIBLINGS
+        return self, self._replace(start=end) if end < len(self.names) else None
 
-# What a walk yields, or has yet to read.
-_Part = FoundObject[T] | PlainObjects | Problem | _Group
+
+# What a walk yields.
+_Found = FoundObject[T] | PlainObjects | Problem
+
+
+def _runs(out: list[_Found[T] | _Group]) -> list[list[_Found[T]] | _Group]:
+    """Return results and groups in order, with consecutive results together."""
+    runs: list[list[_Found[T]] | _Group] = []
+    for item in out:
+        if isinstance(item, _Group):
+            runs.append(item)
+        elif runs and isinstance(runs[-1], list):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
+def _size(run: list[_Found[T]]) -> int:
+    """Return the number of results in a list."""
+    return sum([len(item.places) if isinstance(item, PlainObjects) else 1 for item in run])
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
@@ -134,89 +155,29 @@ class Walk(Generic[T]):
 
     def __iter__(self) -> Iterator[FoundObject[T] | PlainObjects | Problem]:
         """Yield objects, and problems outside of objects."""
-        line = self._top()
-        if self._threads == 1:
-            while line:
-                first = line.pop()
-                if isinstance(first, _Group):
-                    line += reversed(self._expand(*self._split(first, line)))
-                else:
-                    yield first
-            return
-        from concurrent.futures import Future  # slow to import, and not needed for put
-
-        with Threads(self._threads, "pressmark-walk") as pool:
-            waiting: list[_Part[T] | Future[list[_Part[T]]]] = [*line]
-            look = True
-            while waiting:
-                if look or isinstance(waiting[-1], _Group):
-                    self._hand_out(waiting, pool)
-                    if not waiting:
-                        return
-                item = waiting.pop()
-                look = isinstance(item, (Future, PlainObjects))
-                if isinstance(item, Future):
-                    waiting += reversed(item.result())
-                elif not isinstance(item, _Group):  # the first group has been submitted
-                    yield item
-
-    def _hand_out(self, waiting: list, pool: Threads) -> None:  # type: ignore[type-arg]
-        """Submit the first groups in line; always the very first, so that the walk progresses.
-
-        Finished work is replaced by its results, since these may contain groups for which threads would wait.
-        """
-        from concurrent.futures import Future
-
-        running = ready = 0
-        at = len(waiting) - 1
-        while at >= 0:
-            item = waiting[at]
-            if isinstance(item, Future):
-                if item.done() and item.exception() is None:
-                    found = item.result()
-                    waiting[at : at + 1] = reversed(found)
-                    at += len(found) - 1
-                    continue
-                running += 1
-            elif isinstance(item, _Group):
-                if at < len(waiting) - 1 and (running >= 2 * self._threads or ready >= AHEAD):
-                    return
-                rest: list[_Group] = []
-                group, start = self._split(item, rest)
-                waiting[at : at + 1] = [*rest, pool.submit(self._expand, group, start)]
-                at += len(rest)
-                running += 1
-            else:
-                ready += len(item.places) if isinstance(item, PlainObjects) else 1
-            at -= 1
-
-    @staticmethod
-    def _split(group: _Group, rest: list) -> tuple[_Group, int]:  # type: ignore[type-arg]
-        """Take a unit of work from a group, and add the rest to ``rest``."""
-        end = group.start + SIBLINGS
-        if end < len(group.names):
-            rest.append(group._replace(start=end))
-        return group, group.start
+        top = _runs(self._top())
+        for run in ordered_tree(top, self._expand, threads=self._threads, ahead=AHEAD, size=_size):
+            yield from run
 
     # --- one unit of work -----------------------------------------------------------------------------------------
 
-    def _expand(self, group: _Group, start: int) -> list[_Part[T]]:
+    def _expand(self, group: _Group) -> list[list[_Found[T]] | _Group]:
         """Read a few directories of a group and everything below them; return the results in order."""
-        out: list[_Part[T]] = []
-        names = group.names[start : start + SIBLINGS]
+        out: list[_Found[T] | _Group] = []
+        names = group.names[group.start : group.start + SIBLINGS]
         self._siblings(group.place, names, group.inside, out, self._budget, 0)
         found = [item for item in out if isinstance(item, FoundObject)]
         if found:
             finished = iter(self._finish(found))
             out = [next(finished) if isinstance(item, FoundObject) else item for item in out]
-        return out
+        return _runs(out)
 
     def _siblings(
         self,
         place: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
-        out: list[_Part[T]],
+        out: list[_Found[T] | _Group],
         budget: int,
         depth: int,
     ) -> int:
@@ -237,7 +198,7 @@ class Walk(Generic[T]):
         reader: BatchReader[T],
         place: bytes,
         names: Sequence[bytes],
-        out: list[_Part[T]],
+        out: list[_Found[T] | _Group],
         budget: int,
         depth: int,
     ) -> int:
@@ -261,7 +222,7 @@ class Walk(Generic[T]):
         self,
         place: bytes,
         inside: bytes | None,
-        out: list[_Part[T]],
+        out: list[_Found[T] | _Group],
         budget: int,
         depth: int,
     ) -> int:
@@ -348,7 +309,7 @@ class Walk(Generic[T]):
         self,
         place: bytes,
         entries: Sequence[DirectoryEntry],
-        out: list[_Part[T]],
+        out: list[_Found[T] | _Group],
     ) -> list[bytes]:
         """Return the directories among ``entries``, and report everything else."""
         folders = []
@@ -375,19 +336,19 @@ class Walk(Generic[T]):
             ]
         return folders
 
-    def _top(self) -> list[_Part[T]]:
-        """Return the entries of the root, the last first."""
+    def _top(self) -> list[_Found[T] | _Group]:
+        """Return the entries of the root."""
         if self._names is not None:
             return [_Group(b"", self._names, 0, None)] if self._names else []
         entries = self._scan(b"")
-        out: list[_Part[T]] = []
+        out: list[_Found[T] | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"
             out.append(problem("declaration-unknown", b"", what, code="E003"))
         folders = [name for name in self._folders(b"", entries, out) if name != EXTENSIONS]
         if folders:
             out.append(_Group(b"", folders, 0, None))
-        return out[::-1]
+        return out
 
 
 def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:

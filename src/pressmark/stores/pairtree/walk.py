@@ -12,23 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk_directory
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.fs.walk import ordered_tree
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned
 from pressmark.stores.store import StoreObject
-from pressmark.threads import Threads, require_use, resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.threads import require_use, resolve_threads
 
 __all__ = [
     *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
@@ -59,6 +57,12 @@ class Work:
     """
 
     places: list[str]
+
+    def cut(self, threads: int) -> tuple[Work, Work | None]:
+        """Return a share for each thread, and one to spare: see :func:`pressmark.fs.walk.ordered_tree`."""
+        share = len(self.places) if threads == 1 else -(-len(self.places) // (threads + 1))
+        left = self.places[share:]
+        return (Work(self.places[:share]), Work(left)) if left else (self, None)
 
 
 # Results of a part of the tree, or work still to be done.
@@ -167,65 +171,18 @@ class Walk:
         yield from self._beside()
         first, below = self._looked_at("")
         yield from first
-        workers = resolve_threads(threads)
-        if workers > 1:
-            yield from self._by_threads(below, workers)
-            return
-        yield from self._one_by_one(below)
+        yield from self._walk(below, resolve_threads(threads))
 
     def again(self, item: Item) -> list[Item]:
         """Read the place of an item again: the object, or everything there if the item is a problem."""
         found, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
         if isinstance(item, StoreObject):
             return [one for one in found if encode_fs(one.path) == encode_fs(item.path)]
-        return [*found, *self._one_by_one(below)]
+        return [*found, *self._walk(below, 1)]
 
-    def _one_by_one(self, below: Work) -> Iterator[Item]:
-        line: list[Part] = [below]
-        while line:
-            part = line.pop()
-            if isinstance(part, Work):
-                line += reversed(self._look_through(part))
-            else:
-                yield from part
-
-    def _by_threads(self, below: Work, workers: int) -> Iterator[Item]:
-        """Process the leftmost work first, and stay close to the results already yielded.
-
-        The line contains results, running work and waiting work in the order of the tree. A free thread takes the
-        leftmost work, which is replaced by its results and the remaining work.
-        """
-        line: list[Part | Future[list[Part]]] = [below]
-        with Threads(workers, "pressmark-walk") as pool:
-            while line:
-                self._hand_out(line, pool, workers)
-                first = line.pop(0) if line else []
-                if isinstance(first, list):
-                    yield from first
-                elif not isinstance(first, Work):
-                    line[0:0] = first.result()
-
-    def _hand_out(self, line: list[Part | Future[list[Part]]], pool: Threads, workers: int) -> None:
-        running = waiting = index = 0
-        while index < len(line):
-            part = line[index]
-            if isinstance(part, list):
-                waiting += len(part)
-            elif isinstance(part, Work):
-                # The leftmost work always continues.
-                if index and (running >= 2 * workers or waiting >= WAITING):
-                    return
-                share = -(-len(part.places) // (workers + 1))
-                left = part.places[share:]
-                future = pool.submit(self._look_through, Work(part.places[:share]))
-                line[index : index + 1] = [future, Work(left)] if left else [future]
-                running += 1
-            elif part.done():
-                line[index : index + 1] = part.result()
-                continue
-            else:
-                running += 1
-            index += 1
+    def _walk(self, below: Work, threads: int) -> Iterator[Item]:
+        for items in ordered_tree([below], self._look_through, threads=threads, ahead=WAITING):
+            yield from items
 
     # --- many directories -----------------------------------------------------------------------------------------
 
