@@ -1,4 +1,5 @@
 /* Preloaded into the process of a test: opening, or reading from, a path that contains "slow-" takes $DELAY microseconds.
+ * The first time, the directory $BEGUN is created.
  *
  * It needs $OLD_KERNEL: openat2 is no function that a library can replace.
  */
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../support/old_kernel.h"
@@ -15,8 +17,12 @@
 static void wait_for(const char *path)
 {
     const char *delay = getenv("DELAY");
-    if (delay && strstr(path, "slow-"))
-        usleep((useconds_t)atoi(delay));
+    const char *begun = getenv("BEGUN");
+    if (!delay || !strstr(path, "slow-"))
+        return;
+    if (begun)
+        mkdir(begun, 0777);
+    usleep((useconds_t)atoi(delay));
 }
 
 static int refuses_to_open(const char *path, int flags)

@@ -1,9 +1,11 @@
-"""On a slow disk, where calls of the kernels return before they have handled all items, the results are the same."""
+"""On a slow disk, where kernels return before they have handled all items: the same results, and interrupts."""
 
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ COMMANDS = (
     *("store ls books", "store check root --digests"),
     "migrate books bags --to bags --dry-run",
     *(f"bag {verb} {' '.join(f'slow-{number}' for number in range(OBJECTS))}" for verb in ("create", "validate")),
+)
+
+
+SLOW = [f"slow-{number}" for number in range(100)]
+# Commands that would take seconds.
+LONG = (
+    *(
+        "store ls root",
+        "store check root --digests",
+        "store put books2 --from list.tsv",
+        "store put root2 --from list.tsv",
+    ),
+    *(f"bag {verb} {' '.join(SLOW)}" for verb in ("create", "validate")),
 )
 
 
@@ -49,3 +64,45 @@ def test_the_same_results(tmp_path: Path) -> None:
         paths = [path for path in folder.rglob("*") if path.is_file() and not TIMES.search(str(path))]
         results.append((output, {path.relative_to(folder): path.read_bytes() for path in paths}))
     assert results[0] == results[1]
+
+
+def test_an_interrupt(tmp_path: Path) -> None:
+    """An interrupt ends a command at once, whatever its threads are reading."""
+    library = preloadable(Path(__file__).with_name("slow.c"), tmp_path)
+    variables = {**environment(), "LD_PRELOAD": library, "OLD_KERNEL": "1"}
+    for name in SLOW:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "slow-file").write_bytes(b"x")
+    (tmp_path / "list.tsv").write_text("".join(f"{name}\t{name}\n" for name in SLOW))
+
+    def run(line: str) -> None:
+        subprocess.run([*COMMAND, *line.split()], cwd=tmp_path, env=variables, capture_output=True, check=True)
+
+    for name in ("books", "books2"):
+        run(f"store init pairtree {name}")
+    for name in ("root", "root2"):
+        run(f"store init ocfl {name} --layout 0002")
+    for name in ("books", "root"):
+        run(f"store put {name} --from list.tsv")
+    for line in LONG:
+        if line.startswith("bag validate"):
+            run(line.replace("validate", "create"))
+        begun = tmp_path / "begun"
+        process = subprocess.Popen(
+            [*COMMAND, *line.split(), *(["--threads", "2"] if "put" not in line else [])],
+            cwd=tmp_path,
+            env={**variables, "DELAY": "20000", "BEGUN": str(begun)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        with process:
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            sent = time.monotonic()
+            _, error = process.communicate(timeout=60)
+            # A fifth of a second, and the end of Python on a busy machine.
+            assert time.monotonic() - sent < 1, line
+        assert process.returncode == 130, (line, error)
+        begun.rmdir()

@@ -11,6 +11,7 @@ from pressmark.fs.file_errors import kind_of_error
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
+from pressmark.threads import require_use
 
 __all__ = ["find_unreadable", "unreadable_file"]
 
@@ -51,6 +52,7 @@ def find_unreadable(
     if _is_plain(top):
         return
     for found in walk(top, links=links):
+        require_use()
         if isinstance(found, Outcome):
             path, kind, message = encode_fs(found.path), found.kind, found.message
         else:
@@ -77,6 +79,7 @@ def _is_plain(top: bytes) -> bool:
         while waiting:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
+                    require_use()
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
                     elif not entry.is_file(follow_symlinks=False) or not is_readable(entry.path):

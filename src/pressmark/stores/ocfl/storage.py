@@ -18,6 +18,7 @@ from pressmark.fs.beneath import open_beneath, read_all, require_regular
 from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.stores.placement import first_directories
+from pressmark.threads import require_use
 
 __all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
 
@@ -147,6 +148,7 @@ class LocalStorage:
         return self._prefix + place if place else self._root
 
     def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        require_use()
         return scan(self.path(directory), follow=False)
 
     def first_directories(self) -> list[bytes]:
@@ -168,6 +170,7 @@ class LocalStorage:
         return durable.why_unreadable(self.path(file))
 
     def _open(self, file: bytes) -> int:
+        require_use()
         return require_regular(open_beneath(self._base, self._inside + file), self.path(file))
 
     def open(self, file: bytes) -> tuple[BinaryIO, os.stat_result]:

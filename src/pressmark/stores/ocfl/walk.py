@@ -25,7 +25,6 @@ from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
-from pressmark.threads import require_use
 
 __all__ = ["BatchReader", "FoundObject", "Walk", "first_objects", "ignored", "walk_objects"]
 
@@ -226,7 +225,6 @@ class Walk(Generic[T]):
         budget: int,
         depth: int,
     ) -> int:
-        require_use()
         junk = inside is None and any(is_junk(name, directory=True) for name in place.split(b"/"))
         try:
             entries = self._entries(place, inside)
