@@ -192,7 +192,7 @@ def compare(
         for block in identifier_blocks(_identifiers(ids), field=field, crlf=crlf):
             steps: list[Callable[[], object]] = [partial(counter.add, block) for counter in counters]
             steps.append(partial(known.add, block.column, block.column))
-            for _ in pool.map(lambda step: step(), steps):
+            for _ in pool.map(lambda step: step(), steps, ahead=len(steps)):
                 pass
             sample.add(block)
             read += block.identifiers
@@ -209,7 +209,7 @@ def compare(
 
         same, repeated = known.totals().equal, known.groups()["equal"]
         results: list[LayoutResult] = []
-        for result in pool.map(finish, counters):
+        for result in pool.map(finish, counters, ahead=len(counters)):
             results.append(result)
             report(Progress("merge", items=len(results), of_items=len(counters)))
         if same:
