@@ -11,10 +11,10 @@ from .modules import MODULES, circles, edges, imported, sources
 # From the bottom up. A part is a module or package directly in pressmark; it imports only parts of lower layers.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "version", "threads", "summaries", "lazy"),
-    ("reports",),
+    ("reports", "_kernels"),
     ("fs",),
     ("html",),
-    ("jobs", "_kernels"),
+    ("jobs",),
     ("arrow", "fixity"),
     ("tabular",),
     ("layouts",),
@@ -27,14 +27,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
-# The implementations share the tables, and import neither each other nor their callers.
+# The implementations share tables and records, and import neither each other nor their callers.
 KERNELS = {
     # The type of ``active``, for mypy alone, is that of the pure implementation.
     "_kernels": {"_kernels.pure", "errors"},
-    "_kernels.native": {"_kernels.tables", "errors"},
-    "_kernels.pure": {"_kernels.tables", "errors"},
+    "_kernels.native": {"_kernels.records", "_kernels.tables", "errors"},
+    "_kernels.pure": {"_kernels.records", "_kernels.tables", "errors"},
+    "_kernels.records": set(),
     "_kernels.tables": set(),
 }
+SHARED = {"_kernels", "_kernels.records", "_kernels.tables"}
 # The package re-exports public names, and must not load a command.
 NOT_IN_THE_FACE = {"cli", "__main__"}
 
@@ -58,7 +60,7 @@ def is_allowed(importer: str, other: str) -> bool:
         return target not in NOT_IN_THE_FACE
     if own in KERNELS:
         return target in KERNELS[own]
-    if target in KERNELS and target not in ("_kernels", "_kernels.tables"):
+    if target in KERNELS and target not in SHARED:
         return False
     return target != "" and LAYER[target.split(".")[0]] < LAYER[own]
 
@@ -94,7 +96,7 @@ def test_compiled_modules_import_only_their_package() -> None:
     for module, path in sources(".pyx", ".pxd").items():
         lines = re.findall(r"^ *(?:from|c?import) +(pressmark[\w.]*)", path.read_text(encoding="utf-8"), re.MULTILINE)
         parts = {part_of(name.removeprefix("pressmark.")) for name in lines}
-        assert parts <= {"_kernels.native", "_kernels.tables"}, module
+        assert parts <= {"_kernels.native", "_kernels.records", "_kernels.tables"}, module
 
 
 BAD = {

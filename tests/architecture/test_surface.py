@@ -24,6 +24,7 @@ ONLY_COMPILED = {
     "_mapping": {"Inverse", "Kernel"},
     "_ocfl": set(),
     "_paths": set(),
+    "_trees": set(),
 }
 # Functions that do nothing in the pure implementation, as their first line states.
 SAID_DIFFERENTLY = {
@@ -75,6 +76,12 @@ def test_both_have_the_same_docstrings(pair: tuple[Implementation, Implementatio
             assert one.__name__ == other.__name__ == export
             assert first_line(one)
             assert export in SAID_DIFFERENTLY or first_line(one) == first_line(other)
+
+
+def test_batches_have_the_same_columns(pair: tuple[Implementation, Implementation]) -> None:
+    """``TreeBatch`` has the same public attributes and methods in both."""
+    native, pure = (public(type(one.kernels.TreeBatch.of([], []))) for one in pair)
+    assert native == {*pure, *vars(pair[1].kernels.TreeBatch.of([], []))} - {"_contents", "_digests"}
 
 
 def test_columns_have_the_same_methods(pair: tuple[Implementation, Implementation]) -> None:

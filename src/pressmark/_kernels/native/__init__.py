@@ -13,6 +13,7 @@ from pressmark._kernels.native._digests import best_level, level, levels, use_le
 from pressmark._kernels.native._mapping import *  # noqa: F403
 from pressmark._kernels.native._ocfl import *  # noqa: F403
 from pressmark._kernels.native._paths import *  # noqa: F403
+from pressmark._kernels.native._trees import *  # noqa: F403
 from pressmark.errors import PressmarkError
 
 NAME = "native"

@@ -41,6 +41,7 @@ from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, Pairtre
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
+from pressmark._kernels.pure.trees import TreeBatch, read_trees
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "PathTree",
     "Source",
     "Stream",
+    "TreeBatch",
     "VitroDecodeFilename",
     "VitroEncodeFilename",
     "VitroMap",
@@ -90,6 +92,7 @@ __all__ = [
     "map_part",
     "move_objects",
     "read_small_folders",
+    "read_trees",
     "run_steps",
     "scan_ocfl",
     "scan_pairtree",
