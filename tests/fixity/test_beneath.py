@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from pressmark.fixity.hasher import READ_SIZE
 from pressmark.fs import beneath as ways_module
 from pressmark.fs.beneath import KEPT
 from support.implementations import Implementation, use
+from support.replacing import Opened, exchanging
 
 from .conftest import environment
 from .test_faults import FILES
@@ -248,46 +248,6 @@ def test_ledger(implementation: Implementation, root: Path, tmp_path: Path) -> N
 
 
 # --- race conditions ----------------------------------------------------------------------------------------------
-
-
-class Opened:
-    """Counts opened files in a directory (Linux)."""
-
-    def __init__(self, directory: Path) -> None:
-        self._libc = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        in_open = 0x20
-        assert self._libc.inotify_add_watch(self._descriptor, os.fsencode(directory), in_open) > 0
-
-    def count(self) -> int:
-        """Return the count since the last call."""
-        try:
-            data = os.read(self._descriptor, 1 << 16)
-        except BlockingIOError:
-            return 0
-        count = 0
-        while data:
-            # Descriptor, mask, cookie, and the length of the following name.
-            data = data[16 + int.from_bytes(data[12:16], sys.byteorder) :]
-            count += 1
-        return count
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-
-def exchanging(here: Path, outside: Path) -> Callable[[], None]:
-    """Return a function that atomically exchanges the directory ``here`` for a link to ``outside``, and back."""
-    link = here.with_name("link")
-    link.symlink_to(outside)
-    libc = ctypes.CDLL(None, use_errno=True)
-    names = [ctypes.c_char_p(os.fsencode(path)) for path in (here, link)]
-    at_cwd, exchange = -100, 2
-
-    def turn() -> None:
-        assert libc.renameat2(at_cwd, names[0], at_cwd, names[1], exchange) == 0
-
-    return turn
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs inotify")

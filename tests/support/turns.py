@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TypeVar
 
-from pressmark._kernels.pure.directory_scan import TURN
+from pressmark._kernels.pure.trees import TURN
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ class Wanted(NamedTuple):
     :ivar entries: the maximum number of entries of a tree
     :ivar depth: the maximum number of directories above an entry in its tree, and of directories between a name and a
         tree; at most 256
-    :ivar bytes: the maximum size of the contents of a tree
+    :ivar total: the maximum size of the contents of a tree together
     :ivar file: the maximum size of the content of a file
     :ivar clashes: with a marker: a directory above trees is odd if some of its names may differ in case only
     :ivar budget: the maximum number of trees, and directories above trees, to read
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
     first: int = 0
     entries: int = 4096
     depth: int = 64
-    bytes: int = 4 << 20
+    total: int = 4 << 20
     file: int = 1 << 20
     clashes: bool = False
     budget: int = 1 << 40

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from pressmark import _kernels
 from pressmark.fixity.algorithms import implementation
 from pressmark.fixity.scheduling import Plan
-
-if TYPE_CHECKING:
-    from pressmark._kernels.pure import TreeBatch
 
 __all__ = ["hash_trees"]
 
 
-def hash_trees(batch: TreeBatch, algorithms: Sequence[str]) -> dict[str, list[str | None]]:
+def hash_trees(batch: _kernels.active.TreeBatch, algorithms: Sequence[str]) -> dict[str, list[str | None]]:
     """Return the digest of each file of a batch, by algorithm and number of the file.
 
     The digest of a file whose content is not in memory is :data:`None`: it must be read.

@@ -16,9 +16,9 @@ from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
-from pressmark.fs.entries import DirectoryEntry, longest_inside, scan, scan_beneath
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
+from pressmark.fs.trees import DirectoryEntry, longest_inside, scan, scan_beneath
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
 from pressmark.stores.problems import problem

@@ -15,7 +15,7 @@ import pytest
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
-from pressmark.fs.entries import DirectoryEntry
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
 

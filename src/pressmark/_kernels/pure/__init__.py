@@ -17,7 +17,6 @@ from pressmark._kernels.pure.arrow import (
 from pressmark._kernels.pure.clean_path import CleanPathMap, CleanPathUnmap, DirectMap
 from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
-from pressmark._kernels.pure.directory_scan import scan_pairtree, tree_sizes
 from pressmark._kernels.pure.files import (
     Engine,
     check_small_bags,
@@ -41,7 +40,7 @@ from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, Pairtre
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
-from pressmark._kernels.pure.trees import TreeBatch, read_trees
+from pressmark._kernels.pure.trees import TreeBatch, read_trees, scan_pairtree, tree_sizes
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [

@@ -39,10 +39,10 @@ from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.errors import BagError, IdentifierError, LayoutConfigError, ObjectError, PathError, StoreError
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, is_directory
-from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk, too_long
 from pressmark.fs.run_directories import kind_of_leftover
+from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, Pairtree, layout as layout_by_name, layout_from_config
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives

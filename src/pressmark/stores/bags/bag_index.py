@@ -22,12 +22,12 @@ from threading import RLock
 from time import monotonic, time_ns
 
 from pressmark.fs.directory_watch import DirectoryWatch
-from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.locks import FileLock
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.owners import make_shared, require_shared
 from pressmark.fs.run_directories import LOCK
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
 from pressmark.stores.bags.index_file import (

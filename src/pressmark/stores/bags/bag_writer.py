@@ -12,10 +12,10 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
-from pressmark.fs.entries import longest_inside
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, is_case_insensitive, too_long
 from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.trees import longest_inside
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, record_of
 from pressmark.stores.bags.small_bag import SmallBag, write_small_bag

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from pressmark.fs.entries import DirectoryEntry
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.storage import Storage
 from pressmark.stores.problems import problem

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
 from pressmark.fs.durable import flush_tree
-from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, layout_from_config, list_layouts
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, ROOT, VERSIONS, declaration, read_declaration

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from pressmark.errors import quoted
 from pressmark.fixity import ALGORITHMS as DIGESTS
-from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,

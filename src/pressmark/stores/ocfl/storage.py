@@ -15,8 +15,8 @@ from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
 from pressmark.fs.beneath import open_beneath, read_all, require_regular
-from pressmark.fs.entries import DirectoryEntry, scan
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
+from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.stores.placement import first_directories
 from pressmark.threads import require_use
 

@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.fs.walk import ordered_tree
 from pressmark.reports import Problem
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root

@@ -9,8 +9,8 @@ import os
 from collections.abc import Collection, Sequence
 
 from pressmark.fs.durable import flush_directory, walk
-from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.moves import rename_new
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.stores.pairtree.walk import OBJECT, REPAIRING
 
 __all__ = ["encapsulate", "unmovable"]

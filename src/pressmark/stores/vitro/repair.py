@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pressmark.fs.durable import exists, flush_directory
-from pressmark.fs.entries import would_be_empty
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.store import OnEvent, RepairStep, StoreObject

@@ -27,10 +27,10 @@ from typing import Any, BinaryIO, ClassVar, NamedTuple
 from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_directory, why_unreadable
-from pressmark.fs.entries import DirectoryEntry, scan, scan_beneath
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk
 from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors

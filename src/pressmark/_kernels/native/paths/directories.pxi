@@ -1,39 +1,4 @@
-# Directories read in one call. paths.pyx includes this file.
-
-# --- Pairtree directories -----------------------------------------------------------------------------------
-
-
-cdef extern from "paths/pairtree_scan.h":
-    int pm_scan_pairtree(const char *, const pm_column *, int, int64_t, pm_column *, pm_column *, pm_column *) nogil
-
-
-def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, int64_t budget):
-    """Read directories of a Pairtree and the directories below them, in the order of their bytes.
-
-    :param root: the directory that the paths are relative to
-    :param paths: the directories, in order; the name after the last slash must be ASCII
-    :param follow: accept symbolic links to directories as objects
-    :param budget: the maximum number of directories to read; fewer are read if that takes too long
-    :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
-        directory, empty for deferred ones; and the paths that were not read
-    """
-    cdef ByteColumn places = ByteColumn.__new__(ByteColumn)
-    cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
-    cdef ByteColumn rest = ByteColumn.__new__(ByteColumn)
-    cdef const char *top = root
-    cdef int64_t most = max(budget, 0)
-    cdef int status
-    with nogil:
-        status = pm_scan_pairtree(
-            top, &paths.column, follow, most, &places.column, &names.column, &rest.column
-        )
-    if status < 0:
-        raise MemoryError
-    return places, names, rest
-
-
-# --- trees --------------------------------------------------------------------------------------------------
-
+# Sizes of trees, many in one call. paths.pyx includes this file.
 
 cdef extern from "paths/tree_sizes.h":
     ctypedef struct pm_tree_size:

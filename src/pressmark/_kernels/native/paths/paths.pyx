@@ -19,7 +19,6 @@ __all__ = [
     "starts_with",
     "beyond_ascii",
     "suspicious",
-    "scan_pairtree",
     "tree_sizes",
 ]
 

@@ -1,4 +1,4 @@
-/* The size and the names of files of whole trees; pure/directory_scan.py defines which trees are deferred.
+/* The size and the names of files of whole trees; pure/trees.py defines which trees are deferred.
  *
  * Nothing here needs the GIL, and several threads may measure different trees.
  */

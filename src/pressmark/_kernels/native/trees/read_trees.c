@@ -130,9 +130,9 @@ static int pm_read_content(pm_trees *trees, pm_tree_row *row, int file, const st
         row->state = PM_FILE_LARGE;
         return 0;
     }
-    if (most > trees->bytes)
+    if (most > trees->total)
         return PM_LIMIT;
-    trees->bytes -= most;
+    trees->total -= most;
     if (pm_reserve(&trees->data, most + 1) < 0
         || pm_reserve_items(&trees->offsets, &trees->offsets_capacity, trees->contents + 2, sizeof *trees->offsets) < 0)
         return PM_NO_MEMORY;
@@ -375,7 +375,7 @@ static int pm_read_tree(pm_trees *trees, int directory, const struct stat *top, 
         if (is_first)
             trees->patience = pm_now() + 2 * PM_TURN;
         tree->device = (uint64_t)top->st_dev;
-        trees->bytes = trees->wanted->bytes;
+        trees->total = trees->wanted->total;
         trees->entries = trees->wanted->entries - (trees->listed_count - first);
         trees->inside.size = 0;
         ended = trees->entries < 0 ? PM_LIMIT : pm_read_entries(trees, directory, first, 0);

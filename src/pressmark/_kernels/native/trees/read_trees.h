@@ -20,7 +20,7 @@ typedef struct {
     const char *const *prefixes;
     int64_t prefixes_count, first;
     int content, clashes, twice, inside;
-    int64_t entries, depth, bytes, file, budget;
+    int64_t entries, depth, total, file, budget;
     int64_t together; /* bytes of contents after which a call returns */
 } pm_wanted;
 
@@ -72,7 +72,7 @@ typedef struct {
     pm_tree_name *listed;
     int64_t listed_count, listed_capacity;
     /* what is left of the limits of the tree; the ends of the call and of the tree; and a buffer for directories. */
-    int64_t entries, bytes;
+    int64_t entries, total;
     int64_t latest, patience;
     char *buffer;
 } pm_trees;

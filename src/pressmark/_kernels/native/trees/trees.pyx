@@ -1,4 +1,4 @@
-"""Directory trees in memory, many in one call."""
+"""Directory trees in memory, many in one call; and the scan of a Pairtree."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -7,10 +7,11 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from pressmark._kernels.native._digests cimport algorithm_number, digest_column, digest_size
+from pressmark._kernels.native._mapping cimport ByteColumn, pm_append, pm_bytes, pm_column
 
 from pressmark._kernels.records import DEEPEST, TOGETHER, Other, Tree
 
-__all__ = ["TreeBatch", "read_trees"]
+__all__ = ["TreeBatch", "read_trees", "scan_pairtree"]
 
 
 cdef extern from "Python.h":
@@ -29,10 +30,6 @@ cdef extern from "trees/read_trees.h":
         PM_FILE_WHOLE
         PM_FILE_UNWANTED
 
-    ctypedef struct pm_bytes:
-        uint8_t *data
-        int64_t size
-
     ctypedef struct pm_wanted:
         const char *marker
         const char *skip
@@ -45,7 +42,7 @@ cdef extern from "trees/read_trees.h":
         int inside
         int64_t entries
         int64_t depth
-        int64_t bytes
+        int64_t total
         int64_t file
         int64_t budget
         int64_t together
@@ -95,7 +92,6 @@ cdef extern from "trees/read_trees.h":
         const char *text
         int64_t length
 
-    int pm_append(pm_bytes *, const void *, int64_t) noexcept nogil
     int pm_reserve_items(void *, int64_t *, int64_t, size_t) noexcept nogil
     int64_t pm_read_trees(pm_trees *, const pm_wanted *, const char *, const pm_tree_path *, int64_t) noexcept nogil
     void pm_free_trees(pm_trees *) noexcept nogil
@@ -408,7 +404,7 @@ def read_trees(bytes top not None, names not None, wanted not None):
         given.content = _CONTENTS.index(wanted.content)
         given.clashes, given.twice, given.inside = bool(wanted.clashes), bool(wanted.twice), bool(wanted.inside)
         given.entries, given.depth = wanted.entries, min(wanted.depth, _DEEPEST)
-        given.bytes, given.file, given.budget = wanted.bytes, wanted.file, wanted.budget
+        given.total, given.file, given.budget = wanted.total, wanted.file, wanted.budget
         given.together = _TOGETHER
         with nogil:
             batch.begun = pm_read_trees(&batch.trees_in_c, &given, here, places, count)
@@ -419,3 +415,35 @@ def read_trees(bytes top not None, names not None, wanted not None):
     finally:
         free(places)
         free(starts)
+
+
+# --- Pairtrees ------------------------------------------------------------------------------------------------
+
+
+cdef extern from "trees/pairtree_scan.h":
+    int pm_scan_pairtree(const char *, const pm_column *, int, int64_t, pm_column *, pm_column *, pm_column *) nogil
+
+
+def scan_pairtree(bytes root not None, ByteColumn paths not None, bint follow, int64_t budget):
+    """Read directories of a Pairtree and the directories below them, in the order of their bytes.
+
+    :param root: the directory that the paths are relative to
+    :param paths: the directories, in order; the name after the last slash must be ASCII
+    :param follow: accept symbolic links to directories as objects
+    :param budget: the maximum number of directories to read; fewer are read if that takes too long
+    :return: in order, the paths of objects and of deferred directories; for each path the name of the object's
+        directory, empty for deferred ones; and the paths that were not read
+    """
+    cdef ByteColumn places = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn names = ByteColumn.__new__(ByteColumn)
+    cdef ByteColumn rest = ByteColumn.__new__(ByteColumn)
+    cdef const char *top = root
+    cdef int64_t most = max(budget, 0)
+    cdef int status
+    with nogil:
+        status = pm_scan_pairtree(
+            top, &paths.column, follow, most, &places.column, &names.column, &rest.column
+        )
+    if status < 0:
+        raise MemoryError
+    return places, names, rest

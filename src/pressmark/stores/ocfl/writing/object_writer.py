@@ -21,8 +21,8 @@ from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, CopyTask, copy_files
 from pressmark.fs.beneath import real_path
-from pressmark.fs.entries import DirectoryEntry
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import DirectoryEntry
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError

@@ -1,4 +1,4 @@
-/* The walk of plain Pairtree directories; pure/directory_scan.py defines which directories are deferred.
+/* The walk of plain Pairtree directories; pure/trees.py defines which directories are deferred.
  *
  * Nothing here needs the GIL, and several threads may walk different parts.
  */
