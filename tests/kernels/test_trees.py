@@ -112,10 +112,12 @@ def naive(place: bytes, path: bytes, wanted: Wanted) -> Seen:
                 if most <= wanted.file:
                     state, total = "whole", total + most
                     content = Path(os.fsdecode(os.path.join(place, inside))).read_bytes()[:most]
-            rows.append((shown(inside), (state, 0, status.st_size, *facts, status.st_nlink, content)))
-            linked += [shown(inside)] if status.st_nlink > 1 else []
+            row = (state, 0, status.st_size, *facts, status.st_nlink, content)
+            is_seen = is_first or wanted.content != "names"
+            rows.append((shown(inside), row if is_seen else ("unwanted", *(0,) * 7, None)))
+            linked += [shown(inside)] if is_seen and status.st_nlink > 1 else []
         elif stat.S_ISDIR(status.st_mode):
-            folders_found.append((shown(inside), facts))
+            folders_found.append((shown(inside), facts if wanted.inside or wanted.content != "names" else NOTHING))
             deepest = max(deepest, inside.count(b"/") + 1)
             if wanted.inside and not os.listdir(os.path.join(place, inside)):
                 empty.append(shown(inside))
@@ -168,7 +170,7 @@ def any_wanted(names: st.SearchStrategy[bytes], **more: Any) -> st.SearchStrateg
     return st.builds(
         Wanted,
         skip=st.one_of(st.just(b""), names),
-        content=st.sampled_from(["none", "open", "all"]),
+        content=st.sampled_from(["names", "none", "open", "all"]),
         prefixes=st.lists(names.map(lambda name: name[:1]), max_size=2).map(tuple),
         first=st.integers(0, 4),
         entries=st.one_of(st.just(4096), st.integers(0, 8)),

@@ -18,7 +18,8 @@ class Wanted(NamedTuple):
     :ivar marker: a tree begins at the first directory with a regular file whose name has this prefix; empty: at each
         given name
     :ivar skip: a name to ignore in the directory of each tree, and in directories above trees; or empty
-    :ivar content: of files: ``none`` looks at their status, ``open`` opens each as well, ``all`` reads them
+    :ivar content: of files: ``none`` looks at their status, ``open`` opens each as well, ``all`` reads them; ``names``
+        does not even look: all columns of files, and without ``inside`` of directories, are 0
     :ivar prefixes: files whose names begin with one of these are read whatever ``content`` is
     :ivar first: of such a file, only so many bytes; 0 for all
     :ivar entries: the maximum number of entries of a tree

@@ -134,8 +134,8 @@ class TreeBatch:
         self.links.append(links)
         self._contents.append(None)
 
-    def _add_directory(self, status: os.stat_result) -> int:
-        _size, mtime, ctime, inode, mode, _links = _facts(status)
+    def _add_directory(self, status: os.stat_result | None) -> int:
+        _size, mtime, ctime, inode, mode, _links = (0,) * 6 if status is None else _facts(status)
         self.folder_mtimes.append(mtime)
         self.folder_ctimes.append(ctime)
         self.folder_inodes.append(inode)
@@ -172,7 +172,7 @@ def read_trees(top: bytes, names: Sequence[bytes], wanted: Wanted) -> TreeBatch:
     :param names: the paths of trees, or with a marker of directories above them
     :param wanted: a ``Wanted``
     """
-    if wanted.content not in ("none", "open", "all"):
+    if wanted.content not in ("names", "none", "open", "all"):
         raise ValueError(wanted.content)
     batch = TreeBatch()
     reader = _Reader(batch, wanted)
@@ -352,6 +352,9 @@ class _Reader:
     def _read_directory(self, parent: int, name: bytes, inside: bytes, level: int) -> None:
         """Read a directory in a tree."""
         if not self._wanted.inside:
+            if self._wanted.content == "names":
+                self._add_directory(inside, None)
+                return
             try:
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
             except OSError as error:
@@ -386,9 +389,9 @@ class _Reader:
         finally:
             os.close(directory)
 
-    def _add_directory(self, inside: bytes, status: os.stat_result) -> bool:
+    def _add_directory(self, inside: bytes, status: os.stat_result | None) -> bool:
         """Add a directory, or another entry if it is on another file system; return whether its entries belong here."""
-        if status.st_dev != self._tree.device:
+        if status is not None and status.st_dev != self._tree.device:
             self._add_other(inside, "device")
             return False
         directories: dict[Any, int] = self._tree.directories
@@ -402,7 +405,9 @@ class _Reader:
         files: dict[Any, int] = self._tree.files
         path = self._path(inside)
         files[path] = number
-        if not is_first and wanted.content == "none":
+        if not is_first and wanted.content == "names":
+            batch._add_file(None, "unwanted")
+        elif not is_first and wanted.content == "none":
             self._look_at_file(directory, name, "unwanted")
         else:
             try:

@@ -182,6 +182,8 @@ static int pm_read_file(pm_trees *trees, int directory, const char *name)
         return PM_NO_MEMORY;
     row->content = -1;
     row->state = PM_FILE_UNWANTED;
+    if (!is_first && wanted->content == PM_CONTENT_NAMES)
+        return 0;
     if (!is_first && wanted->content == PM_CONTENT_NONE)
         return pm_look_at_file(row, directory, name);
     do
@@ -306,12 +308,18 @@ static int pm_read_directory(pm_trees *trees, int parent, const char *name, int6
     pm_directory directory;
     int ended = 0;
     if (!trees->wanted->inside) {
+        if (trees->wanted->content == PM_CONTENT_NAMES) {
+            pm_tree_row *row = pm_add_row(trees, &trees->directories);
+            if (row != NULL)
+                row->content = 1;
+            return row == NULL ? PM_NO_MEMORY : 0;
+        }
         if (fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
             return pm_add_other(trees, PM_OTHER_CLOSED, errno);
         if (!S_ISDIR(status.st_mode))
             return pm_add_other(trees, PM_OTHER_CLOSED, ENOTDIR);
         if (pm_add_directory(trees, &status, &ended))
-            trees->directories.list[trees->directories.count - 1].content = 1; /* unknown: not empty */
+            trees->directories.list[trees->directories.count - 1].content = 1; /* not known to be empty */
         return ended;
     }
     if (level > trees->wanted->depth)
@@ -464,7 +472,8 @@ static int pm_descend(pm_trees *trees, int parent, const char *name, int flags, 
     trees->budget--;
     if (pm_open_directory(&directory, parent, name, flags, trees->buffer) < 0)
         return pm_add_tree(trees, PM_TREE_UNREADABLE, errno);
-    int ended = fstat(directory.descriptor, &status) != 0 ? PM_CLOSED : 0;
+    /* The status of a tree is older than its entries; most directories above trees need none. */
+    int ended = !has_marker && fstat(directory.descriptor, &status) != 0 ? PM_CLOSED : 0;
     if (ended == 0)
         ended = pm_list(trees, &directory, wanted->skip, has_marker ? INT64_MAX : wanted->entries);
     int is_tree = !has_marker, is_plain = trees->listed_count > first;
@@ -473,6 +482,8 @@ static int pm_descend(pm_trees *trees, int parent, const char *name, int flags, 
         is_tree |= kind == PM_IS_FILE && strncmp(pm_name(trees, i), wanted->marker, strlen(wanted->marker)) == 0;
         is_plain &= kind == PM_IS_DIRECTORY;
     }
+    if (ended == 0 && has_marker && is_tree && fstat(directory.descriptor, &status) != 0)
+        ended = PM_CLOSED;
     if (ended == PM_CLOSED)
         ended = pm_add_tree(trees, PM_TREE_UNREADABLE, errno);
     else if (ended == PM_LIMIT)

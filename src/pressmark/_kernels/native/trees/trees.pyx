@@ -101,7 +101,7 @@ cdef extern from "trees/read_trees.h":
 cdef tuple _STATES = ("whole", "large", "unreadable", "odd", "rest")
 cdef tuple _FILE_STATES = ("whole", "unwanted", "large", "changing", "unreadable")
 cdef tuple _KINDS = ("link", "special", "device", "closed")
-cdef tuple _CONTENTS = ("none", "open", "all")
+cdef tuple _CONTENTS = ("names", "none", "open", "all")
 cdef int64_t _DEEPEST = DEEPEST, _TOGETHER = TOGETHER
 
 
