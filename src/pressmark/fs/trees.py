@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark import _kernels
 from pressmark._kernels.records import Other, Tree, Wanted
 from pressmark.fs.beneath import HAS_DESCRIPTORS, OpenBeneathByName, open_beneath
 from pressmark.fs.durable import is_directory, walk
 from pressmark.fs.names import is_junk
-from pressmark.threads import GeneratorPool, resolve_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
+from pressmark.fs.walk import ordered_tree
+from pressmark.threads import resolve_threads
 
 __all__ = [
     "DirectoryEntry",
@@ -156,93 +154,60 @@ def trees(
     :param threads: number of threads; :data:`None` for one per core
     :raises MemoryError: the system has not enough memory
     """
-    count = resolve_threads(threads)
-    reading = _Reading(top, names, wanted or Wanted(), 1 if count == 1 else 2 * count)
+    given = _Names(names)
+    first, rest = given.cut(1)
     # Few trees need no threads.
-    yield from reading.batches(until=2 if count > 1 else None)
-    if reading.parts:
-        with GeneratorPool(count, "pressmark-trees") as pool:
-            yield from reading.batches(pool)
-    if reading.failure is not None:
-        raise reading.failure
+    count = 1 if rest is None else resolve_threads(threads)
+    parts: list[Any] = [first] if rest is None else [first, rest]
+    for batches in ordered_tree(parts, partial(_read, top, wanted or Wanted()), threads=count, ahead=2 * count):
+        yield from batches
+    if given.failure is not None:
+        raise given.failure
 
 
-class _Part:
+class _Slice(NamedTuple):
     """Names for one call."""
 
-    __slots__ = ("call", "names")
+    names: list[bytes]
 
-    def __init__(self, names: list[bytes]) -> None:
-        self.names = names
-        self.call: Future[tuple[_kernels.active.TreeBatch, list[_Part]]] | None = None
+    def cut(self, _threads: int) -> tuple[_Slice, None]:
+        return self, None
 
 
-class _Reading:
-    """Names that are read in order. A call may leave some of its names, which are read before those of later calls.
+class _Names:
+    """Names that were not asked for yet.
 
-    :param ahead: the maximum number of calls at a time
-
-    :ivar parts: the next names
-    :ivar failure: what the names raised
+    :ivar failure: what they raised
     """
 
-    def __init__(self, top: bytes, names: Iterable[bytes], wanted: Wanted, ahead: int) -> None:
-        self.parts: deque[_Part] = deque()
+    def __init__(self, names: Iterable[bytes]) -> None:
         self.failure: Exception | None = None
-        self._top = top
         self._names = iter(names)
-        self._wanted = wanted
-        self._ahead = ahead
-        self._running = 0
 
-    def batches(
-        self, pool: GeneratorPool | None = None, until: int | None = None
-    ) -> Iterator[_kernels.active.TreeBatch]:
-        """Yield batches until no names are left, or until so many parts are known."""
-        while self._fill() and (until is None or len(self.parts) < until):
-            if pool is not None:
-                self._submit(pool)
-            part = self.parts.popleft()
-            if part.call is None:
-                batch, left = self._read(part)
-            else:
-                batch, left = part.call.result()
-                self._running -= 1
-            self.parts.extendleft(reversed(left))
-            if batch.trees:
-                yield batch
-
-    def _fill(self) -> bool:
-        """Take further names if few are known; return whether there are any."""
-        while len(self.parts) < self._ahead:
-            names: list[bytes] = []
-            try:
-                names.extend(islice(self._names, _SLICE))
-            except Exception as error:  # the names before it are in the list
-                self.failure, self._names = error, iter(())
-            if not names:
-                break
-            self.parts.append(_Part(names))
-        return bool(self.parts)
-
-    def _submit(self, pool: GeneratorPool) -> None:
-        """Start calls for the next names; always for the first."""
-        for part in islice(self.parts, self._ahead):
-            if part.call is None and (self._running < self._ahead or part is self.parts[0]):
-                part.call = pool.submit(self._read, part)
-                self._running += 1
-
-    def _read(self, part: _Part) -> tuple[_kernels.active.TreeBatch, list[_Part]]:
-        """Return trees, and the names that the call left."""
-        batch = _kernels.active.read_trees(self._top, part.names, self._wanted)
-        left = _parts(part.names[batch.begun :])
-        # Those of directories above trees are at the end, of the outermost last.
-        while batch.trees and batch.trees[-1].state == "rest":
-            rest = batch.trees.pop()
-            above = rest.path + b"/" if rest.path else b""
-            left = _parts([above + name for name in rest.directories if isinstance(name, bytes)]) + left
-        return batch, left
+    def cut(self, _threads: int) -> tuple[_Slice, _Names | None]:
+        """Return the next names, and the rest if there may be more."""
+        names: list[bytes] = []
+        try:
+            names.extend(islice(self._names, _SLICE))
+        except Exception as error:  # the names before it are in the list
+            self.failure = error
+            return _Slice(names), None
+        return _Slice(names), self if len(names) == _SLICE else None
 
 
-def _parts(names: list[bytes]) -> list[_Part]:
-    return [_Part(names[start : start + _SLICE]) for start in range(0, len(names), _SLICE)]
+def _read(top: bytes, wanted: Wanted, part: _Slice) -> list[list[_kernels.active.TreeBatch] | _Slice]:
+    """Return trees, and the names that the call left, in order."""
+    if not part.names:
+        return []
+    batch = _kernels.active.read_trees(top, part.names, wanted)
+    left = _slices(part.names[batch.begun :])
+    # Those of directories above trees are at the end, of the outermost last.
+    while batch.trees and batch.trees[-1].state == "rest":
+        rest = batch.trees.pop()
+        above = rest.path + b"/" if rest.path else b""
+        left = _slices([above + name for name in rest.directories if isinstance(name, bytes)]) + left
+    return [[batch], *left] if batch.trees else [*left]
+
+
+def _slices(names: list[bytes]) -> list[_Slice]:
+    return [_Slice(names[start : start + _SLICE]) for start in range(0, len(names), _SLICE)]
