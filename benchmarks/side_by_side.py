@@ -204,7 +204,7 @@ def measure(subject: Subject, processes: Sequence[Sequence[_Side]], pairs: int, 
 
 
 def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], pairs: int, enough: float) -> None:
-    """Measure anew what seems slower or faster, in up to three pairs of new processes."""
+    """Measure anew what seems slower, in up to three pairs of new processes."""
     subject.pairs.clear()
     for _third in range(3):
         sides = start(subject.name, _AGAIN)
@@ -212,7 +212,7 @@ def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side
             take_turns(subject, [sides])
         for side in sides:
             side.end()
-        if subject.failed or subject.is_near(enough):
+        if subject.failed or subject.ratio >= enough:
             return
 
 
@@ -238,7 +238,7 @@ def main(arguments: Sequence[str]) -> int:
     enough = (1 + options.hold) / 2
     for subject in map(Subject, names):
         measure(subject, processes, options.pairs, enough)
-        if not subject.failed and not subject.is_near(enough):
+        if not subject.failed and subject.ratio < enough:
             measure_again(subject, start, options.pairs, enough)
         print(subject.line(options.hold), flush=True)
         if subject.failed:
