@@ -328,11 +328,17 @@ def test_an_interrupt(slow: str) -> None:
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Timer(0.15, interrupt).start()
-    with pytest.raises(KeyboardInterrupt), Threads(2, "test") as pool:
-        for _ in pool.map(function, items()):
-            pass
-    assert time.monotonic() - sent[0] < 0.2
+    # Python ignores interrupts in a job of the background.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.15, interrupt).start()
+        with pytest.raises(KeyboardInterrupt), Threads(2, "test") as pool:
+            for _ in pool.map(function, items()):
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+    # A fifth of a second, and more on a busy machine; all calls would take ten seconds and more.
+    assert time.monotonic() - sent[0] < 2
     assert named("test") == []
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.preloading import preloadable
+from support.signals import restore_signals
 
 from .conftest import COMMAND, environment
 
@@ -94,6 +95,7 @@ def test_an_interrupt(tmp_path: Path) -> None:
             env={**variables, "DELAY": "20000", "BEGUN": str(begun)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
+            preexec_fn=restore_signals,
         )
         with process:
             while not begun.exists() and process.poll() is None:
@@ -103,6 +105,6 @@ def test_an_interrupt(tmp_path: Path) -> None:
             sent = time.monotonic()
             _, error = process.communicate(timeout=60)
             # A fifth of a second, and the end of Python on a busy machine.
-            assert time.monotonic() - sent < 1, line
+            assert time.monotonic() - sent < 5, line
         assert process.returncode == 130, (line, error)
         begun.rmdir()
