@@ -196,11 +196,11 @@ def test_inline(threads: int) -> None:
 def test_one_thread_starts_no_thread() -> None:
     """With one thread, or nothing to do, calls run in this thread, and no library for threads is imported."""
     code = (
-        "import sys; from pressmark.threads import ordered_map\n"
+        "import sys; from pressmark.threads import ordered_map; before = set(sys.modules)\n"
         "assert list(ordered_map(abs, [-1, -2], threads=1, name='test')) == [1, 2]\n"
         "assert list(ordered_map(abs, [], threads=4, name='test')) == []\n"
         "assert list(ordered_map(abs, [-1], threads=4, name='test', inline=lambda _: True)) == [1]\n"
-        "sys.exit(' '.join({'threading', 'concurrent.futures', 'queue'} & set(sys.modules)) or 0)"
+        "sys.exit(' '.join({'threading', 'concurrent.futures', 'queue'} & (set(sys.modules) - before)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
