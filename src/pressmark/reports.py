@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 
 __all__ = ["ERROR", "SEVERITIES", "WARNING", "Kind", "Kinds", "Problem", "Progress", "Report"]
 

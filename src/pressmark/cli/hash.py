@@ -28,7 +28,7 @@ from pressmark.fixity import FORMATS, Outcome, walk
 from pressmark.fixity.manifests import block_lines
 from pressmark.fixity.pool import hash_blocks
 from pressmark.fs.beneath import open_regular
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers

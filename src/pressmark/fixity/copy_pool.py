@@ -24,7 +24,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import message_of
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 
 __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
 

@@ -22,7 +22,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import REAL
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:

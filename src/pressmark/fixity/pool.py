@@ -33,7 +33,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import message_of
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:

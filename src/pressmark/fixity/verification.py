@@ -20,7 +20,7 @@ from pressmark.fixity.pool import hash_files
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
 from pressmark.fs.names import first_link
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger

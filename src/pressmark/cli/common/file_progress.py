@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pressmark.cli.common.console import one_line
 from pressmark.cli.common.progress import ProgressOutput, Reporter, View, seconds_left
 from pressmark.fixity import Outcome
-from pressmark.progress import Progress
+from pressmark.progress_event import Progress
 
 __all__ = ["FileProgress", "format_bytes", "format_count", "format_rate"]
 
