@@ -24,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.changes import Listener, refusing, with_stages
+from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader
 from pressmark.bagit.fetch.download_directory import DownloadDirectory
@@ -108,8 +108,7 @@ def complete(
         if is_changing:
             # Finish an interrupted change first: it can affect manifests or fetch.txt.
             change = ending.enter_context(BagTransaction(path))
-        tell = with_stages(on_event)
-        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, tell, on_problem)
+        run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
 
@@ -141,7 +140,7 @@ class _Run:
         verify: bool,
         locked: bool,
         ending: contextlib.ExitStack,
-        on_event: Listener,
+        on_event: Listener | None,
         on_problem: Callable[[Problem], object] | None,
     ) -> None:
         self._bag = bag
@@ -150,6 +149,7 @@ class _Run:
         self._verify = verify
         self._ending = ending
         self._on_event = on_event
+        self._progress = Progress("fetch")
         self._on_problem = on_problem
         self._base = ending.enter_context(BagDirectory(bag.path))
         self._report = BagReport(level="fetch")
@@ -370,6 +370,8 @@ class _Run:
 
     def _report_stage(self) -> None:
         """Report the number and size of the files of fetch.txt."""
+        if self._on_event is None:
+            return
         files = size = 0
         open_ended = False
         for entry in self._entries():
@@ -377,13 +379,14 @@ class _Run:
                 files += 1
                 size += entry.length or 0
                 open_ended = open_ended or entry.length is None
-        self._on_event(Progress("fetch", of_items=files, of_bytes=None if open_ended else size))
+        self._progress = Progress("fetch", of_items=files, of_bytes=None if open_ended else size)
+        self._on_event(self._progress)
 
     def _report_progress(self) -> None:
         self._next_progress = monotonic() + PROGRESS_EVERY
-        self._on_event(
-            Progress(items=self._files + self._present + self._failed, bytes=self._bytes, failed=self._failed)
-        )
+        if self._on_event is not None:
+            done = self._files + self._present + self._failed
+            self._on_event(self._progress.plus(done, self._bytes, self._failed))
 
     def _count(self, size: int) -> None:
         with self._bytes_lock:
