@@ -1,4 +1,4 @@
-"""What the events of a run tell, and what happens meanwhile."""
+"""Stages of a run: their names, and actions when one begins."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from pressmark.fixity import ALGORITHMS, Ledger
 from pressmark.fixity.copying import Copying
 from pressmark.fs.staging import StagingDirectory
 from pressmark.reports import Progress
-from support.events import stages
+from support.events import at, stages
 from support.implementations import Implementation
 from support.users import OTHER, as_user, needs_users
 
@@ -712,26 +712,25 @@ def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
     """A file that changes after it was read is detected, and nothing is moved."""
     source = make(tmp_path / "s")
 
-    def change(event: Event) -> None:
-        if isinstance(event, Progress) and event.stage == "check":
-            match what:
-                case "append":
-                    with open(source / "b c", "ab") as file:
-                        file.write(b"more")
-                case "rewrite":
-                    os.utime(source / "b c", ns=(1, 1))
-                case "add":
-                    (source / "b c2").write_bytes(b"")
-                case "remove":
-                    (source / "b c").unlink()
-                case "replace":
-                    (source / "sub" / "n").write_bytes(b"x" * 1000)
-                    os.utime(source / "sub" / "n", ns=(1, 1))
-                    os.rename(source / "sub" / "n", source / "b c")
+    def change() -> None:
+        match what:
+            case "append":
+                with open(source / "b c", "ab") as file:
+                    file.write(b"more")
+            case "rewrite":
+                os.utime(source / "b c", ns=(1, 1))
+            case "add":
+                (source / "b c2").write_bytes(b"")
+            case "remove":
+                (source / "b c").unlink()
+            case "replace":
+                (source / "sub" / "n").write_bytes(b"x" * 1000)
+                os.utime(source / "sub" / "n", ns=(1, 1))
+                os.rename(source / "sub" / "n", source / "b c")
 
     before = tree(source)
     with pytest.raises(BagError, match="changed, added or removed while the bag was being created"):
-        create(source, tmp_path / "t" if elsewhere else None, on_event=change)
+        create(source, tmp_path / "t" if elsewhere else None, on_event=at("check", change))
     assert os.listdir(tmp_path) == ["s"]
     assert tree(source).keys() | {b"b c", b"b c2"} == before.keys() | {b"b c2", b"b c"}
     assert sorted({"a", "sub"} & set(os.listdir(source))) == ["a", "sub"]
@@ -827,11 +826,7 @@ def test_a_ledger(tmp_path: Path) -> None:
 
 
 def _failing_at_the_end(source: Path) -> Callable[[Event], None]:
-    def listen(event: Event) -> None:
-        if isinstance(event, Progress) and event.stage == "check":
-            (source / "late").write_bytes(b"")
-
-    return listen
+    return at("check", lambda: (source / "late").write_bytes(b""))
 
 
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
@@ -1030,10 +1025,7 @@ def test_an_excluded_file_that_appears_meanwhile(tmp_path: Path, delete: bool) -
     """A file that appears after the check is neither deleted unseen nor left in the payload."""
     source = make(tmp_path / "s", (b".DS_Store", b"a", b"sub/b") if delete else (b"a", b"sub/b"))
 
-    def appear(event: Event) -> None:
-        if isinstance(event, Progress) and event.stage == "tag":
-            (source / "sub" / ".DS_Store").write_bytes(b"new")
-
+    appear = at("tag", lambda: (source / "sub" / ".DS_Store").write_bytes(b"new"))
     with pytest.raises(BagError, match="changed, added or removed"):
         create(source, exclude=".DS_Store", delete_excluded=delete, on_event=appear)
     assert (source / "sub" / ".DS_Store").exists()

@@ -12,8 +12,7 @@ from pressmark.bagit.bag import create
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
-from pressmark.reports import Progress
-from support.events import stages
+from support.events import at, stages
 
 from ..bags import tree
 from ..loopback import below, serving
@@ -73,10 +72,7 @@ def test_complete_downloads_the_files(source: Path, tmp_path: Path) -> None:
 def test_a_change_during_the_run_is_refused(source: Path, tmp_path: Path) -> None:
     """If a file is added during the run, no bag is left."""
 
-    def change(event: object) -> None:
-        if isinstance(event, Progress) and event.stage == "check":
-            (source / "late").write_bytes(b"late")
-
+    change = at("check", lambda: (source / "late").write_bytes(b"late"))
     with pytest.raises(BagError, match="changed, added or removed"):
         create(source, tmp_path / "bag", fetch_base=URL, on_event=change)
     assert sorted(os.listdir(tmp_path)) == ["source"]

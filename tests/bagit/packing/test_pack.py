@@ -19,7 +19,6 @@ from pressmark.bagit import archive, create, pack, unpack, walk
 from pressmark.bagit.packing.archive_writers import TarWriter, ZipWriter
 from pressmark.bagit.packing.compression import PlainOutput
 from pressmark.errors import BagError, BagInvalidError
-from pressmark.reports import Progress
 from support.events import at, stages
 from support.implementations import Implementation
 
@@ -317,10 +316,7 @@ def test_destinations(bag: Path, tmp_path: Path) -> None:
 def test_a_destination_that_appears_meanwhile(bag: Path, tmp_path: Path) -> None:
     """A file that another program creates is not replaced."""
 
-    def on_event(event: object) -> None:
-        if isinstance(event, Progress) and event.stage == "move":
-            (tmp_path / "b.tar").write_bytes(b"other")
-
+    on_event = at("move", lambda: (tmp_path / "b.tar").write_bytes(b"other"))
     with pytest.raises(BagError, match="already exists"):
         pack(bag, tmp_path / "b.tar", on_event=on_event)
     assert (tmp_path / "b.tar").read_bytes() == b"other"
@@ -330,10 +326,7 @@ def test_a_destination_that_appears_meanwhile(bag: Path, tmp_path: Path) -> None
 def test_two_runs(bag: Path, tmp_path: Path) -> None:
     """Two runs do not write the same archive."""
 
-    def on_event(event: object) -> None:
-        if isinstance(event, Progress) and event.stage == "pack":
-            refused("in use by another run", BagError, bag, tmp_path / "b.tar")
-
+    on_event = at("pack", lambda: refused("in use by another run", BagError, bag, tmp_path / "b.tar"))
     pack(bag, tmp_path / "b.tar", on_event=on_event)
 
 

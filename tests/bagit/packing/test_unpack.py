@@ -15,9 +15,8 @@ import pytest
 from pressmark.bagit import unpack
 from pressmark.bagit.archive import Limits
 from pressmark.errors import BagError, BagInvalidError
-from pressmark.reports import Progress
 from support.effort import repeats
-from support.events import stages
+from support.events import at, stages
 
 from ..archive.test_archive import info, members_of, pack as pack_by_library, tar_of
 from ..bags import Sketch, tree
@@ -208,12 +207,11 @@ def test_an_archive_that_changes_meanwhile(bag: Path, tmp_path: Path) -> None:
     """An archive that is written to while it is read is refused."""
     file = pack_by_library(bag, tmp_path / "a.tar")
 
-    def on_event(event: object) -> None:
-        if isinstance(event, Progress) and event.stage == "unpack":
-            with open(file, "ab") as changed:
-                changed.write(bytes(512))
+    def grow() -> None:
+        with open(file, "ab") as changed:
+            changed.write(bytes(512))
 
-    refused("archive changed while it was read", file, on_event=on_event)
+    refused("archive changed while it was read", file, on_event=at("unpack", grow))
 
 
 def test_destinations(bag: Path, tmp_path: Path) -> None:
