@@ -50,8 +50,8 @@ def seen(batch: Any) -> list[Seen]:
     found = []
     for tree in batch.trees:
         assert list(tree.files.values()) == list(itertools.islice(files, len(tree.files)))
-        if tree.state != "rest":
-            assert list(tree.directories.values()) == list(itertools.islice(directories, len(tree.directories)))
+        numbers = itertools.repeat(-1) if tree.state == "rest" else directories
+        assert list(tree.directories.values()) == list(itertools.islice(numbers, len(tree.directories)))
         rows = {
             path: (*(column[number] for column in columns), batch.content(number))
             for path, number in tree.files.items()
@@ -64,6 +64,7 @@ def seen(batch: Any) -> list[Seen]:
         found.append((tuple(tree[:7]), list(rows.items()), list(folders.items()), tree.empty, tree.linked, tree.others))
     count = next(files)
     assert {len(column) for column in columns} == {count}
+    assert {len(column) for column in folder_columns} == {next(directories)}
     with pytest.raises(IndexError):
         batch.content(count)
     return found

@@ -1,4 +1,4 @@
-"""What both implementations return and accept: the records of trees in memory."""
+"""Records that both implementations accept and return: directory trees in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOGETHER = 1 << 20
 
 
 class Wanted(NamedTuple):
-    """What ``read_trees`` reads.
+    """The options of ``read_trees``.
 
     :ivar marker: a tree begins at the first directory with a regular file whose name has this prefix; empty: at each
         given name
@@ -79,7 +79,7 @@ class Tree(NamedTuple):
     :ivar mode: its type and permissions
     :ivar mtime: in nanoseconds
     :ivar files: the number of each regular file in the columns of the batch
-    :ivar directories: the number of each directory in the columns of the batch
+    :ivar directories: the number of each directory in the columns of the batch; -1 if it was not read
     :ivar empty: the directories without entries
     :ivar linked: the files with several hard links
     :ivar others: all other entries

@@ -38,7 +38,7 @@ class _Limit(Exception):
 
 
 class _Late(Exception):
-    """There is no time left for the tree."""
+    """The time of the call is used up."""
 
 
 class TreeBatch:
@@ -80,7 +80,7 @@ class TreeBatch:
 
     @staticmethod
     def of(trees: Sequence[Tree], contents: Sequence[bytes | None], sizes: Sequence[int] | None = None) -> TreeBatch:
-        """Return a batch of trees from elsewhere.
+        """Return a batch of trees that were not read from a disk.
 
         :param contents: of each file, by number; :data:`None` for a content that is not in memory
         :param sizes: of each file, if some contents are :data:`None`
@@ -96,13 +96,13 @@ class TreeBatch:
         return batch
 
     def content(self, number: int) -> bytes | None:
-        """Return the content of a file, or its beginning if no more was wanted; None if it is not in memory."""
+        """Return the content of a file, or the wanted first bytes of it; None if it is not in memory."""
         if number < 0:
             raise IndexError(number)
         return self._contents[number]
 
     def digests(self, algorithm: str, function: Callable[[bytes], str] | None = None) -> list[str | None]:
-        """Return the digest of each file in hex, or None if its content is not in memory; computed once.
+        """Return the hex digest of each file, or None if its content is not in memory. Digests are computed once.
 
         :param function: returns the digest of a content; by default several contents are hashed at a time
         """
@@ -143,7 +143,7 @@ class TreeBatch:
         return len(self.folder_modes) - 1
 
     def _forget(self, files: int, directories: int) -> None:
-        """Remove what was added since there were so many files and directories."""
+        """Remove all files and directories after the given numbers of them."""
         for column in (self.states, self.errors, self.sizes, self.mtimes, self.ctimes, self.inodes, self.modes):
             del column[files:]
         del self.links[files:], self._contents[files:]
@@ -221,7 +221,7 @@ class _Reader:
         self._entries = self._total = 0
 
     def is_over(self) -> bool:
-        """Return whether the call returns before it reads the next tree or directory."""
+        """Return whether the call ends before the next tree or directory."""
         return self._budget <= 0 or self._read >= TOGETHER or monotonic() > self._latest
 
     def add(self, path: bytes, state: str, error: int = 0) -> None:
@@ -435,7 +435,7 @@ class _Reader:
             linked.append(path)
 
     def _look_at_file(self, directory: int, name: bytes, state: str, error: int = 0) -> None:
-        """Add a file that is not opened."""
+        """Add a file without opening it."""
         try:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except OSError as unseen:

@@ -125,12 +125,14 @@ cdef class TreeBatch:
     """
 
     cdef pm_trees trees_in_c
+    cdef int64_t folders  # in trees that were read; the rows of those left to the next call are the last
     cdef readonly int64_t begun
     cdef readonly list trees
     cdef dict columns, known_digests
 
     def __cinit__(self):
         memset(&self.trees_in_c, 0, sizeof(pm_trees))
+        self.folders = 0
         self.columns = {}
         self.known_digests = {}
 
@@ -139,7 +141,7 @@ cdef class TreeBatch:
 
     @staticmethod
     def of(trees, contents, sizes=None):
-        """Return a batch of trees from elsewhere.
+        """Return a batch of trees that were not read from a disk.
 
         :param contents: of each file, by number; None for a content that is not in memory
         :param sizes: of each file, if some contents are None
@@ -173,7 +175,7 @@ cdef class TreeBatch:
         return batch
 
     def content(self, int64_t number):
-        """Return the content of a file, or its beginning if no more was wanted; None if it is not in memory."""
+        """Return the content of a file, or the wanted first bytes of it; None if it is not in memory."""
         cdef int64_t at
         if not 0 <= number < self.trees_in_c.files.count:
             raise IndexError(number)
@@ -186,7 +188,7 @@ cdef class TreeBatch:
         )
 
     def digests(self, str algorithm not None, function=None):
-        """Return the digest of each file in hex, or None if its content is not in memory; computed once.
+        """Return the hex digest of each file, or None if its content is not in memory. Digests are computed once.
 
         :param function: returns the digest of a content; by default several contents are hashed at a time
         """
@@ -281,29 +283,32 @@ cdef class TreeBatch:
         return self.column("folder_modes")
 
     cdef list column(self, str name):
-        """Return a column, made when it is first asked for: most users need one or two."""
-        cdef const pm_tree_rows *rows = &self.trees_in_c.files
+        """Return a column. It is created on first use, because most callers need one or two."""
+        cdef const pm_tree_row *rows = self.trees_in_c.files.list
         cdef int which
-        cdef int64_t i
+        cdef int64_t count = self.trees_in_c.files.count, i
         found = self.columns.get(name)
         if found is None:
             if name.startswith("folder_"):
-                rows = &self.trees_in_c.directories
+                rows, count = self.trees_in_c.directories.list, self.folders
             which = _COLUMNS.index(name.removeprefix("folder_"))
-            found = [_value(&rows.list[i], which) for i in range(rows.count)]
+            found = [_value(&rows[i], which) for i in range(count)]
             self.columns[name] = found
         return found
 
     cdef object list_trees(self, bint as_text):
-        """Make the Python objects."""
+        """Create the Python objects."""
         cdef pm_trees *found = &self.trees_in_c
         cdef int64_t i
         cdef pm_tree *tree
         cdef pm_tree beyond
         self.trees = []
         beyond.files, beyond.directories, beyond.others = found.files.count, found.directories.count, found.others.count
+        self.folders = beyond.directories
         for i in range(found.count):
             tree = &found.trees[i]
+            if tree.state == PM_TREE_REST:
+                self.folders = min(self.folders, tree.directories)
             self.trees.append(self.one_tree(tree, tree + 1 if i + 1 < found.count else &beyond, as_text))
 
     cdef object one_tree(self, const pm_tree *tree, const pm_tree *end, bint as_text):
@@ -322,7 +327,7 @@ cdef class TreeBatch:
         for i in range(tree.directories, end.directories):
             row = &found.directories.list[i]
             path = self.path_of(row, as_text and is_read)
-            directories[path] = i
+            directories[path] = i if is_read else -1
             if is_read and not row.content:
                 empty.append(path)
         for i in range(tree.others, end.others):
