@@ -343,7 +343,7 @@ def map_column(
 
 
 def _is_short_column(pieces: list[_Piece]) -> bool:
-    """Return whether these few items are a whole column: only the last part of one is short."""
+    """Return whether a part is a whole column with few items; of a longer column, only the last part is short."""
     return pieces[0].first == 0 and sum(piece.stop - piece.start for piece in pieces) < PART_ITEMS
 
 

@@ -1,4 +1,4 @@
-"""How far a run is. :mod:`pressmark.reports` has the event too; this module imports nothing that is slow to import."""
+"""The progress of a run. :mod:`pressmark.reports` exports it too, but takes longer to import."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["Progress"]
 
 
 class Progress(NamedTuple):
-    """An event: how far a run is. Sent a few times per second, and when a stage begins.
+    """An event: the progress of a run. It is sent a few times per second, and when a stage begins.
 
-    :ivar stage: what is done now, a word that the call documents; empty if it has no stages
+    :ivar stage: the name of the current stage, as documented with the call; empty if the call has no stages
     :ivar items: files, objects, identifiers or layouts done in this stage, including those that failed
     :ivar bytes: bytes read or written in this stage, including those of unfinished files
     :ivar failed: items that failed, or problems that were found

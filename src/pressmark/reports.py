@@ -1,4 +1,4 @@
-"""What a run tells: its progress, the problems of a check, each of a stable kind, and the report that contains them."""
+"""The progress of a run, and the results of a check: problems, each of a stable kind, and the report with them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ AHEAD = 2
 
 
 class Cancelled(BaseException):
-    """Nobody waits for the result of this call; handlers of :class:`Exception` let it pass."""
+    """The result of this call is not needed. It is no :class:`Exception`, so that handlers of errors let it pass."""
 
 
 def resolve_threads(threads: int | None) -> int:
@@ -42,7 +42,7 @@ def resolve_threads(threads: int | None) -> int:
 
 
 class Threads:
-    """Threads for calls; use it in a ``with`` statement. A thread starts when a call needs it.
+    """Threads that run calls, for use in a ``with`` statement. A thread starts when a call needs it.
 
     Leaving the statement cancels the calls that have not started and waits for the others, which can ask
     :func:`require_use`. When a generator is closed, the threads are not joined: the garbage collector may close it on a
@@ -170,7 +170,7 @@ def _run(call: Future[Any], function: Callable[..., Any], arguments: tuple[Any, 
 
 
 def require_use() -> None:
-    """End the call that runs in this thread if nobody will read its result.
+    """End the current call of this thread if its result is not needed.
 
     A call asks between two accesses that may each take 20 ms, so that an interrupt ends the run within a fifth of a
     second. Outside of a call on :class:`Threads`, this does nothing.
@@ -191,7 +191,7 @@ def ordered_map(
     ahead: int = AHEAD,
     inline: Callable[[Item], bool] | None = None,
 ) -> Iterator[Result]:
-    """Call a function with each item on several threads, and yield the results in order: see :meth:`Threads.map`.
+    """Call a function with each item on several threads, and yield the results in order, like :meth:`Threads.map`.
 
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param name: name of the threads

@@ -1,4 +1,4 @@
-"""What directories contain: the entries of one, sorted by the bytes of their names, and small trees in memory."""
+"""Entries of directories, sorted by the bytes of their names, and small directory trees in memory."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def trees(
 
 
 class _Slice(NamedTuple):
-    """Names for one call."""
+    """The names of one call."""
 
     names: list[bytes]
 
@@ -175,9 +175,9 @@ class _Slice(NamedTuple):
 
 
 class _Names:
-    """Names that were not asked for yet.
+    """Names that have not been taken yet.
 
-    :ivar failure: what they raised
+    :ivar failure: the error that they raised
     """
 
     def __init__(self, names: Iterable[bytes]) -> None:
@@ -185,7 +185,7 @@ class _Names:
         self._names = iter(names)
 
     def cut(self, _threads: int) -> tuple[_Slice, _Names | None]:
-        """Return the next names, and the rest if there may be more."""
+        """Return the next names, and the rest unless there are no more."""
         names: list[bytes] = []
         try:
             names.extend(islice(self._names, _SLICE))
@@ -196,7 +196,7 @@ class _Names:
 
 
 def _read(top: bytes, wanted: Wanted, part: _Slice) -> list[list[_kernels.active.TreeBatch] | _Slice]:
-    """Return trees, and the names that the call left, in order."""
+    """Return the trees that a call read and the names that it did not read, in order."""
     if not part.names:
         return []
     batch = _kernels.active.read_trees(top, part.names, wanted)

@@ -1,4 +1,4 @@
-"""Walks of a tree, in an order that does not depend on the file system or on threads."""
+"""Walk directory trees in an order that does not depend on the file system or on threads."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def ordered_tree(
     with Threads(threads, "pressmark-walk") as pool:
 
         def hand_out() -> None:
-            """Replace calls that have ended by their results, and begin calls; always the first in line."""
+            """Replace finished calls by their results, and start new calls; always that of the first part."""
             running = ready = 0
             at = len(line) - 1
             while at >= 0:

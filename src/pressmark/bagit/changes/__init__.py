@@ -38,7 +38,7 @@ Listener = Callable[[Event], object]
 
 
 def with_stages(on_event: Listener | None) -> Listener:
-    """Return a listener that adds the stage and its totals to the progress of reading, which has none."""
+    """Return a listener that adds the current stage and its totals to progress without a stage."""
     if on_event is None:
         return lambda _event: None
     stage = Progress()

@@ -118,7 +118,7 @@ class MergedRows:
 
     @property
     def undone(self) -> int:
-        """The number of objects that are not done, or whose source is kept."""
+        """The number of objects that are not done or whose source is still there."""
         return self.kept + sum(count for status, count in self.by_status.items() if status not in GOOD)
 
     def run(

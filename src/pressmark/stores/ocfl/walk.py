@@ -83,7 +83,7 @@ class _Group(NamedTuple):
     inside: bytes | None
 
     def cut(self, threads: int) -> tuple[_Group, _Group | None]:
-        """Return the group, of which one call reads a few, and what comes after them."""
+        """Return the group, of which a call reads the first names, and a group of the names after those."""
         end = self.start + SIBLINGS
         return self, self._replace(start=end) if end < len(self.names) else None
 
