@@ -33,7 +33,7 @@ class Nothing:
         return jobs.Receipt(chunk.id, self.key, n=1, by_status={"ok": 1})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def runner() -> Iterator[Callable[[str], Callable[..., Any]]]:
     """Return a function that runs a job with a kind of workers; Dask has a cluster on the loopback interface."""
     with ExitStack() as stack:
@@ -87,7 +87,14 @@ def run(measure: Measure, runner: Callable[[str], Callable[..., Any]], memory: P
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # of distributed
-    pytest.mark.parametrize("workers", ["threads", "processes", "dask"]),
+    pytest.mark.parametrize(
+        "workers",
+        [
+            "threads",
+            pytest.param("processes", marks=pytest.mark.unsteady),
+            pytest.param("dask", marks=pytest.mark.unsteady),
+        ],
+    ),
 ]
 
 
