@@ -191,16 +191,13 @@ class BagInfo:
         long_lines = []
         end = b""
         while (found := reader.line()) is not None:
-            if not isinstance(found, Line):
+            if isinstance(found, Line):
+                lines.append(found)
+            else:
                 problems.append(found)
-                continue
-            lines.append(found)
         pieces: list[tuple[int, str | None, list[str]]] = []  # offset, label, and the lines of the value and their ends
         for line in lines:
-            after = line.offset + len(line.data)
-            ends = self._charset.find_end(data, after, True)
-            ending = data[after : ends[1]] if ends is not None else b""
-            end = end or ending
+            end = end or line.end
             try:
                 text = self._charset.decode(line.data)
             except UnicodeDecodeError as error:
@@ -210,10 +207,10 @@ class BagInfo:
             if len(text) > LINE_LENGTH:
                 long_lines.append(line.number)
             if text.startswith((" ", "\t")) and pieces and pieces[-1][1] is not None:
-                pieces[-1][2].extend((text.lstrip(_BLANKS), self._charset.decode(ending)))
+                pieces[-1][2].extend((text.lstrip(_BLANKS), self._charset.decode(line.end)))
                 continue
             label, value = _read_element(line.number, text, version, name, problems)
-            pieces.append((line.offset, label, [value, self._charset.decode(ending)]))
+            pieces.append((line.offset, label, [value, self._charset.decode(line.end)]))
         self._end = end or self._end
         offsets = [begun, *(offset for offset, _, _ in pieces[1:]), len(data)]
         for (_, label, values), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
@@ -277,6 +274,8 @@ def unfolded(value: str) -> str:
     """Return a value as one line, with a space for each line break: for identifiers and other values of one line, which
     many programs fold because they are long.
     """
+    if "\n" not in value and "\r" not in value:
+        return value.strip(_BLANKS)
     return " ".join(filter(None, (line.strip(_BLANKS) for line in value_lines(value)[::2])))
 
 
@@ -326,8 +325,11 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
     by_label: dict[str, list[str]] = {}
     for label, value in info.elements:
         by_label.setdefault(label.lower(), []).append(unfolded(value))
-    for label, repeated in RESERVED.items():
-        values = by_label.get(label.lower(), [])
+    for key, label in _RESERVED.items():
+        values = by_label.get(key)
+        if values is None:
+            continue
+        repeated = RESERVED[label]
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
             problems += judge_violation(rule, version, problem(repeated, name, f"{label} occurs {len(values)} times"))

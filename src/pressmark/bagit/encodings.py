@@ -167,11 +167,13 @@ class Line(NamedTuple):
     :ivar number: number of the line, from 1
     :ivar offset: offset of its first byte in the file
     :ivar data: its bytes, without the line end
+    :ivar end: the bytes of the line end; empty at the end of the file
     """
 
     number: int
     offset: int
     data: bytes
+    end: bytes = b""
 
 
 class LineReader:
@@ -263,7 +265,7 @@ class LineReader:
         while (ends := self.charset.find_end(self.block, self.position, self.final)) is None:
             if self.final:
                 if self.position < len(self.block):
-                    self._give(len(self.block))
+                    self._give(len(self.block), len(self.block))
                     self._found.append(problem("line-unterminated", self._name))
                     self.position = len(self.block)
                 return
@@ -271,15 +273,16 @@ class LineReader:
                 self._skip()
                 return
             self.fill()
-        self._give(ends[0])
+        self._give(*ends)
         self.position = ends[1]
 
-    def _give(self, end: int) -> None:
+    def _give(self, end: int, after: int) -> None:
+        block, position = self.block, self.position
         self.number += 1
-        if end - self.position > LINE_LIMIT:
-            self._too_long(end - self.position)
+        if end - position > LINE_LIMIT:
+            self._too_long(end - position)
         else:
-            self._found.append(Line(self.number, self.base + self.position, self.block[self.position : end]))
+            self._found.append(Line(self.number, self.base + position, block[position:end], block[end:after]))
 
     def _skip(self) -> None:
         """Skip a line that is too long, without keeping it in memory."""
