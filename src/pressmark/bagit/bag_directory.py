@@ -11,7 +11,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from types import TracebackType
@@ -23,7 +23,16 @@ from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open
 from pressmark.fs.durable import is_readable, why_unreadable
 from pressmark.reports import Problem
 
-__all__ = ["LINKS", "STAGING", "BagDirectory", "BagFiles", "FileEntry", "ResolvedPath", "open_tag_file"]
+__all__ = [
+    "LINKS",
+    "STAGING",
+    "BagDirectory",
+    "BagFiles",
+    "BaseDirectory",
+    "FileEntry",
+    "ResolvedPath",
+    "open_tag_file",
+]
 
 # If a named pipe replaces a file after the check, opening it must not block.
 _FLAGS = (
@@ -92,22 +101,29 @@ class FileEntry(Protocol):
         """Return the status of the entry."""
 
 
-class BagFiles(Protocol):
-    """The files of a bag in a directory or in an archive. :class:`BagDirectory` documents the methods."""
+class BaseDirectory(Protocol):
+    """The tag files in the base directory of a bag. :class:`BagDirectory` documents the methods."""
 
     path: bytes
 
+    def names(self) -> Iterable[bytes]:
+        """Return the names in the base directory."""
+
     def open(self, path: bytes) -> BinaryIO:
         """Open a regular file for reading."""
+
+    def resolve(self, path: bytes) -> ResolvedPath:
+        """Resolve the links in ``path``."""
+
+
+class BagFiles(BaseDirectory, Protocol):
+    """The files of a bag in a directory or in an archive. :class:`BagDirectory` documents the methods."""
 
     def scan(self, path: bytes) -> Iterator[FileEntry]:
         """Yield the entries of a directory."""
 
     def status(self, path: bytes) -> os.stat_result:
         """Return the status of ``path``; a symbolic link is not followed."""
-
-    def resolve(self, path: bytes) -> ResolvedPath:
-        """Resolve the links in ``path``."""
 
     def why_unreadable(self, path: bytes, real: bytes | None) -> OSError | None:
         """Return the error of opening a file for reading; :data:`None` if it is readable."""
@@ -188,6 +204,13 @@ class BagDirectory:
         except OSError as error:
             return error
         return None
+
+    def names(self) -> list[bytes]:
+        """Return the names in the base directory, unordered.
+
+        :raises OSError: it cannot be read
+        """
+        return [os.fsencode(entry.name) for entry in self.scan(b"")]
 
     def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory, unordered; each is valid until the next one.
@@ -276,7 +299,7 @@ def _resolved(path: bytes, status: os.stat_result) -> ResolvedPath:
     return ResolvedPath("directory" if stat.S_ISDIR(status.st_mode) else "special", path, status)
 
 
-def open_tag_file(base: BagFiles, name: bytes, problems: list[Problem]) -> BinaryIO | None:
+def open_tag_file(base: BaseDirectory, name: bytes, problems: list[Problem]) -> BinaryIO | None:
     """Open a tag file in the base directory; return :data:`None` if it is not a readable file.
 
     :param problems: receives errors of the operating system, and the problem of a directory of that name, which the

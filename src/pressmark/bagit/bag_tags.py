@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pressmark.bagit import bag_info, bagit_txt
-from pressmark.bagit.bag_directory import BagDirectory, BagFiles, open_tag_file
+from pressmark.bagit.bag_directory import BagDirectory, BagFiles, BaseDirectory, open_tag_file
 from pressmark.bagit.bag_info import BagInfo, check_elements
 from pressmark.bagit.bagit_txt import Declaration, read_declaration
 from pressmark.bagit.manifest_format import REGISTERED, bag_name, is_normalized, official_name, split_manifest_name
@@ -108,7 +108,7 @@ class BagTags:
             return cls.read(base)
 
     @classmethod
-    def read(cls, base: BagFiles) -> Self:
+    def read(cls, base: BaseDirectory) -> Self:
         """Read the tag files in a directory or archive; raises the errors of :meth:`open`."""
         problems: list[Problem] = []
         bag, _ = read_tag_files(base, problems)
@@ -167,7 +167,7 @@ def is_described(name: bytes) -> bool:
     return name in _DESCRIBED or split_manifest_name(name) is not None
 
 
-def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
+def read_tag_files(base: BaseDirectory, problems: list[Problem]) -> tuple[BagTags, frozenset[bytes]]:
     """Read the tag files in the base directory of a bag, and add their problems to ``problems``.
 
     Manifests and fetch.txt are not read. Files that cannot be opened because of their type, such as named pipes and
@@ -200,7 +200,7 @@ def read_tag_files(base: BagFiles, problems: list[Problem]) -> tuple[BagTags, fr
 
 
 def open_listing(
-    base: BagFiles,
+    base: BaseDirectory,
     bag: BagTags,
     manifests: Sequence[ManifestFile],
     problems: list[Problem],
@@ -233,17 +233,18 @@ def open_listing(
         return listing
 
 
-def _names(base: BagFiles, problems: list[Problem]) -> frozenset[bytes]:
+def _names(base: BaseDirectory, problems: list[Problem]) -> frozenset[bytes]:
     """Return the names in the base directory that the draft describes."""
     try:
-        names = map(os.fsencode, (entry.name for entry in base.scan(b"")))
-        return frozenset(name for name in names if name == PAYLOAD or is_described(name))
+        return frozenset(name for name in base.names() if name == PAYLOAD or is_described(name))
     except OSError as error:
         problems.append(problem("file-unreadable", b"", error.strerror or str(error)))
         return frozenset()
 
 
-def _content(base: BagFiles, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]) -> bytes | None:
+def _content(
+    base: BaseDirectory, name: bytes, limit: int, names: frozenset[bytes], problems: list[Problem]
+) -> bytes | None:
     """Return the first ``limit + 1`` bytes of a tag file; :data:`None` if it does not exist or cannot be read."""
     file = open_tag_file(base, name, problems) if name in names else None
     if file is None:

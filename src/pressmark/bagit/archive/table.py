@@ -294,6 +294,10 @@ class ArchivedBag:
             raise OSError(errno.EINVAL, "tag file is a link, which is not supported in archives; pack it as a file")
         return self._table.content(node.start, node.size)
 
+    def names(self) -> list[bytes]:
+        """Return the names in the base directory."""
+        return [name for name, _ in self._table.names(self._there(b"").id)]
+
     def scan(self, path: bytes) -> Iterator[_Entry]:
         """Yield the entries of a directory.
 

@@ -93,6 +93,7 @@ class _Packer(Verifier[PackTask]):
     def __init__(self, base: BagDirectory, archive: NewArchive, verdict: Verdict, on_event: Listener) -> None:
         super().__init__(on_event, verdict.add)
         self.is_done = False
+        self._base = base
         self._options = OpenOptions(beneath=base.beneath)
         self._archive = archive
         self._verdict = verdict
@@ -114,7 +115,7 @@ class _Packer(Verifier[PackTask]):
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
         self._send(Progress("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
-        files = _Files(tag_files, others, self._archive, self._verdict)
+        files = _Files(self._base, tag_files, others, self._archive, self._verdict)
         waiting: deque[Match] = deque()
 
         def sources() -> Iterator[PackTask]:
@@ -147,9 +148,15 @@ class _Files:
     """
 
     def __init__(
-        self, tag_files: TagFiles, others: Mapping[bytes, Mapping[str, str]], archive: NewArchive, verdict: Verdict
+        self,
+        base: BagDirectory,
+        tag_files: TagFiles,
+        others: Mapping[bytes, Mapping[str, str]],
+        archive: NewArchive,
+        verdict: Verdict,
     ) -> None:
         self.counts = (0, 0, 0)
+        self._base = base
         self._tag_files = tag_files
         self._others = others
         self._archive = archive
@@ -160,7 +167,7 @@ class _Files:
         bag = self._tag_files.bag
         nfiles = nbytes = ntags = 0
         self._archive.directory(b"")
-        for found in walk(self._tag_files.base, order=_order):
+        for found in walk(self._base, order=_order):
             path = found.path
             if reason := self._archive.why_unwritable(path):
                 self._verdict.add([problem("path-unsafe", path, reason)])

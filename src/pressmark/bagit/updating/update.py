@@ -509,7 +509,8 @@ class _Update:
                     if found.severity == "error":
                         self._note(found, True)
 
-            TagFiles(_Result(self._base, new, staged, gone), "complete", False, note_errors, stack)
+            result = _Result(self._base, new, staged, gone)
+            TagFiles(result, "complete", False, note_errors).read_lists(stack)
         self._settle()
 
     def _stays(self, name: bytes, staged: Collection[bytes]) -> bool:
@@ -600,7 +601,6 @@ class _Result:
         self, base: BagDirectory, new: BagDirectory, staged: Collection[bytes], gone: Collection[bytes]
     ) -> None:
         self.path = base.path
-        self.status, self.why_unreadable = base.status, base.why_unreadable
         self._base, self._new, self._staged, self._gone = base, new, staged, gone
 
     def _place(self, path: bytes) -> BagDirectory:
@@ -609,10 +609,9 @@ class _Result:
     def open(self, path: bytes) -> BinaryIO:
         return self._place(path).open(path)
 
-    def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
-        assert not path
-        yield from (one for one in self._base.scan(path) if os.fsencode(one.name) not in {*self._staged, *self._gone})
-        yield from self._new.scan(path)
+    def names(self) -> list[bytes]:
+        replaced = {*self._staged, *self._gone}
+        return [name for name in self._base.names() if name not in replaced] + self._new.names()
 
     def resolve(self, path: bytes) -> ResolvedPath:
         return self._place(path).resolve(path)

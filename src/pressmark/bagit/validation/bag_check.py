@@ -153,8 +153,9 @@ def check_files(
     :param verifier: compares checksums in a full validation
     """
     with ExitStack() as stack:
-        tag_files = TagFiles(base, report.level, lenient, report_problems, stack)
-        matcher = FileMatcher(tag_files, links, report_problems)
+        tag_files = TagFiles(base, report.level, lenient, report_problems)
+        tag_files.read_lists(stack)
+        matcher = FileMatcher(base, tag_files, links, report_problems)
         try:
             if report.level == "full":
                 verifier.run(tag_files, matcher, stack)

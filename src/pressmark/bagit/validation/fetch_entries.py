@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from pressmark.bagit.bag_directory import BagFiles, open_tag_file
+from pressmark.bagit.bag_directory import BaseDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.hash_index import HashIndex
@@ -34,7 +34,7 @@ class FetchEntries:
 
     def read(
         self,
-        base: BagFiles,
+        base: BaseDirectory,
         bag: BagTags,
         payload: Listing,
         lacking: Callable[[Mapping[str, str]], str | None],
@@ -66,7 +66,7 @@ class FetchEntries:
                 yield problem("fetch-unlisted", found.path[:PATH_LIMIT], message)
 
 
-def _lines(base: BagFiles, bag: BagTags, lenient: bool) -> Iterator[FetchEntry | Problem]:
+def _lines(base: BaseDirectory, bag: BagTags, lenient: bool) -> Iterator[FetchEntry | Problem]:
     problems: list[Problem] = []
     file = open_tag_file(base, FETCH_TXT, problems)
     try:

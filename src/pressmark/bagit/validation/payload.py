@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import NamedTuple
 
+from pressmark.bagit.bag_directory import BagFiles
 from pressmark.bagit.bag_tags import ManifestFile, missing_problem
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
@@ -45,6 +46,7 @@ class Match(NamedTuple):
 class FileMatcher:
     """One walk through a bag.
 
+    :param base: its files
     :param links: as in :func:`pressmark.bagit.walk.walk`
     :param report_problems: called with problems
 
@@ -54,7 +56,8 @@ class FileMatcher:
     :ivar is_counted: whether the walk could list the whole payload
     """
 
-    def __init__(self, tag_files: TagFiles, links: str, report_problems: ReportProblems) -> None:
+    def __init__(self, base: BagFiles, tag_files: TagFiles, links: str, report_problems: ReportProblems) -> None:
+        self._base = base
         self._tag_files = tag_files
         self._payload = tag_files.payload
         self._tags = tag_files.tags
@@ -108,8 +111,7 @@ class FileMatcher:
 
     def _check_readable(self, path: bytes, real: bytes | None) -> None:
         """Report a file that cannot be read and that no one else reads."""
-        base = self._tag_files.base
-        error = base.why_unreadable(path, real)
+        error = self._base.why_unreadable(path, real)
         if error is None or isinstance(error, FileNotFoundError) or path in self._tag_files.unreadable:
             return
         self._report_problems([problem("file-unreadable", path, error.strerror or str(error))])
@@ -152,7 +154,7 @@ class FileMatcher:
     def _found(self) -> Iterator[BagEntry]:
         """Walk, count, and report the problems of the walk."""
         fetched = self._tag_files.fetched
-        for found in walk(self._tag_files.base, links=self._links):
+        for found in walk(self._base, links=self._links):
             if found.fault is not None:
                 self._add_fault(found.fault)
             if found.kind == "file":

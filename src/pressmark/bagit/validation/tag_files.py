@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from pressmark.bagit.bag_directory import BagFiles
+from pressmark.bagit.bag_directory import BaseDirectory
 from pressmark.bagit.bag_info import read_oxum, unfolded
 from pressmark.bagit.bag_tags import ManifestFile, open_listing, read_tag_files
 from pressmark.bagit.manifest_index import Listing
@@ -24,25 +24,25 @@ ReportProblems = Callable[[Iterable[Problem]], None]
 
 
 class TagFiles:
-    """The tag files of a bag, read and checked.
+    """The tag files of a bag, read and checked; manifests and fetch.txt by :meth:`read_lists`.
 
-    :param level: ``oxum``, ``complete`` or ``full``; at ``oxum``, manifests and fetch.txt are not read
+    :param level: ``oxum``, ``complete`` or ``full``
     :param lenient: report blank lines as warnings
     :param report_problems: called with problems
-    :param stack: closes the listings
 
     :ivar bag: the content of the tag files
-    :ivar payload: the files that the payload manifests list
-    :ivar tags: the files that the tag manifests list
+    :ivar payload: the files that the payload manifests list; none before :meth:`read_lists`
+    :ivar tags: the files that the tag manifests list; none before :meth:`read_lists`
     :ivar fetched: the files that fetch.txt lists; :data:`None` if it does not exist
     :ivar names: names in the base directory that the draft describes
     :ivar unreadable: tag files that could not be read, which was reported
     """
 
-    def __init__(
-        self, base: BagFiles, level: str, lenient: bool, report_problems: ReportProblems, stack: ExitStack
-    ) -> None:
-        self.base = base
+    payload: Listing
+    tags: Listing
+
+    def __init__(self, base: BaseDirectory, level: str, lenient: bool, report_problems: ReportProblems) -> None:
+        self._base = base
         self.level = level
         self._lenient = lenient
         self._report_problems = report_problems
@@ -53,9 +53,15 @@ class TagFiles:
         report_problems(problems)
         if PAYLOAD not in self.names or base.resolve(PAYLOAD).kind in ("file", "special"):
             report_problems([problem("payload-directory-missing", PAYLOAD)])
-        everything = level != "oxum"
-        if everything:
+        if level != "oxum":
             self._check_manifests()
+
+    def read_lists(self, stack: ExitStack) -> None:
+        """Read the manifests and fetch.txt; not at the level ``oxum``, which has no lists.
+
+        :param stack: closes the manifests
+        """
+        everything = self.level != "oxum"
         self.payload = self._listing(self.bag.manifests if everything else (), stack, tag=False)
         everywhere = applies("listed-everywhere", self.bag.version)
         self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
@@ -88,7 +94,7 @@ class TagFiles:
 
     def _listing(self, manifests: tuple[ManifestFile, ...], stack: ExitStack, *, tag: bool) -> Listing:
         problems: list[Problem] = []
-        listing = open_listing(self.base, self.bag, manifests, problems, tag=tag, lenient=self._lenient)
+        listing = open_listing(self._base, self.bag, manifests, problems, tag=tag, lenient=self._lenient)
         self.unreadable.update(one.path for one in problems if one.kind == "file-unreadable")
         self._report_problems(problems)
         return stack.enter_context(listing)
@@ -137,7 +143,7 @@ class TagFiles:
             return None if self.is_everywhere(digests) else lacking(self.bag.manifests, digests)
 
         self.fetched = FetchEntries()
-        for found in self.fetched.read(self.base, self.bag, self.payload, lacking_in, self._lenient):
+        for found in self.fetched.read(self._base, self.bag, self.payload, lacking_in, self._lenient):
             if found.kind == "file-unreadable":
                 self.unreadable.add(found.path)
             self._report_problems([found])
