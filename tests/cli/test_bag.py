@@ -913,7 +913,8 @@ def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pressmark.bagit.validation.validate.hash_files", interrupted)
+    for name in ("check_in_memory", "hash_files"):
+        monkeypatch.setattr(f"pressmark.bagit.validation.validate.{name}", interrupted)
     result = call("bag", "validate", "bag")
     assert result.exit_code == 128 + signal.SIGINT
     assert result.stderr == "pressmark: interrupted; use --ledger FILE to make a run resumable\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.packing.unpack import unpack as unpack
     from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
     from pressmark.bagit.profile.profile import Profile as Profile
-    from pressmark.bagit.validation.validate import validate as validate
+    from pressmark.bagit.validation.validate import validate as validate, validate_many as validate_many
 
 __all__, __getattr__, __dir__ = face(
     __name__,
@@ -36,6 +36,6 @@ __all__, __getattr__, __dir__ = face(
         ".packing.unpack": "unpack",
         ".problems": "BagReport KINDS",
         ".profile.profile": "Profile",
-        ".validation.validate": "validate",
+        ".validation.validate": "validate validate_many",
     },
 )

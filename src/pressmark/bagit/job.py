@@ -7,15 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import repeat
 from typing import Any
 
 from pressmark.bagit.problems import BagReport
 from pressmark.bagit.validation.bag_check import LEVELS
-from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
-from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.validation.validate import validate_many
 from pressmark.bagit.walk import LINKS
-from pressmark.errors import BagError
+from pressmark.errors import SpillError
 from pressmark.jobs.chunks import BYTES, Chunk
 from pressmark.jobs.listing import ListingLine, read_listing, write_listing
 from pressmark.jobs.receipt_builder import ReceiptBuilder
@@ -87,15 +85,14 @@ class ValidateBags:
         status = "valid" if self.level == "full" else "passed"
         profile = self._profile()
         paths = list(read_listing(work, chunk))
-        small: Iterable[SmallBag | None] = repeat(None)
-        if self.level == "full" and profile is None:
-            small = check_small_bags(list(map(os.fsencode, paths)), 1)
+        options = {"lenient": self.lenient, "links": self.links, "profile": profile}
+        reports = validate_many(paths, self.level, **options, threads=1, keep=sys.maxsize)
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
-            for path, found in zip(paths, small, strict=False):
-                try:
-                    report = self._validate(path, profile) if found is None else found.report(sys.maxsize)
-                except BagError as error:
-                    receipt.fail("unreadable", path=path, message=error.reason)
+            for path, report in zip(paths, reports, strict=True):
+                if isinstance(report, SpillError):
+                    raise report
+                if not isinstance(report, BagReport):
+                    receipt.fail("unreadable", path=path, message=report.reason)
                     continue
                 record = {"path": path, **report.summary(), "problems": [one.record() for one in report.problems]}
                 output.write(json.dumps(record).encode() + b"\n")
@@ -105,10 +102,6 @@ class ValidateBags:
                 else:
                     receipt.fail("invalid", path=path, message=f"{record['errors']} errors")
         return receipt.build(self.key, output, name)
-
-    def _validate(self, path: str, profile: Any) -> BagReport:
-        options = {"lenient": self.lenient, "links": self.links, "profile": profile}
-        return validate(os.fsencode(path), self.level, **options, threads=1, keep=sys.maxsize)
 
     def _profile(self) -> Any:
         if self.profile is None:

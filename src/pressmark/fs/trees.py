@@ -153,11 +153,13 @@ def trees(
     :param wanted: what to read
     :param threads: number of threads; :data:`None` for one per core
     :raises MemoryError: the system has not enough memory
+    :raises ValueError: the number of threads is negative
     """
+    count = resolve_threads(threads)
     given = _Names(names)
     first, rest = given.cut(1)
-    # Few trees need no threads.
-    count = 1 if rest is None else resolve_threads(threads)
+    if rest is None:  # few trees need no threads
+        count = 1
     parts: list[Any] = [first] if rest is None else [first, rest]
     for batches in ordered_tree(parts, partial(_read, top, wanted or Wanted()), threads=count, ahead=2 * count):
         yield from batches

@@ -61,7 +61,7 @@ def test_every_level(implementation: Implementation, tmp_path: Path, bag: Path, 
         assert facts(found) == facts(expected)
         assert (found.ok, found.counts, found.level) == (expected.ok, expected.counts, level)
         assert expected.ok != damaged
-    again = validate(archive, threads=1, read="sequential", on_event=lambda _event: None)
+    again = validate(archive, threads=1, read="sequential")
     assert facts(again) == facts(validate(bag))
 
 

@@ -19,7 +19,6 @@ from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.files import (
     Engine,
-    check_small_bags,
     copy_small,
     copy_small_sources,
     copy_small_tree,
@@ -78,7 +77,6 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
-    "check_small_bags",
     "copy_small",
     "copy_small_sources",
     "copy_small_tree",

@@ -15,7 +15,6 @@ from typing import Any
 
 __all__ = [
     "Engine",
-    "check_small_bags",
     "copy_small",
     "copy_small_sources",
     "copy_small_tree",
@@ -145,11 +144,6 @@ class Engine:
     def closed(self) -> bool:
         """Return whether :meth:`close` was called."""
         return self._closed
-
-
-def check_small_bags(paths: list[bytes]) -> list[tuple[int, int, int, int, int] | None]:
-    """Return :data:`None` for each path: the shared code validates the bags."""
-    return [None] * len(paths)
 
 
 def copy_small(source: bytes, target: bytes, flags: int) -> tuple[Any, ...] | None:

@@ -6,22 +6,21 @@ The number of problems that are kept is bounded.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, NamedTuple
 
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.problems import KEEP, BagReport
 from pressmark.bagit.validation.bag_check import LEVELS, Verifier, check_files, reporting
+from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
 from pressmark.bagit.validation.payload import Match
-from pressmark.bagit.validation.small_bags import check_small_bag
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.bagit.walk import LINKS
-from pressmark.errors import LedgerError
+from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.pool import hash_files
 from pressmark.reports import Problem, Progress
-from pressmark.threads import resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
@@ -29,11 +28,13 @@ if TYPE_CHECKING:
 
     AnyLedger = Ledger | str | bytes | os.PathLike[str]
 
-__all__ = ["validate"]
+__all__ = ["validate", "validate_many"]
+
+AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def validate(
-    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
+    path: AnyPath,
     level: str = "full",
     *,
     lenient: bool = False,
@@ -68,46 +69,123 @@ def validate(
     :raises LedgerError: the ledger was created for other files or algorithms, or cannot be written
     :raises ValueError: another argument is invalid
     """
-    if level not in LEVELS:
-        raise ValueError(f"level={level!r}: expected {', '.join(LEVELS)}")
-    if links not in LINKS:
-        raise ValueError(f"links={links!r}: expected {' or '.join(LINKS)}")
-    report = BagReport(level=level, keep=keep)
-    report_problems = reporting(report, on_problem)
-    if level == "full" and read == "parallel" and ledger is None and profile is None and on_event is None:
-        resolve_threads(threads)  # raises ValueError
-        small = check_small_bag(os.fsencode(path))
-        if small is not None:
-            report_problems(small.problems)
-            report.counts.update(small.counts)
-            return report
-    if os.path.isfile(path):
-        # Most bags are directories.
-        from pressmark.bagit.archive.archive_validation import validate_archive
-        from pressmark.bagit.archive.reader import is_archive
+    run = _Validation(level, lenient, links, threads, read, profile, keep, on_event, on_problem)
+    found = None
+    if ledger is None:
+        (found,) = run.in_memory([os.fsencode(path)])
+    return run.report(found) if found is not None else run.read(path, ledger)
 
-        if is_archive(path):
-            if ledger is not None:
-                raise ValueError("ledger: not supported with an archive")
-            return validate_archive(
-                path,
-                level,
-                lenient=lenient,
-                threads=threads,
-                read=read,
-                profile=profile,
-                keep=keep,
-                on_event=on_event,
-                on_problem=on_problem,
+
+def validate_many(
+    paths: Iterable[AnyPath],
+    level: str = "full",
+    *,
+    lenient: bool = False,
+    links: str = "inside",
+    threads: int | None = None,
+    read: str = "parallel",
+    profile: Profile | None = None,
+    keep: int = KEEP,
+    on_event: Callable[[Progress], object] | None = None,
+    on_problem: Callable[[Problem], object] | None = None,
+) -> Iterator[BagReport | BagError | SpillError]:
+    """Validate many bags; yield the report of each, in order, or the error that prevented it.
+
+    Small bags are read many at a time. Parameters are those of :func:`validate`.
+
+    :param on_event: called with the progress in each bag
+    :param on_problem: called with each problem of a bag before its report is yielded
+    :raises ValueError: an argument is invalid
+    """
+    run = _Validation(level, lenient, links, threads, read, profile, keep, on_event, on_problem)
+    given = list(map(os.fsencode, paths))
+    with closing(run.in_memory(given)) as in_memory:
+        for path, found in zip(given, in_memory, strict=True):
+            try:
+                report = run.report(found) if found is not None else run.read(path)
+            except (BagError, SpillError) as error:
+                yield error
+            else:
+                yield report
+
+
+class _Validation(NamedTuple):
+    """The options of a validation: see :func:`validate`."""
+
+    level: str
+    lenient: bool
+    links: str
+    threads: int | None
+    order: str
+    profile: Profile | None
+    keep: int
+    on_event: Callable[[Progress], object] | None
+    on_problem: Callable[[Problem], object] | None
+
+    def in_memory(self, paths: Iterable[bytes]) -> Generator[PlainBag | None]:
+        """Yield each bag that is small and plain, and :data:`None` for any other.
+
+        :raises ValueError: an option is invalid
+        """
+        if self.level not in LEVELS:
+            raise ValueError(f"level={self.level!r}: expected {', '.join(LEVELS)}")
+        if self.links not in LINKS:
+            raise ValueError(f"links={self.links!r}: expected {' or '.join(LINKS)}")
+        if self.order not in ("parallel", "sequential"):
+            raise ValueError(f"read={self.order!r}: expected parallel or sequential")
+        threads = 1 if self.order == "sequential" else self.threads
+        return check_in_memory(paths, self.level, lenient=self.lenient, threads=threads)
+
+    def report(self, found: PlainBag) -> BagReport:
+        """Return the report of a plain bag.
+
+        :raises BagError: it does not exist any more
+        """
+        report = BagReport(counts=found.counts, level=self.level, keep=self.keep)
+        report_problems = reporting(report, self.on_problem)
+        report_problems(found.problems)
+        if self.profile is not None:
+            report_problems(self.profile.check(found.tags))
+        if self.on_event is not None:
+            counts = found.counts
+            self.on_event(Progress(items=counts["files"] + counts["tag_files"], bytes=found.size))
+        return report
+
+    def read(self, path: AnyPath, ledger: AnyLedger | None = None) -> BagReport:
+        """Return the report of any other bag, read file by file.
+
+        :raises BagError: it cannot be opened
+        """
+        if os.path.isfile(path):
+            # Most bags are directories.
+            from pressmark.bagit.archive.archive_validation import validate_archive
+            from pressmark.bagit.archive.reader import is_archive
+
+            if is_archive(path):
+                if ledger is not None:
+                    raise ValueError("ledger: not supported with an archive")
+                return validate_archive(
+                    path,
+                    self.level,
+                    lenient=self.lenient,
+                    threads=self.threads,
+                    read=self.order,
+                    profile=self.profile,
+                    keep=self.keep,
+                    on_event=self.on_event,
+                    on_problem=self.on_problem,
+                )
+        report = BagReport(level=self.level, keep=self.keep)
+        report_problems = reporting(report, self.on_problem)
+        trusted = self.links == "trusted"
+        with BagDirectory(path) as base:
+            verifier = _FileVerifier(base, trusted, self.threads, self.order, ledger, self.on_event, report_problems)
+            tag_files = check_files(
+                base, report, report_problems, verifier, lenient=self.lenient, links=self.links, on_event=self.on_event
             )
-    with BagDirectory(path) as base:
-        verifier = _FileVerifier(base, links == "trusted", threads, read, ledger, on_event, report_problems)
-        tag_files = check_files(
-            base, report, report_problems, verifier, lenient=lenient, links=links, on_event=on_event
-        )
-        if profile is not None:
-            report_problems(profile.check(tag_files.bag))
-    return report
+            if self.profile is not None:
+                report_problems(self.profile.check(tag_files.bag))
+        return report
 
 
 class _FileVerifier(Verifier[bytes]):

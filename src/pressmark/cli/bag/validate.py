@@ -6,16 +6,14 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pressmark.bagit import validate
+from pressmark.bagit import validate, validate_many
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.problems import BagReport
-from pressmark.bagit.validation.small_bags import SmallBag, check_small_bags
 from pressmark.cli.bag.options import JSON, refuse_inside
 from pressmark.cli.bag.problems import Problems
 from pressmark.cli.common.console import CallError, Failure, Interrupted, say
@@ -36,7 +34,7 @@ from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
-from pressmark.reports import Progress, Report
+from pressmark.reports import Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -186,11 +184,7 @@ def validate_command(
             rules: dict[str, Any] = {"level": level, "lenient": lenient, "links": links}
             if workers is None:
                 how = {"threads": threads, "read": read, "ledger": journal, "profile": chosen}
-                small: Iterable[SmallBag | None] = repeat(None)
-                if level == "full" and journal is None and chosen is None:
-                    folders = [b"" if bag == STDIN else bag for bag in bags]
-                    small = check_small_bags(folders, 1 if read == "sequential" else threads)
-                reports = _validated(bags, small, {**rules, **how}, problems, reporter)
+                reports = _validated(bags, {**rules, **how}, problems, reporter)
             else:
                 from pressmark.cli.bag.validate_by_workers import validate_by_workers  # few commands have workers
 
@@ -240,44 +234,40 @@ def validate_command(
 
 
 def _validated(
-    bags: tuple[bytes, ...],
-    small: Iterable[SmallBag | None],
-    how: dict[str, Any],
-    problems: Problems,
-    reporter: FileProgress,
+    bags: tuple[bytes, ...], how: dict[str, Any], problems: Problems, reporter: FileProgress
 ) -> Iterator[_Validated]:
-    """Validate bags, except small ones, one after another, and write the problems of all."""
-    for bag, found in zip(bags, small, strict=False):
+    """Validate bags, and write the problems of each."""
+    how.update(keep=0, on_event=reporter.on_event, on_problem=problems.write)
+    if how["ledger"] is not None:
+        reports = _with_ledger(bags[0], how)
+    else:
+        del how["ledger"]
+        reports = validate_many([bag for bag in bags if bag != STDIN], **how)
+    for bag in bags:
         problems.begin(bag)
         begin = time.monotonic()
-        if found is not None:
-            for problem in found.problems:
-                problems.write(problem)
-            counts = found.counts
-            reporter.on_event(Progress(items=counts["files"] + counts["tag_files"], bytes=counts["bytes"]))
-            reporter.next_run()
-            yield bag, found.report(keep=0), None
-            continue
-        try:
-            report = _report(bag, how, problems, reporter)
-        except (BagError, SpillError) as error:
-            yield bag, error, None
-            continue
+        report = _from_pipe(how) if bag == STDIN else next(reports)
         reporter.next_run()
         yield bag, report, time.monotonic() - begin
 
 
-def _report(bag: bytes, how: dict[str, Any], problems: Problems, reporter: FileProgress) -> BagReport:
-    if bag != STDIN:
-        return validate(bag, **how, keep=0, on_event=reporter.on_event, on_problem=problems.write)
+def _with_ledger(bag: bytes, how: dict[str, Any]) -> Iterator[BagReport | BagError | SpillError]:
+    try:
+        yield validate(bag, **how)
+    except (BagError, SpillError) as error:
+        yield error
+
+
+def _from_pipe(how: dict[str, Any]) -> BagReport | BagError | SpillError:
     # Few bags are read from a pipe.
     from pressmark.bagit.archive import validate_archive
 
-    how = {name: value for name, value in how.items() if name not in ("links", "ledger")}
-    with open_source(None) as source:
-        return validate_archive(
-            bag, **how, stream=source.file, keep=0, on_event=reporter.on_event, on_problem=problems.write
-        )
+    how = {name: value for name, value in how.items() if name != "links"}
+    try:
+        with open_source(None) as source:
+            return validate_archive(STDIN, **how, stream=source.file)
+    except (BagError, SpillError) as error:
+        return error
 
 
 def _refuse(bags: tuple[bytes, ...]) -> None:

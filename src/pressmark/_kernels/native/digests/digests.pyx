@@ -10,7 +10,6 @@ from libc.string cimport memcpy, strlen, strpbrk
 __all__ = [
     "Engine",
     "best_level",
-    "check_small_bags",
     "copy_small",
     "copy_small_sources",
     "copy_small_tree",
@@ -626,4 +625,4 @@ include "file_block.pxi"
 
 include "small_files.pxi"
 include "small_objects.pxi"
-include "small_bags.pxi"
+include "small_folders.pxi"

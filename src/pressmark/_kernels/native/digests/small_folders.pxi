@@ -21,53 +21,6 @@ cdef extern from "digests/small_folder.h":
     int64_t pm_folder_read(pm_folder *, int, const char *, const char *, uint8_t *, int64_t, int64_t) nogil
 
 
-cdef extern from "digests/small_bags.h":
-    ctypedef struct pm_bag_counts:
-        int64_t files
-        int64_t bytes
-        int64_t tag_files
-        int64_t long_lines
-        int64_t first_long
-
-    int pm_check_small_bags(pm_level, const char **, int, pm_bag_counts *) nogil
-
-
-def check_small_bags(list paths not None):
-    """Validate bags of a few small files, with all checksums. No symbolic link in a bag is followed.
-
-    :return: for each valid bag the number and size of its payload files, the number of its other files, the number of
-        long lines in bag-info.txt, and the first of them, from 1; :data:`None` for a bag with another problem, and for
-        one that may have problems: with links, unusual tag files, names that are not ASCII, or many, large or empty
-        files. The list is shorter if the call took too long; call it again with the rest
-    """
-    cdef int count = len(paths), i
-    cdef pm_bag_counts *one
-    cdef list found = []
-    cdef tuple held = tuple(paths)
-    cdef bytes path
-    cdef const char **names = <const char **>malloc((count + 1) * sizeof(char *))
-    cdef pm_bag_counts *counts = <pm_bag_counts *>malloc((count + 1) * sizeof(pm_bag_counts))
-    try:
-        if names == NULL or counts == NULL:
-            raise MemoryError
-        for i in range(count):
-            path = held[i]
-            # A path with a NUL names no bag.
-            names[i] = b"" if b"\0" in path else path
-        with nogil:
-            count = pm_check_small_bags(current_level(), names, count, counts)
-        if count < 0:
-            raise MemoryError
-        for i in range(count):
-            one = &counts[i]
-            known = (one.files, one.bytes, one.tag_files, one.long_lines, one.first_long)
-            found.append(known if one.tag_files >= 0 else None)
-        return found
-    finally:
-        free(names)
-        free(counts)
-
-
 def read_small_folders(list paths not None, bytes skip not None, tuple algorithms not None, bint reads=True):
     """Read all files of directories of a few small files, and compute their digests. No symbolic link is followed.
 

@@ -1,0 +1,208 @@
+"""Validate bags of few small files in memory, many in one call.
+
+The files of a bag and the lines of its manifests are compared as sets. Where they agree, no rule for a single file or
+line has anything to add. A bag where they do not agree, or that has an error or anything unusual such as a link, is not
+judged here: it is read from the disk again, file by file (:mod:`.validate`).
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from functools import lru_cache, partial
+from typing import BinaryIO, NamedTuple, cast
+
+from pressmark import _kernels
+from pressmark.bagit.bag_directory import STAGING, ResolvedPath
+from pressmark.bagit.bag_tags import BagTags, ManifestFile
+from pressmark.bagit.encodings import find_charset
+from pressmark.bagit.manifest import digest_digits
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, collision_key
+from pressmark.bagit.validation.tag_files import TagFiles
+from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fs.trees import Tree, Wanted, trees
+from pressmark.reports import ERROR, Problem
+
+__all__ = ["PlainBag", "check_in_memory"]
+
+# Larger bags are read by several threads, file by file. What a torn read finds wrong is looked at again.
+_SMALL = Wanted(entries=128, depth=16, total=256 << 10, file=256 << 10, twice=False)
+_TAG_FILES = (b"bagit.txt", b"bag-info.txt", b"package-info.txt")
+_MANIFESTS = (b"manifest-", b"tagmanifest-")
+_WANTED = {
+    "full": _SMALL,
+    "complete": _SMALL._replace(content="open", prefixes=_TAG_FILES + _MANIFESTS),
+    "oxum": _SMALL._replace(content="none", prefixes=_TAG_FILES),
+}
+# Bytes that have a meaning in some line of a manifest, or that no line contains.
+_UNUSUAL = bytes([*range(0x0A), *range(0x0B, 0x20), 0x7F]) + b"%\\"
+# First bytes of a path that have a meaning: a mark of md5sum, a blank, a home directory; and the colon of a drive.
+_UNUSUAL_PATH = re.compile(rb"[* ~]|.:", re.DOTALL)
+_CHECKSUM = re.compile(rb"[0-9a-f]+")
+# Digests of the files of a batch by algorithm.
+_Columns = dict[str, list[str | None]]
+
+
+class PlainBag(NamedTuple):
+    """A small bag without errors.
+
+    :ivar tags: its tag files
+    :ivar counts: those of its report
+    :ivar size: of all its files, in bytes
+    :ivar problems: its problems, which are warnings
+    """
+
+    tags: BagTags
+    counts: dict[str, int]
+    size: int
+    problems: list[Problem]
+
+
+def check_in_memory(
+    paths: Iterable[bytes],
+    level: str,
+    *,
+    lenient: bool = False,
+    threads: int | None = None,
+) -> Generator[PlainBag | None]:
+    """Yield each bag that is small and has no error, and :data:`None` for any other.
+
+    :param paths: the base directories
+    :param level: as in :func:`pressmark.bagit.validate`, like the other options
+    :param threads: number of threads; :data:`None` for one per core
+    :raises ValueError: the number of threads is invalid
+    """
+    for batch in trees(b"", paths, _WANTED[level], threads):
+        # Most bags of a collection have the same algorithms.
+        hashed = lru_cache(None)(partial(hash_trees, batch))
+        for tree in batch.trees:
+            is_plain = tree.state == "whole" and not tree.others
+            yield _check(_TreeFiles(batch, tree, hashed), level, lenient) if is_plain else None
+
+
+class _TreeFiles:
+    """The files of a bag in memory.
+
+    :ivar files: the number of each
+    :ivar directories: their paths
+    """
+
+    def __init__(
+        self, batch: _kernels.active.TreeBatch, tree: Tree, hashed: Callable[[tuple[str, ...]], _Columns]
+    ) -> None:
+        self.path = tree.path
+        self.files = cast("dict[bytes, int]", tree.files)
+        self.directories = cast("dict[bytes, int]", tree.directories)
+        self.batch = batch
+        self.hashed = hashed
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names in the base directory."""
+        return (path for path in (*self.files, *self.directories) if b"/" not in path)
+
+    def resolve(self, path: bytes) -> ResolvedPath:
+        """Return what a path in the base directory is."""
+        if path in self.files:
+            return ResolvedPath("file", path)
+        return ResolvedPath("directory" if path in self.directories else "dangling", path)
+
+    def open(self, path: bytes) -> BinaryIO:
+        """Open a file.
+
+        :raises OSError: its content is not in memory
+        """
+        return io.BytesIO(self.content(path))
+
+    def content(self, path: bytes) -> bytes:
+        """Return the content of a file.
+
+        :raises OSError: it is not in memory, or no file
+        """
+        number = self.files.get(path)
+        content = None if number is None else self.batch.content(number)
+        if content is None:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return content
+
+
+def _check(files: _TreeFiles, level: str, lenient: bool) -> PlainBag | None:
+    problems: list[Problem] = []
+    tag_files = TagFiles(files, level, lenient, problems.extend)
+    payload = [path for path in files.files if path.startswith(BELOW_PAYLOAD)]
+    if not _are_names_plain(files) or (level != "oxum" and not _agree(files, tag_files, payload)):
+        return None
+    sizes = files.batch.sizes
+    nbytes = sum([sizes[files.files[path]] for path in payload])
+    tag_files.check_oxum(nbytes, len(payload))
+    if any(found.severity == ERROR for found in problems):
+        return None
+    counts = {"files": len(payload), "bytes": nbytes, "tag_files": len(files.files) - len(payload)}
+    return PlainBag(tag_files.bag, counts, sum([sizes[number] for number in files.files.values()]), problems)
+
+
+def _are_names_plain(files: _TreeFiles) -> bool:
+    """Return whether no name is reserved, and all differ in more than case and normalization (6.1.1)."""
+    paths = [*files.files, *files.directories]
+    if STAGING in files.directories or STAGING in files.files:
+        return False
+    text = b"\n".join(paths)
+    if text.isascii() and text.lower() == text:
+        return True
+    return len(set(map(collision_key, paths))) == len(paths)
+
+
+def _agree(files: _TreeFiles, tag_files: TagFiles, payload: Collection[bytes]) -> bool:
+    """Return whether each manifest lists every file that it must list, once, and nothing else, with its checksum."""
+    bag = tag_files.bag
+    charset = find_charset(bag.encoding)
+    if FETCH_TXT in tag_files.names or charset is None or not charset.is_utf8:
+        return False
+    columns: _Columns = {}
+    if tag_files.level == "full":
+        names = bag.algorithms
+        columns = files.hashed(names if names == bag.tag_algorithms else tuple({*names, *bag.tag_algorithms}))
+    elif any(files.batch.states[number] not in ("whole", "unwanted") for number in files.files.values()):
+        return False
+    tags = files.files.keys() - payload - {manifest.name for manifest in bag.tag_manifests}
+    for manifests, paths in ((bag.manifests, payload), (bag.tag_manifests, tags)):
+        for manifest in manifests:
+            listed = _checksums(files, manifest)
+            if listed is None or len(listed) != len(paths):
+                return False
+            column = columns.get(manifest.algorithm)
+            for path in paths:
+                checksum = listed.get(path)
+                if checksum is None or (column is not None and checksum != column[files.files[path]]):
+                    return False
+    return True
+
+
+def _checksums(files: _TreeFiles, manifest: ManifestFile) -> dict[bytes, str] | None:
+    """Return the checksum of each path in a manifest; :data:`None` if a line may have a problem."""
+    try:
+        data = files.content(manifest.name)
+    except OSError:
+        return None
+    if len(data.translate(None, _UNUSUAL)) != len(data):
+        return None
+    lines = data.split(b"\n")
+    if lines.pop():
+        return None
+    digits = digest_digits(manifest.algorithm)
+    found = {}
+    for line in lines:
+        checksum, _, path = line.partition(b" ")
+        path = path.removeprefix(b" ")
+        text = checksum.lower()
+        if len(text) != digits or not _CHECKSUM.fullmatch(text) or _UNUSUAL_PATH.match(path):
+            return None
+        found[path] = text.decode("ascii")
+    if not data.isascii():
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return None
+    return found if len(found) == len(lines) else None
