@@ -206,6 +206,27 @@ def test_one_thread_starts_no_thread() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_waiting(threads: int) -> None:
+    """The caller is called while it waits; a call that fails with a timeout of its own is no reason to wait."""
+    waited = threading.Event()
+    callers = []
+
+    def on_wait() -> None:
+        callers.append(threading.current_thread())
+        waited.set()
+
+    with Threads(threads, "pressmark-test") as pool:
+        assert list(pool.map(waited.wait, [10], on_wait=on_wait)) == [True]
+        assert set(callers) == {threading.current_thread()}
+
+        def fail(_item: int) -> None:
+            raise TimeoutError("its own")
+
+        with pytest.raises(TimeoutError, match="its own"):
+            list(pool.map(fail, [1], on_wait=on_wait))
+
+
 def test_leaving_early() -> None:
     """A loop that is left starts no more calls, and waits for those that run."""
     running: set[int] = set()

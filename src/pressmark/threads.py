@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 limit: int | None = None
 # Calls in flight for each thread: one that runs and one that waits, so that no thread has to wait for an item.
 AHEAD = 2
+WAIT = 0.1  # seconds
 
 
 class Cancelled(BaseException):
@@ -90,15 +91,17 @@ class Threads:
         *,
         ahead: int = AHEAD,
         inline: Callable[[Item], bool] | None = None,
+        on_wait: Callable[[], object] | None = None,
     ) -> Iterator[Result]:
         """Call a function with each item, and yield the results in order.
 
         An error of a call is raised in the place of its result, and an error of ``items`` after all results before it.
-        With one thread, the calls run in the calling thread.
+        With one thread and without ``on_wait``, the calls run in the calling thread.
 
         :param ahead: the maximum number of calls in flight for each thread
         :param inline: returns whether to call the function with an item in the calling thread, after the results before
             it; the next item may depend on this result
+        :param on_wait: called in the calling thread, about ten times a second while it waits for a result
         """
         waiting: deque[Future[Result]] = deque()
         given = iter(items)
@@ -111,16 +114,16 @@ class Threads:
             except Exception as error:
                 failure = error
                 break
-            if self._count > 1 and (inline is None or not inline(item)):
+            if (self._count > 1 or on_wait is not None) and (inline is None or not inline(item)):
                 waiting.append(self.submit(function, item))
                 if len(waiting) >= ahead * self._count:
-                    yield waiting.popleft().result()
+                    yield _result(waiting.popleft(), on_wait)
                 continue
             while waiting:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft(), on_wait)
             yield function(item)
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft(), on_wait)
         if failure is not None:
             raise failure
 
@@ -151,6 +154,16 @@ class Threads:
             del task  # not to be kept while this thread waits
         queue.put(None)  # for the next thread
         del _users[get_ident()]
+
+
+def _result(call: Future[Result], on_wait: Callable[[], object] | None) -> Result:
+    """Return the result of a call when it has ended."""
+    while on_wait is not None and not call.done():
+        try:
+            return call.result(WAIT)
+        except TimeoutError:  # or an error of the call
+            on_wait()
+    return call.result()
 
 
 # What each of their threads works for.
