@@ -16,8 +16,7 @@ import pytest
 
 from pressmark.bagit.fetch import download as downloads
 from pressmark.bagit.fetch.addresses import why_not_public
-from pressmark.bagit.fetch.download import Download, Downloader
-from pressmark.bagit.fetch.download_policy import DownloadPolicy
+from pressmark.bagit.fetch.download import Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.urls import redacted_url
 from pressmark.errors import BagError
 from support.processes import run_python
@@ -511,6 +510,7 @@ def test_a_complete_response_restarts_the_download(tmp_path: Path, server: Serve
         {"Content-Range": "bytes=1000-"},
         {},
         {"Content-Range": f"bytes 1000-{len(BODY) - 1}/{len(BODY)}", "ETag": '"two"'},
+        {"Content-Range": f"bytes 1000-{len(BODY) - 1}/{len(BODY)}", "ETag": 'W/"one"'},
     ],
     ids=str,
 )
@@ -609,6 +609,16 @@ def test_silent_servers_fail(tmp_path: Path, server: Server) -> None:
         assert found.kind == "failed"
         assert found.message.endswith("no data for 0.1 seconds")
     assert len(server.requests) == 4
+
+
+def test_a_changed_date_restarts_the_download(tmp_path: Path, server: Server) -> None:
+    """A range of a file with another date than before is discarded, although it also has a tag."""
+    before, after = "Tue, 15 Nov 1994 12:45:26 GMT", "Tue, 15 Nov 1994 12:45:27 GMT"
+    span = {"Content-Range": f"bytes 1000-{len(BODY) - 1}/{len(BODY)}", "ETag": '"new"', "Last-Modified": after}
+    first = dropped(BODY[::-1], 1000, etag=None, Last_Modified=before)
+    url = server.answer("/file", first, lambda handler: handler.send(206, span, BODY[1000:]), ranged(BODY))
+    assert fetch(tmp_path, url).kind is None
+    assert server.ranges() == [None, "bytes=1000-", None]
 
 
 def test_slow_transfers_fail(tmp_path: Path, server: Server) -> None:
@@ -828,6 +838,15 @@ def test_encrypted_connections_time_out(tmp_path: Path, answer: Any) -> None:
         assert time.monotonic() - begun < 10
         timer.join()
         downloader.close()
+
+
+def test_silent_handshakes_end(tmp_path: Path) -> None:
+    """A server that accepts a connection and never answers the TLS handshake is a failure after the timeout."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        begun = time.monotonic()
+        found = fetch(tmp_path, f"https://127.0.0.1:{listener.getsockname()[1]}/file", timeout=0.2, retries=0)
+        assert found.kind == "failed"
+        assert time.monotonic() - begun < 10
 
 
 def test_unreadable_certificates(tmp_path: Path) -> None:

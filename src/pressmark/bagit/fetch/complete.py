@@ -26,9 +26,8 @@ from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction
-from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader
+from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.download_directory import DownloadDirectory
-from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK
 from pressmark.bagit.paths import FETCH_TXT

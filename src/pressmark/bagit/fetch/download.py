@@ -14,35 +14,35 @@ from __future__ import annotations
 import contextlib
 import errno
 import http.client
+import io
 import re
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin
 
 from pressmark.bagit.fetch.addresses import resolve, why_not_public
-from pressmark.bagit.fetch.download_errors import DownloadError
-from pressmark.bagit.fetch.download_policy import DownloadPolicy
 from pressmark.bagit.fetch.partial import (
     BLOCK,
     RESUMABLE,
-    Directory,
     PartialFile,
     remove_partial,
     validator_of,
 )
-from pressmark.bagit.fetch.urls import ParsedUrl, encoded, parse_url, redacted_url, split_url
+from pressmark.bagit.fetch.urls import DownloadError, ParsedUrl, encoded, parse_url, redacted_url, split_url
 from pressmark.errors import BagError, quoted
+from pressmark.fs.beneath import Directory
 from pressmark.version import __version__
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
 
-__all__ = ["NO_SPACE", "Download", "Downloader"]
+__all__ = ["NO_SPACE", "Download", "DownloadPolicy", "Downloader"]
 
 REDIRECTS = 10
 # A connection with less data than this in PATIENCE times the timeout is too slow.
@@ -58,6 +58,39 @@ NO_SPACE = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errn
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class DownloadPolicy:
+    """The rules of downloads: allowed URLs, limits, timeouts and retries.
+
+    :ivar allow_http: allow unencrypted HTTP, also in redirects
+    :ivar allow_private: allow hosts with any address
+    :ivar allow_hosts: names of hosts that may have any address
+    :ivar maximum: size limit in bytes for files of unknown length; :data:`None` for no limit
+    :ivar retries: number of retries of a request, counted from 0 again after each mebibyte
+    :ivar timeout: seconds without data after which a connection fails
+    :ivar pause: seconds before the first retry, doubled each time
+    :ivar certificates: a file with the certificates to trust instead of the system's
+    :raises ValueError: a number is out of range
+    """
+
+    allow_http: bool = False
+    allow_private: bool = False
+    allow_hosts: frozenset[str] = frozenset()
+    maximum: int | None = None
+    retries: int = 4
+    timeout: float = 60.0
+    pause: float = 0.5
+    certificates: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise ValueError(f"retries={self.retries}: expected 0 or more")
+        if self.timeout <= 0:
+            raise ValueError(f"timeout={self.timeout}: expected more than 0")
+        if self.maximum is not None and self.maximum < 0:
+            raise ValueError(f"maximum={self.maximum}: expected 0 or more")
 
 
 class Download(NamedTuple):
@@ -87,23 +120,46 @@ class Download(NamedTuple):
     digests: Mapping[str, str]
 
 
-class _Watch:
-    """A connection that is ended unless data arrives before a deadline."""
+class _Exchange:
+    """A request and its response.
 
-    __slots__ = ("connection", "deadline", "expired", "socket")
+    :ivar deadline: when reading fails, if not enough content has arrived until then
+    :ivar socket: where the response is read from; :data:`None` while connecting
+    """
 
-    def __init__(self, connection: Any, deadline: float) -> None:
-        self.connection = connection
-        # The connection drops its socket before the last response, and has none while connecting.
-        self.socket = connection.sock
-        self.deadline = deadline
-        self.expired = False
+    __slots__ = ("deadline", "place", "socket")
 
-    def end(self) -> None:
-        """End the connection, so that the thread that waits for it continues."""
-        # Shut down the TCP connection, not TLS, which another thread is using.
-        with contextlib.suppress(OSError, TypeError):  # closed, or not open yet
-            socket.socket.shutdown(self.socket or self.connection.sock, socket.SHUT_RDWR)
+    def __init__(self, place: ParsedUrl) -> None:
+        self.place = place
+        self.deadline = 0.0
+        self.socket: socket.socket | None = None
+
+
+class _TimedReads(io.RawIOBase):
+    """The bytes of a connection, until a deadline.
+
+    A timeout for each read is not sufficient: a status line, headers, chunks and trailers can arrive one byte at a
+    time, forever, within one call of :mod:`http.client`.
+    """
+
+    def __init__(self, raw: Any, exchange: _Exchange) -> None:
+        super().__init__()
+        self._raw = raw
+        self._exchange = exchange
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if monotonic() > self._exchange.deadline:
+            where = redacted_url(self._exchange.place.url)
+            raise DownloadError("failed", f"{where}: transfer too slow", again=True)
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -111,9 +167,6 @@ class _Watch:
 
 class Downloader:
     """The policy, connections and cancellation that the downloads of a run share; thread-safe.
-
-    A timeout for each read is not sufficient: headers, chunks and trailers can arrive one byte at a time, forever. So a
-    thread watches all connections, and ends connections that are too slow.
 
     :raises BagError: urllib3 is missing, or the certificates cannot be read
     """
@@ -131,10 +184,8 @@ class Downloader:
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, str, int, str], HTTPConnectionPool] = {}
-        # The watched connection of each thread.
-        self._watches: dict[int, _Watch] = {}
-        self._watchman: threading.Thread | None = None
-        self._closed = threading.Event()
+        # The request of each thread.
+        self._exchanges: dict[int, _Exchange] = {}
         self._context: ssl.SSLContext | None = None
         if policy.certificates is not None:
             try:
@@ -145,8 +196,11 @@ class Downloader:
     def cancel(self) -> None:
         """Cancel all downloads; each one returns the kind ``cancelled``."""
         self._ended.set()
-        for watch in list(self._watches.values()):
-            watch.end()
+        for exchange in list(self._exchanges.values()):
+            if exchange.socket is not None:
+                # The TCP connection, not TLS, which another thread is using.
+                with contextlib.suppress(OSError):  # closed
+                    socket.socket.shutdown(exchange.socket, socket.SHUT_RDWR)
 
     def cancelled(self) -> bool:
         """Return whether the downloads were cancelled."""
@@ -154,7 +208,6 @@ class Downloader:
 
     def close(self) -> None:
         """Close idle connections."""
-        self._closed.set()
         with self._lock:
             pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
@@ -237,7 +290,7 @@ class Downloader:
                 try:
                     request()
                 finally:
-                    self._watches.pop(threading.get_ident(), None)
+                    self._exchanges.pop(threading.get_ident(), None)
                 return
             except DownloadError as failure:
                 if self._ended.is_set():
@@ -348,6 +401,7 @@ class Downloader:
             if self._ended.is_set():
                 break
             pool = self._pool(place, address)
+            self._exchanges[threading.get_ident()] = _Exchange(place)
             with self._failures(place):
                 try:
                     return pool.urlopen(
@@ -379,8 +433,6 @@ class Downloader:
 
     def _failure(self, error: Exception, place: ParsedUrl) -> DownloadError:
         where = redacted_url(place.url)
-        if self._too_slow():
-            return self._slowness(place)
         if isinstance(error, self._urllib3.exceptions.SSLError):
             cause = error.args[0] if error.args else error
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -389,9 +441,6 @@ class Downloader:
         if isinstance(error, self._urllib3.exceptions.TimeoutError):
             return DownloadError("failed", f"{where}: no data for {self._policy.timeout:g} seconds", again=True)
         return DownloadError("failed", f"{where}: {_words(error)}", again=True)
-
-    def _slowness(self, place: ParsedUrl) -> DownloadError:
-        return DownloadError("failed", f"{redacted_url(place.url)}: transfer too slow", again=True)
 
     def _pool(self, place: ParsedUrl, address: str) -> HTTPConnectionPool:
         """Return the connections to an address of a host."""
@@ -415,50 +464,37 @@ class Downloader:
             made = self._urllib3.HTTPSConnectionPool(
                 address, place.port, maxsize=CONNECTIONS, ssl_context=self._context, server_hostname=place.host
             )
-        watch, ended = self._watch, self._ended
+        exchange, renew, ended = self._exchange, self._renew, self._ended
+
+        class Response(http.client.HTTPResponse):
+            """A response that must arrive before a deadline."""
+
+            def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
+                super().__init__(sock, *arguments, **options)
+                self.fp: Any = io.BufferedReader(_TimedReads(self.fp.detach(), exchange()))
 
         class Connection(made.ConnectionCls):  # type: ignore[misc,name-defined]
             """A connection that another thread can end."""
 
-            def connect(self) -> None:
-                watch(self)
-                super().connect()
+            response_class = Response
 
             def getresponse(self) -> Any:
-                watch(self)
+                exchange().socket = self.sock
                 if ended.is_set():
                     raise OSError(errno.ECONNABORTED, "run cancelled")
+                renew()
                 return super().getresponse()
 
         made.ConnectionCls = Connection
         return made
 
-    def _watch(self, connection: Any) -> None:
-        """Watch the connection that this thread uses."""
-        with self._lock:
-            if self._watchman is None:
-                self._watchman = threading.Thread(target=self._keep_watch, name="pressmark-watch", daemon=True)
-                self._watchman.start()
-        self._watches[threading.get_ident()] = _Watch(connection, monotonic() + PATIENCE * self._policy.timeout)
-
-    def _keep_watch(self) -> None:
-        while not self._closed.wait(min(1.0, self._policy.timeout / 4)):
-            now = monotonic()
-            for watch in list(self._watches.values()):
-                if now > watch.deadline:
-                    watch.expired = True
-                    watch.end()
+    def _exchange(self) -> _Exchange:
+        """Return the request of this thread."""
+        return self._exchanges[threading.get_ident()]
 
     def _renew(self) -> None:
-        """Extend the deadline of this thread's connection."""
-        watch = self._watches.get(threading.get_ident())
-        if watch is not None:
-            watch.deadline = monotonic() + PATIENCE * self._policy.timeout
-
-    def _too_slow(self) -> bool:
-        """Return whether this thread's connection was ended because it was too slow."""
-        watch = self._watches.get(threading.get_ident())
-        return watch is not None and watch.expired
+        """Extend the deadline of this thread's request."""
+        self._exchange().deadline = monotonic() + PATIENCE * self._policy.timeout
 
     def _let_go(self, response: BaseHTTPResponse) -> None:
         """Keep the connection if the response was read completely, else close it."""
@@ -499,8 +535,6 @@ class Downloader:
         # A cancelled connection looks like the end of the response.
         if self._ended.is_set():
             raise DownloadError("cancelled", "run cancelled")
-        if self._too_slow():
-            raise self._slowness(place)
         # Without a stated length, the end of the response and a broken connection look the same.
         if part.size < (whole if whole is not None else length or 0):
             raise DownloadError(
@@ -535,12 +569,12 @@ class Downloader:
     def _check_range(self, response: BaseHTTPResponse, place: ParsedUrl, part: PartialFile) -> int | None:
         """Return the size of the complete file. The response must continue exactly the present file."""
         found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
-        same = validator_of(response.headers)
+        name, value = part.validator or ("", "")
         fits = (
             found is not None
             and part.size > 0
             and int(found[1]) == part.size <= int(found[2])
-            and (same is None or part.validator is None or same[0] != part.validator[0] or same == part.validator)
+            and response.headers.get(name, value) == value
         )
         if not fits:
             part.restart()

@@ -10,8 +10,9 @@ import stat
 import threading
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.fetch.partial import Directory, remove_partial, unlink
+from pressmark.bagit.fetch.partial import remove_partial, unlink
 from pressmark.errors import BagError
+from pressmark.fs.beneath import Directory
 from pressmark.fs.durable import flush_directory
 
 __all__ = ["DownloadDirectory"]
@@ -59,7 +60,7 @@ class DownloadDirectory:
             if isinstance(self._staging, int):
                 os.rmdir(PARTS, dir_fd=self._staging)
             else:
-                os.rmdir(os.path.join(self._staging, PARTS))
+                os.rmdir(os.path.join(os.fsencode(self._staging), PARTS))
         if not self.in_use:
             self._close()
 
@@ -120,7 +121,7 @@ class DownloadDirectory:
             if isinstance(self._staging, int):
                 shutil.rmtree(PARTS, dir_fd=self._staging, ignore_errors=True)
             else:
-                shutil.rmtree(os.path.join(self._staging, PARTS), ignore_errors=True)
+                shutil.rmtree(os.path.join(os.fsencode(self._staging), PARTS), ignore_errors=True)
             return
         with contextlib.suppress(OSError), os.scandir(_listable(self.parts)) as entries:
             for entry in entries:
@@ -159,7 +160,7 @@ def _enter(above: Directory, name: bytes, make: bool) -> tuple[Directory, bool]:
                 made = True
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(name, dir_fd=above)
-    path = os.path.join(above, name)
+    path = os.path.join(os.fsencode(above), name)
     if make and not os.path.lexists(path):
         made = True
         with contextlib.suppress(FileExistsError):

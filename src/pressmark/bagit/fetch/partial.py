@@ -11,14 +11,14 @@ import stat
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 
-from pressmark.bagit.fetch.download_errors import DownloadError
-from pressmark.bagit.fetch.urls import URL_LENGTH
+from pressmark.bagit.fetch.urls import URL_LENGTH, DownloadError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher
+from pressmark.fs.beneath import Directory
 from pressmark.fs.durable import flush_file
 
 __all__ = [
     *("BLOCK", "OPEN_FLAGS", "RESUMABLE"),
-    *("Directory", "PartialFile", "remove_partial", "unlink", "validator_of"),
+    *("PartialFile", "remove_partial", "unlink", "validator_of"),
 ]
 
 BLOCK = 1 << 18  # 256 KiB
@@ -29,9 +29,6 @@ VALIDATOR_SIZE = 1 << 12  # 4 KiB: the size limit of a record, besides the URL
 # Flags for all files.
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 _OWN = OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0)
-
-# The descriptor of an open directory; its path on systems that cannot open relative to a directory.
-Directory = int | bytes
 
 
 class PartialFile:
@@ -164,7 +161,7 @@ class PartialFile:
     def _at(self, name: bytes, flags: int) -> int:
         if isinstance(self._directory, int):
             return os.open(name, flags, 0o666, dir_fd=self._directory)
-        return os.open(os.path.join(self._directory, name), flags, 0o666)
+        return os.open(os.path.join(os.fsencode(self._directory), name), flags, 0o666)
 
     def _take_up(self, length: int | None) -> None:
         """Continue an earlier run: hash the present content, if it can be used."""
@@ -226,4 +223,4 @@ def unlink(directory: Directory, name: bytes) -> None:
         if isinstance(directory, int):
             os.unlink(name, dir_fd=directory)
         else:
-            os.unlink(os.path.join(directory, name))
+            os.unlink(os.path.join(os.fsencode(directory), name))

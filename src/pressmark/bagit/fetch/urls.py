@@ -7,12 +7,26 @@ from base64 import b64encode
 from typing import NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pressmark.bagit.fetch.download_errors import DownloadError
 from pressmark.errors import quoted
 
-__all__ = ["URL_LENGTH", "ParsedUrl", "encoded", "parse_url", "redacted_url", "split_url"]
+__all__ = ["URL_LENGTH", "DownloadError", "ParsedUrl", "encoded", "parse_url", "redacted_url", "split_url"]
 
 URL_LENGTH = 1 << 16  # longer than any server accepts
+
+
+class DownloadError(Exception):
+    """A failed request.
+
+    :ivar again: whether a retry can succeed
+    :ivar wait: seconds that the server asks to wait first
+    """
+
+    def __init__(self, kind: str, reason: str, again: bool = False, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.again = again
+        self.wait = wait
 
 
 class ParsedUrl(NamedTuple):
