@@ -40,8 +40,11 @@ __all__ = [
     "OpenReal",
     "Opener",
     "below_root",
+    "close_directory",
+    "land",
     "open_beneath",
     "open_directory",
+    "open_or_make",
     "open_real",
     "open_regular",
     "read_all",
@@ -74,6 +77,8 @@ _UNUSUAL = re.compile(rb"\0|\.\.|^/")
 # For a directory that is only the base of other paths.
 PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _INSTEAD = {"fifo": "named pipe", "link": "symbolic link"}
+# Errors of file systems without hard links.
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL})
 # PATH_MAX, which the system does not enforce on a path opened by components.
 LONGEST = 4095  # bytes
 
@@ -453,6 +458,90 @@ def open_directory(path: str | bytes | os.PathLike[str]) -> Iterator[Directory]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+# --- new files, placed by others --------------------------------------------------------------------------------------
+
+
+def open_or_make(above: Directory, name: bytes) -> tuple[Directory, bool]:
+    """Open a directory in another one, without following links; create it if it does not exist.
+
+    :return: the directory, for :func:`close_directory`, and whether it was created
+    :raises OSError: it cannot be opened, or is not a directory
+    """
+    made = False
+    if isinstance(above, int):
+        while True:
+            try:
+                return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above), made
+            except FileNotFoundError:
+                if made:
+                    raise
+                made = True
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=above)
+    path = os.path.join(os.fsencode(above), name)
+    if not os.path.lexists(path):
+        made = True
+        with suppress(FileExistsError):
+            os.mkdir(path)
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    return path, made
+
+
+def close_directory(directory: Directory) -> None:
+    """Close a directory that :func:`open_or_make` returned."""
+    if isinstance(directory, int) and directory >= 0:
+        os.close(directory)
+
+
+def land(source: Directory, name: bytes, top: Directory, path: bytes) -> list[bytes]:
+    """Move a file to ``path`` beneath ``top``. Missing directories are created, symbolic links are not followed, and no
+    file is replaced.
+
+    :param source: the directory of the file
+    :return: the directories with new names, beneath ``top``, for flushing
+    :raises FileExistsError: the path is occupied
+    :raises OSError: the path contains a file or symbolic link, or the file cannot be moved
+    """
+    *above, last = path.split(b"/")
+    directory = top
+    touched = []
+    try:
+        for depth, segment in enumerate(above):
+            below, made = open_or_make(directory, segment)
+            if made:
+                touched.append(b"/".join(above[:depth]))
+            if directory is not top:
+                close_directory(directory)
+            directory = below
+        _move(source, name, directory, last)
+    finally:
+        if directory is not top:
+            close_directory(directory)
+    return [*touched, b"/".join(above)]
+
+
+def _move(source: Directory, name: bytes, target: Directory, last: bytes) -> None:
+    if not isinstance(source, int) and not isinstance(target, int):
+        # On systems without directory descriptors, renaming does not replace a file.
+        os.rename(os.path.join(os.fsencode(source), name), os.path.join(os.fsencode(target), last))
+        return
+    assert isinstance(source, int)
+    assert isinstance(target, int)
+    try:
+        os.link(name, last, src_dir_fd=source, dst_dir_fd=target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with suppress(FileNotFoundError):
+            os.stat(last, dir_fd=target, follow_symlinks=False)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        os.rename(name, last, src_dir_fd=source, dst_dir_fd=target)
+        return
+    with suppress(OSError):  # the file is in place
+        os.unlink(name, dir_fd=source)
 
 
 NUL = "path contains a NUL"

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.fetch import download_directory
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from pressmark.fs import beneath as ways
@@ -160,6 +159,45 @@ def test_events(server: Server, tmp_path: Path) -> None:
     size = sum(map(len, FILES.values()))
     assert events[0] == Progress("fetch", of_items=6, of_bytes=size)
     assert events[-1] == Progress("fetch", 6, size - len(FILES[b"data/1/file"]), 1, 6, size)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_during_a_download(server: Server, tmp_path: Path, threads: int) -> None:
+    """The bytes of a file are reported before it is complete."""
+    path, body = b"data/large", os.urandom(1 << 20)
+    bag = holey(tmp_path / "bag", server, {path: body})
+    seen = threading.Event()
+
+    def answer(handler: Handler) -> None:
+        handler.send(200, {"Content-Length": str(len(body))}, body[:-1])
+        assert seen.wait(10)
+        handler.wfile.write(body[-1:])
+
+    def on_event(event: object) -> None:
+        if isinstance(event, Progress) and event.bytes >= len(body) - 1:
+            seen.set()
+
+    server.answer("/data/large", answer)
+    assert finish(bag, threads=threads, on_event=on_event).ok
+
+
+def test_a_slow_file_holds_up_no_other(server: Server, tmp_path: Path) -> None:
+    """While one download is slow, all others are finished; problems still come in the order of fetch.txt."""
+    files = {b"data/%03d" % number: b"%d" % number for number in range(200)}
+    bag = holey(tmp_path / "bag", server, files)
+    others = threading.Event()
+
+    def slow(handler: Handler) -> None:
+        assert others.wait(10)
+        missing(handler)
+
+    def last(handler: Handler) -> None:
+        others.set()
+        missing(handler)
+
+    server.answer("/data/000", slow)
+    server.answer("/data/199", last)
+    assert kinds(finish(bag, threads=2)) == [("fetch-failed", b"data/000"), ("fetch-failed", b"data/199")]
 
 
 def test_all_checksums_are_compared(server: Server, tmp_path: Path) -> None:
@@ -548,7 +586,7 @@ def test_a_disk_that_fails(server: Server, tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("unflushed", [1, 1024])
 def test_failed_flushes(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unflushed: int) -> None:
     """A failed flush keeps the fetched files and is one problem; a directory moved away is none."""
-    monkeypatch.setattr(download_directory, "UNFLUSHED", unflushed)
+    monkeypatch.setattr("pressmark.bagit.fetch.complete.UNFLUSHED", unflushed)
     bag = holey(tmp_path / "bag", server)
 
     def flush(number: int) -> Any:
@@ -557,14 +595,14 @@ def test_failed_flushes(server: Server, tmp_path: Path, monkeypatch: pytest.Monk
 
         return failing
 
-    monkeypatch.setattr(download_directory, "flush_directory", flush(errno.EIO))
+    monkeypatch.setattr("pressmark.bagit.fetch.complete.flush_directory", flush(errno.EIO))
     report = finish(bag)
     assert kinds(report) == [("file-unwritable", b"")]
     assert "a power failure can still remove them" in report.problems[0].message
     assert report.counts["files"] == len(FILES)
     assert payload(bag) == FILES
     assert_clean(bag)
-    monkeypatch.setattr(download_directory, "flush_directory", flush(errno.ENOENT))
+    monkeypatch.setattr("pressmark.bagit.fetch.complete.flush_directory", flush(errno.ENOENT))
     assert finish(holey(tmp_path / "other", server)).ok
 
 
@@ -574,7 +612,7 @@ def test_file_systems_without_hard_links(server: Server, tmp_path: Path, monkeyp
     def link(*_arguments: Any, **_more: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(download_directory.os, "link", link)
+    monkeypatch.setattr(os, "link", link)
     bag = holey(tmp_path / "bag", server)
 
     def answer(handler: Handler) -> None:

@@ -14,36 +14,41 @@ import contextlib
 import errno
 import hashlib
 import os
+import shutil
 import stat
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from time import monotonic
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
-from pressmark.bagit.fetch.download_directory import DownloadDirectory
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.fetch.partial import BLOCK
+from pressmark.bagit.fetch.partial import BLOCK, remove_partial, unlink
 from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import BagReport, applies, problem
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import PROGRESS_EVERY
-from pressmark.fs.durable import exists
+from pressmark.fs.beneath import READ, Directory, close_directory, land, open_or_make, require_regular
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.reports import ERROR, Problem, Progress, Report
 from pressmark.threads import Threads, require_use
 
 __all__ = ["complete"]
 
-# Maximum distance from the oldest unfinished entry, since problems are reported in the order of fetch.txt.
-LOOK_AHEAD = 4096  # entries
+# Files behind the oldest unfinished one that other threads may download, since problems are reported in the order of
+# fetch.txt.
+LOOK_AHEAD = 4096
+TOGETHER = 64  # problems of entries without a download that are reported together
+PARTS = b"fetch"  # the directory of partial files, in the hidden directory
+# Flush directories with new names after this many.
+UNFLUSHED = 1024
 # Time to wait for cancelled downloads; a thread that is still connecting ends by itself.
 PATIENCE = 2.0  # seconds
 
@@ -112,22 +117,16 @@ def complete(
 
 
 class _Job(NamedTuple):
-    """A file to download; or a present one to read."""
+    """A file to download, or a present one to read.
+
+    :ivar problems: those of the entries before it, and its own
+    """
 
     entry: FetchEntry
     path: bytes
     digests: Mapping[str, str]
-    file: BinaryIO | None = None
-
-
-class _Slot:
-    """An entry in progress, and its problems."""
-
-    __slots__ = ("done", "problems")
-
-    def __init__(self, problems: Iterable[Problem] = (), done: bool = True) -> None:
-        self.problems = list(problems)
-        self.done = done
+    is_present: bool
+    problems: list[Problem]
 
 
 class _Run:
@@ -144,7 +143,6 @@ class _Run:
     ) -> None:
         self._bag = bag
         self._policy = policy
-        self._threads = threads
         self._verify = verify
         self._ending = ending
         self._on_event = on_event
@@ -156,14 +154,14 @@ class _Run:
         self._listing = ending.enter_context(bag.payload)
         self._manifests = set(self._listing.algorithms)
         # Leftovers of an earlier run are removed at the end, even if no file is missing.
-        self._places = ending.enter_context(DownloadDirectory(self._base)) if locked else None
+        self._places = ending.enter_context(_Downloads(self._base)) if locked else None
         self._downloader: Downloader | None = None
         self._pool = Threads(threads, "pressmark-fetch", patience=PATIENCE)
-        self._under_way: dict[Future[Download], tuple[_Slot, _Job]] = {}
+        self._ahead = max(1, LOOK_AHEAD // threads)
         self._full = False
+        self._lock = threading.Lock()  # of the numbers
         self._files = self._present = self._failed = self._fetched_bytes = 0
         self._bytes = 0
-        self._bytes_lock = threading.Lock()
         self._next_progress = monotonic() + PROGRESS_EVERY
 
     def report(self) -> BagReport:
@@ -171,7 +169,12 @@ class _Run:
         try:
             with self._pool:
                 try:
-                    self._run()
+                    self._report_stage()
+                    for problems in self._pool.map(
+                        self._finish, self._jobs(), ahead=self._ahead, on_wait=self._report_progress
+                    ):
+                        self._add(problems)
+                        self._report_if_due()
                 finally:
                     if self._downloader is not None:
                         self._downloader.cancel()
@@ -200,24 +203,6 @@ class _Run:
         }
         return self._report
 
-    def _run(self) -> None:
-        window: deque[_Slot] = deque()
-        self._report_stage()
-        slots = self._slots()
-        more = True
-        while more or window:
-            while more and len(self._under_way) < 2 * self._threads and len(window) < LOOK_AHEAD and not self._full:
-                slot = next(slots, None)
-                if slot is None:
-                    more = False
-                else:
-                    window.append(slot)
-            more = more and not self._full
-            while window and window[0].done:
-                self._add(window.popleft().problems)
-            if self._under_way:
-                self._collect()
-
     # --- judging --------------------------------------------------------------------------------------------------
 
     def _entries(self) -> Iterator[FetchEntry | Problem]:
@@ -230,23 +215,31 @@ class _Run:
         elif not problems and _is_there(self._base, FETCH_TXT):
             raise BagError(FETCH_TXT, "not a regular file; replace it with the original fetch.txt")
 
-    def _slots(self) -> Iterator[_Slot]:
-        """Check the entries one by one, and queue the downloads."""
+    def _jobs(self) -> Iterator[_Job | list[Problem]]:
+        """Check the entries one by one, and yield the jobs, or the problems of entries without one."""
+        problems: list[Problem] = []
         for entry in self._entries():
+            if self._full:
+                return
+            self._report_if_due()
             if isinstance(entry, Problem):
-                yield _Slot([entry])
+                problems.append(entry)
                 continue
-            problems: list[Problem] = []
+            known = len(problems)
             job = self._judge(entry, problems)
-            slot = _Slot(problems, done=job is None)
             if job is not None:
-                self._begin(job.file is None)
-                self._under_way[self._pool.submit(self._fetch if job.file is None else self._read, job)] = slot, job
-            elif any(one.severity == ERROR for one in problems):
-                self._failed += 1
-            else:
-                self._present += 1
-            yield slot
+                self._begin(job)
+                yield job
+                problems = []
+                continue
+            failed = any(one.severity == ERROR for one in problems[known:])
+            with self._lock:
+                self._failed += failed
+                self._present += not failed
+            if len(problems) >= TOGETHER:
+                yield problems
+                problems = []
+        yield problems
 
     def _judge(self, entry: FetchEntry, problems: list[Problem]) -> _Job | None:
         """Return the job of an entry; :data:`None` if the file must not or need not be downloaded."""
@@ -263,7 +256,7 @@ class _Run:
             status = self._base.status(path)
         except FileNotFoundError:
             if digests:
-                return _Job(entry, path, digests)
+                return _Job(entry, path, digests, False, problems)
             problems.append(
                 problem("fetch-refused", path, "no manifest has a checksum with a known algorithm; not downloaded")
             )
@@ -283,11 +276,7 @@ class _Run:
         if not self._verify or not digests:
             self._count(status.st_size)
             return None
-        try:
-            return _Job(entry, path, digests, self._base.open(path))
-        except OSError as error:
-            problems.append(problem("file-unreadable", path, _words(error)))
-            return None
+        return _Job(entry, path, digests, True, problems)
 
     def _listed(self, entry: FetchEntry, problems: list[Problem]) -> tuple[bytes | None, dict[str, str]]:
         """Return the path of an entry as manifests spell it, and its known checksums."""
@@ -317,47 +306,14 @@ class _Run:
         if entry.length is not None and entry.length != size:
             problems.append(problem("fetch-length", path, expected=str(entry.length), found=str(size)))
 
-    # --- the thread that calls ------------------------------------------------------------------------------------
-
-    def _begin(self, fetching: bool) -> None:
-        """Prepare the first job. If no file is missing, nothing is written to the bag."""
-        if fetching and self._downloader is None:
+    def _begin(self, job: _Job) -> None:
+        """Prepare the first download. If no file is missing, nothing is written to the bag."""
+        if not job.is_present and self._downloader is None:
             self._downloader = Downloader(self._policy)
             self._ending.callback(self._downloader.close)
-        if fetching and self._places is None:
+        if not job.is_present and self._places is None:
             self._ending.enter_context(BagTransaction(self._bag.path))
-            self._places = self._ending.enter_context(DownloadDirectory(self._base))
-
-    def _collect(self) -> None:
-        """Process finished jobs; wait for a short time at most."""
-        for call in wait(self._under_way, PROGRESS_EVERY, FIRST_COMPLETED).done:
-            self._settle(*self._under_way.pop(call), call.result())
-        if monotonic() >= self._next_progress:
-            self._report_progress()
-
-    def _settle(self, slot: _Slot, job: _Job, found: Download) -> None:
-        slot.done = True
-        if found.kind is None:
-            if job.file is None:
-                self._files += 1
-                self._fetched_bytes += found.size
-                self._compare_length(job.entry, job.path, found.size, slot.problems)
-            else:
-                self._present += 1
-            return
-        if found.kind == "full" and self._downloader is not None:
-            # The other downloads need space too: cancel them; they can be continued.
-            self._full = True
-            self._downloader.cancel()
-        if found.kind == "mismatch":
-            slot.problems += [
-                problem("checksum-mismatch", job.path, found.message, algorithm=name, expected=wanted, found=there)
-                for name, wanted in job.digests.items()
-                if (there := found.digests[name]) != wanted
-            ]
-        elif found.kind in _KINDS:
-            slot.problems.append(problem(_KINDS[found.kind], job.path, found.message))
-        self._failed += 1
+            self._places = self._ending.enter_context(_Downloads(self._base))
 
     def _add(self, problems: list[Problem]) -> None:
         self._report.add(problems)
@@ -381,6 +337,10 @@ class _Run:
         self._progress = Progress("fetch", of_items=files, of_bytes=None if open_ended else size)
         self._on_event(self._progress)
 
+    def _report_if_due(self) -> None:
+        if monotonic() >= self._next_progress:
+            self._report_progress()
+
     def _report_progress(self) -> None:
         self._next_progress = monotonic() + PROGRESS_EVERY
         if self._on_event is not None:
@@ -388,10 +348,39 @@ class _Run:
             self._on_event(self._progress.plus(done, self._bytes, self._failed))
 
     def _count(self, size: int) -> None:
-        with self._bytes_lock:
+        with self._lock:
             self._bytes += size
 
     # --- the threads ----------------------------------------------------------------------------------------------
+
+    def _finish(self, job: _Job | list[Problem]) -> list[Problem]:
+        """Do a job, and return its problems."""
+        if isinstance(job, list):
+            return job
+        found = self._read(job) if job.is_present else self._fetch(job)
+        if found.kind is None and not job.is_present:
+            self._compare_length(job.entry, job.path, found.size, job.problems)
+        elif found.kind == "full" and self._downloader is not None:
+            # The other downloads need space too: cancel them; they can be continued.
+            self._full = True
+            self._downloader.cancel()
+        elif found.kind == "mismatch":
+            job.problems.extend(
+                problem("checksum-mismatch", job.path, found.message, algorithm=name, expected=wanted, found=there)
+                for name, wanted in job.digests.items()
+                if (there := found.digests[name]) != wanted
+            )
+        elif found.kind in _KINDS:
+            job.problems.append(problem(_KINDS[found.kind], job.path, found.message))
+        with self._lock:
+            if found.kind is not None:
+                self._failed += 1
+            elif job.is_present:
+                self._present += 1
+            else:
+                self._files += 1
+                self._fetched_bytes += found.size
+        return job.problems
 
     def _fetch(self, job: _Job) -> Download:
         assert self._downloader is not None
@@ -416,7 +405,7 @@ class _Run:
             self._places.land(name, job.path)
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.ELOOP):
-                self._places.discard(name)
+                remove_partial(parts, name)
                 taken = error.errno == errno.EEXIST
                 reason = "path was occupied by another file during the download" if taken else BLOCKED
                 return found._replace(kind="refused", message=reason)
@@ -427,12 +416,14 @@ class _Run:
 
     def _read(self, job: _Job) -> Download:
         """Compare a present file with its checksums."""
-        assert job.file is not None
         hashers = {name: ALGORITHMS[name].make(1) for name in job.digests}
         size = 0
-        with job.file:
-            try:
-                while data := job.file.read(BLOCK):
+        try:
+            with (
+                OpenOptions(beneath=self._base.beneath).opener() as opener,
+                open(require_regular(opener.open(job.path, READ)), "rb", 0) as file,
+            ):
+                while data := file.read(BLOCK):
                     require_use()
                     if self._full:
                         return Download("cancelled", "run cancelled", size, {})
@@ -440,14 +431,109 @@ class _Run:
                         hasher.update(data)
                     size += len(data)
                     self._count(len(data))
-            except OSError as error:
-                return Download("unreadable", _words(error), size, {})
+        except OSError as error:
+            return Download("unreadable", _words(error), size, {})
         digests = {name: hasher.hexdigest() for name, hasher in hashers.items()}
         if digests == job.digests:
             return Download(None, "", size, digests)
         return Download(
             "mismatch", "existing file has wrong checksums; move it elsewhere to download it again", size, digests
         )
+
+
+class _Downloads:
+    """The partial files of a run, and the moves of complete ones into the payload; a context manager, thread-safe.
+
+    :ivar parts: the open directory of the partial files
+    :ivar in_use: whether a download could not be ended in time, so descriptors must stay open
+    :raises BagError: the directory cannot be created
+    """
+
+    def __init__(self, base: BagDirectory) -> None:
+        self._path = base.path
+        self.in_use = False
+        self._unflushed: set[bytes] = set()
+        self._unwritten: OSError | None = None
+        self._lock = threading.Lock()
+        # Separate descriptors, because a hanging download can continue after the base is closed.
+        self._top = os.dup(base.beneath) if isinstance(base.beneath, int) else base.path
+        self._staging: Directory = -1
+        self.parts: Directory = -1
+        try:
+            self._staging = self._opened(self._top, STAGING)
+            self.parts = self._opened(self._staging, STAGING, PARTS)
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> _Downloads:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        with contextlib.suppress(OSError):  # not empty
+            self._remove(os.rmdir)
+        if not self.in_use:
+            self._close()
+
+    def _close(self) -> None:
+        for directory in (self.parts, self._staging, self._top):
+            close_directory(directory)
+
+    def _opened(self, above: Directory, *path: bytes) -> Directory:
+        try:
+            return open_or_make(above, path[-1])[0]
+        except OSError as error:
+            is_other = error.errno in (errno.ENOTDIR, errno.ELOOP)
+            reason = "not created by an interrupted run; move it elsewhere" if is_other else _words(error)
+            raise BagError(os.path.join(self._path, *path), reason) from None
+
+    def _remove(self, remove: Callable[..., object]) -> None:
+        """Remove the directory of the partial files."""
+        if isinstance(self._staging, int):
+            remove(PARTS, dir_fd=self._staging)
+        else:
+            remove(os.path.join(os.fsencode(self._staging), PARTS))
+
+    def land(self, part: bytes, path: bytes) -> None:
+        """Move a complete file into the payload; raises the errors of :func:`~pressmark.fs.beneath.land`."""
+        touched = land(self.parts, part, self._top, path)
+        with contextlib.suppress(OSError):
+            unlink(self.parts, part + b".json")
+        with self._lock:
+            self._unflushed.update(touched)
+            full = len(self._unflushed) >= UNFLUSHED
+        if full:
+            self._flush()
+
+    def finish(self, clean: bool) -> None:
+        """Write all new names to disk, and remove partial files.
+
+        :param clean: remove all files; otherwise only empty files
+        :raises OSError: a name could not be written
+        """
+        self._flush()
+        if clean:
+            with contextlib.suppress(OSError):
+                self._remove(shutil.rmtree)
+        else:
+            listed = self.parts if isinstance(self.parts, int) else os.fsdecode(self.parts)
+            with contextlib.suppress(OSError), os.scandir(listed) as entries:
+                for entry in entries:
+                    if entry.stat(follow_symlinks=False).st_size == 0:
+                        unlink(self.parts, os.fsencode(entry.name))
+        if self._unwritten is not None:
+            raise self._unwritten
+
+    def _flush(self) -> None:
+        with self._lock:
+            touched, self._unflushed = self._unflushed, set()
+        for path in touched:
+            try:
+                flush_directory(os.path.join(self._path, path))
+            except (FileNotFoundError, NotADirectoryError):
+                pass  # moved by another program
+            except OSError as error:
+                self._unwritten = error
 
 
 # The kinds of problems of failed downloads; a cancelled download is not a problem.
