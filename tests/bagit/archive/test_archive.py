@@ -249,28 +249,20 @@ def _with_a_large_number(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 @pytest.mark.skipif(shutil.which("tar") is None or sys.platform != "linux", reason="needs GNU tar")
-@pytest.mark.parametrize("options", [["-Hgnu"], ["-Hpax"], ["-Hposix", "--sparse-version=0.0"], ["-Hv7"]])
-def test_archives_of_gnu_tar(tmp_path: Path, options: list[str]) -> None:
-    """Archives of GNU tar are read, with sparse files in all their formats."""
-    bag = tmp_path / "bag"
-    content = bytearray(3_000_000)
-    content[1_000_000:1_000_010] = content[2_000_000:2_000_010] = b"0123456789"
-    payload = {b"data/hole": bytes(2_000_000), b"data/sparse": bytes(content), b"data/a": b"a"}
-    Sketch(payload=payload, info=None).write(bag)
-    for name in ("hole", "sparse"):
-        data = (bag / "data" / name).read_bytes()
-        with open(bag / "data" / name, "wb") as file:
-            for at in range(0, len(data), 4096):
-                if any(data[at : at + 4096]):
-                    os.pwrite(file.fileno(), data[at : at + 4096], at)
-            file.truncate(len(data))
-    sparse = [] if options == ["-Hv7"] else ["--sparse"]
-    for more in ([], ["--sparse-version=0.1"]) if options == ["-Hpax"] else ([],):
-        archive = tmp_path / "x.tar.gz"
-        subprocess.run(["tar", "-czf", archive, *options, *sparse, *more, "-C", tmp_path, "bag"], check=True)
-        if not more:
-            assert archive.stat().st_size < 10_000
-        assert kinds(archive) == set()
+@pytest.mark.parametrize("form", ["gnu", "pax", "v7"])
+def test_archives_of_gnu_tar(tmp_path: Path, form: str) -> None:
+    """Archives of GNU tar are read, except sparse files, which are refused in all their formats."""
+    bag = Sketch(payload={b"data/hole": bytes(2_000_000), b"data/a": b"a"}, info=None).write(tmp_path / "bag")
+    (bag / "data" / "hole").write_bytes(b"")
+    os.truncate(bag / "data" / "hole", 2_000_000)
+    archive = tmp_path / "x.tar.gz"
+    make = ["tar", "-czf", archive, f"-H{form}", "-C", tmp_path]
+    subprocess.run([*make, "bag"], check=True)
+    assert kinds(archive) == set()
+    for version in {"gnu": ["0.0"], "pax": ["0.0", "0.1", "1.0"], "v7": []}[form]:
+        subprocess.run([*make, "--sparse", f"--sparse-version={version}", "bag"], check=True)
+        [problem] = validate_archive(archive).problems
+        assert (problem.kind, problem.message[:28]) == ("archive-malformed", "sparse file 'bag/data/hole',")
 
 
 # --- damage -----------------------------------------------------------------------------------------------------------
@@ -381,8 +373,13 @@ def test_zip_formats(tmp_path: Path, bag: Path) -> None:
             self.data += bytes(data)
             return len(data)
 
-    methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-    for method in methods:
+    methods = {
+        zipfile.ZIP_STORED: "",
+        zipfile.ZIP_DEFLATED: "",
+        zipfile.ZIP_BZIP2: "bzip2",
+        zipfile.ZIP_LZMA: "LZMA",
+    }
+    for method, unsupported in methods.items():
         for force in (False, True):
             pipe = Pipe()
             with zipfile.ZipFile(pipe, "w", method) as zipped:  # type: ignore[arg-type]
@@ -394,7 +391,12 @@ def test_zip_formats(tmp_path: Path, bag: Path) -> None:
                             member.write(path.read_bytes())
             archive = tmp_path / "x.zip"
             archive.write_bytes(pipe.data)
-            assert kinds(archive) == set(), (method, force)
+            for level in ("full", "complete"):
+                problems = validate_archive(archive, level).problems
+                assert {one.kind for one in problems} == ({"archive-malformed"} if unsupported else set())
+                for one in problems:
+                    reason = f"'bag/bag-info.txt' is compressed by {unsupported}, which is not supported"
+                    assert one.message == f"{reason}; unpack the archive, and validate the directory"
     # The ZIP64 end record, otherwise only used from 4 GiB or 65,536 members on.
     data = pack(bag, archive).read_bytes()
     mark, disk, first, here, count, size, offset, _ = struct.unpack("<4s4H2LH", data[-22:])
@@ -454,17 +456,6 @@ def _with_flags(data: bytes, name: bytes, flags: int) -> bytes:
 # --- archive bombs ----------------------------------------------------------------------------------------------------
 
 
-def sparse_member(real: int, name: str = "bag/data/huge") -> bytes:
-    """Return the header of a sparse member in GNU's old format that is one hole."""
-    member = tarfile.TarInfo(name)
-    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
-    header[156:157] = b"S"
-    header[386:398] = b"%011o\0" % 0
-    header[398:410] = b"%011o\0" % 0
-    header[483:495] = b"\x80" + real.to_bytes(11, "big")
-    return with_checksum(header)
-
-
 def with_checksum(header: bytearray) -> bytes:
     header[148:156] = b" " * 8
     header[148:156] = b"%06o\0 " % sum(header)
@@ -484,24 +475,12 @@ def bombs() -> dict[str, bytes]:
     end = bytes(1024)
     pax = b"%d path=%s\n"
     huge = 1 << 40
-    lines = b"".join(b"%d\n%d\n" % (at * 1024, 512) for at in range(300_000))
-    sparse_1 = b"".join(
-        b"%d %s\n" % (len(line) + 4, line)
-        for line in (b"GNU.sparse.major=1", b"GNU.sparse.minor=0", b"GNU.sparse.realsize=9")
-    )
     deep = b"/".join([b"d"] * 2000)
     return {
-        "sparse member of 200 GiB": sparse_member(200 << 30) + end,
         "pax header of 1 TiB": raw("x", b"x", huge) + bytes(1 << 20),
         "long name of 1 TiB": raw("x", b"L", huge) + bytes(1 << 20),
         "many pax headers": (raw("x", b"x", 512) + (b"512 comment=" + b"x" * 499 + b"\n")) * 4000 + end,
         "many long names": raw("x", b"L", 0) * 10_000 + end,
-        "a map of a sparse file without end": raw("s", b"x", len(sparse_1))
-        + sparse_1.ljust(512, b"\0")
-        + raw("s", b"0", len(lines) + 20)
-        + b"300000\n"
-        + lines,
-        "a map in blocks without end": sparse_member(9)[:482] + b"\1" + sparse_member(9)[483:],
         "a member that is longer than the archive": raw("bag/data/x", b"0", huge) + bytes(10_000),
         "zeros": raw("bag/data/x", b"0", 1 << 33) + bytes(1 << 20),
         "directories": raw("x", b"L", len(deep)) + deep.ljust(4096, b"\0") + raw("x", b"5", 0) + end,
@@ -517,7 +496,6 @@ def bombs() -> dict[str, bytes]:
         + (b"29 size=" + b"9" * 20 + b"\n").ljust(512, b"\0")
         + raw("x/y", b"0", 0)
         + end,
-        "sparse member of 20 digits": sparse_member(1 << 80) + end,
         "negative size": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"\xff" * 12 + raw("x", b"0", 0)[136:]))
         + end,
         "size in words": with_checksum(bytearray(raw("x", b"0", 0)[:124] + b"size in word" + raw("x", b"0", 0)[136:]))
@@ -530,8 +508,6 @@ def bombs() -> dict[str, bytes]:
 def test_tar_bombs(tmp_path: Path, bag: Path, what: str, compressed: bool) -> None:
     """A tar bomb is refused quickly."""
     data = bombs()[what]
-    if what == "a map in blocks without end":
-        data = with_checksum(bytearray(data)) + (bytes(504) + b"\1" + bytes(7)) * 5000
     archive = tmp_path / ("x.tar.gz" if compressed else "x.tar")
     good = b"".join(
         member.tobuf() + content + bytes(-len(content) % 512)

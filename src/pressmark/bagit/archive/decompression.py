@@ -16,17 +16,17 @@ try:
 except ImportError:  # this Python cannot read such archives
     lzma = None  # type: ignore[assignment]
 
-__all__ = ["COMPRESSIONS", "DECODER_MEMORY", "DECODING_ERRORS", "Compressed", "Plain", "Stream", "lzma"]
+__all__ = ["COMPRESSIONS", "Compressed", "Plain", "Stream"]
 
-DECODER_MEMORY = 128 << 20  # memory limit of a decoder, twice that of xz -9, and the window of zstd --long
+_MEMORY = 128 << 20  # memory limit of a decoder, twice that of xz -9, and the window of zstd --long
 # Words of the errors of xz and zstd where a decoder needs more.
 _LIMIT_WORDS = ("limit", "too much memory")
 # Input of a Zstandard decoder, whose output has no limit: four bytes may expand to 128 KiB.
 _ZSTANDARD_INPUT = 1 << 11  # 2 KiB, at most 64 MiB
 
-DECODING_ERRORS: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
+_ERRORS: tuple[type[Exception], ...] = (zlib.error, OSError, EOFError, ValueError)
 if lzma is not None:
-    DECODING_ERRORS += (lzma.LZMAError,)
+    _ERRORS += (lzma.LZMAError,)
 
 
 class Plain:
@@ -131,9 +131,9 @@ class Compressed:
         is_last = needs_input and not self._packed
         try:
             block: bytes = self._decoder.decompress(self._packed, BLOCK)
-        except DECODING_ERRORS as error:
+        except _ERRORS as error:
             if any(word in str(error) for word in _LIMIT_WORDS):
-                self._file.exceeded(f"{self._name} data requires more than {DECODER_MEMORY} bytes of memory")
+                self._file.exceeded(f"{self._name} data requires more than {_MEMORY} bytes of memory")
             self._file.damaged(f"damaged {self._name} data ({error})")
         # zlib returns unused input, the other decoders keep it.
         self._packed = getattr(self._decoder, "unconsumed_tail", b"")
@@ -175,7 +175,7 @@ class _ZstandardDecoder:
     def __init__(self) -> None:
         zstandard = import_module("zstandard")  # an optional dependency
         self._failure = zstandard.ZstdError
-        self._frame = zstandard.ZstdDecompressor(max_window_size=DECODER_MEMORY).decompressobj()
+        self._frame = zstandard.ZstdDecompressor(max_window_size=_MEMORY).decompressobj()
         self._packed = b""
         self._at = 0
 
@@ -213,4 +213,4 @@ COMPRESSIONS: dict[str, tuple[tuple[bytes, ...], Callable[[], Any]]] = {
     "zstd": ((b"\x28\xb5\x2f\xfd", *(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))), _ZstandardDecoder),
 }
 if lzma is not None:
-    COMPRESSIONS["xz"] = ((b"\xfd7zXZ\0",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=DECODER_MEMORY))
+    COMPRESSIONS["xz"] = ((b"\xfd7zXZ\0",), lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY))

@@ -24,7 +24,7 @@ class Limits:
     """Limits for reading an archive: a small file must not fill memory or disk, or take days.
 
     :ivar members: number of members
-    :ivar header: size of an extended header in bytes: long names, PAX records, maps of sparse files
+    :ivar header: size of an extended header in bytes: long names, PAX records
     :ivar manifests: number of manifests and other files that the draft describes
     :ivar tag_files: total size of these files in bytes; their entries use memory
     :ivar per_member: additional size of these files for each member, in bytes

@@ -1,7 +1,8 @@
 """Read tar files: POSIX (ustar and pax), GNU and Unix V7, strictly and in one pass.
 
 Unlike the standard library, this reader treats these as damage: a header with a wrong checksum in the middle, and a
-missing end mark of two zero blocks.
+missing end mark of two zero blocks. And whatever programs unpack to different files is refused, as
+``tests/bagit/archive/test_ambiguous.py`` lists it: so are sparse files, whose maps each program reads in its own way.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from typing import NamedTuple
 
 from pressmark.bagit.archive.decompression import Stream
 from pressmark.bagit.archive.members import BLOCK, ArchiveFile, Member
+from pressmark.errors import quoted
 
 __all__ = ["TarReader", "is_header"]
 
 RECORD = 512  # bytes per block
 _ZEROS = bytes(RECORD)
-_HOLE = bytes(BLOCK)
 
 _KINDS = {
-    **dict.fromkeys((b"\0", b"0", b"7", b"S"), "file"),
+    **dict.fromkeys((b"\0", b"0", b"7"), "file"),
     b"1": "hardlink",
     b"2": "link",
     b"5": "directory",
@@ -29,23 +30,17 @@ _KINDS = {
 # Types of extended headers, which describe the next member.
 _EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
 _GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
-_USTAR, _OLD_GNU = b"ustar\0", b"ustar  \0"
-# Keywords of sparse files in formats 1.0, 0.1 and 0.0.
-_SPARSE = b"GNU.sparse."
-_SPARSE_1_0 = {_SPARSE + key for key in (b"major", b"minor", b"name", b"realsize")}
-_SPARSE_0_1 = {_SPARSE + key for key in (b"name", b"size", b"numblocks", b"map")}
-_SPARSE_0_0 = {_SPARSE + key for key in (b"size", b"numblocks", b"offset", b"numbytes")}
-_PIECE = (_SPARSE + b"offset", _SPARSE + b"numbytes")
+_OLD_GNU = b"ustar  \0"
+# Beginnings of the keywords of sparse files: of GNU tar, and of Solaris.
+_SPARSE = (b"GNU.sparse.", b"SUN.holesdata")
 
 
 class _Header(NamedTuple):
     """A header block.
 
-    :ivar block: the whole block
     :ivar size: size of the content that follows, in bytes
     """
 
-    block: bytes
     name: bytes
     size: int
     type: bytes
@@ -110,7 +105,7 @@ class TarReader:
             if block[262]:
                 self._file.damaged("unknown format of a header")
             name = prefix + b"/" + name
-        return _Header(block, name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
+        return _Header(name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
 
     def _block(self) -> bytes:
         block = self._stream.read(RECORD)
@@ -168,28 +163,18 @@ class TarReader:
             kind = "special" if size else "directory"  # Unix V7 format
         # Links, directories and devices have no content, whatever the size.
         has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
+        if header.type == b"S" or any(key.startswith(_SPARSE) for key in about):
+            what = f"sparse file {quoted(about.get(b'GNU.sparse.name', name))}"
+            self._file.damaged(f"{what}, which is not supported; unpack the archive, and validate the directory")
         if records and size and not has_content:
             self._file.damaged("extended header of a member without content states a size")
         self._left = size if has_content else 0
         self._padding = -self._left % RECORD
-        sparse = {key for key in about if key.startswith(_SPARSE)}
-        if sparse and (kind != "file" or header.type == b"S"):
-            self._file.damaged("map of a sparse file in the header of another member")
         if self._decimal(about.get(b"SCHILY.realsize", b"%d" % size)) != size:
             self._file.damaged("two sizes of a member")
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)
-        if not sparse and header.type != b"S":
-            return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
-        # GNU tar ignores the map in other formats, and in that of star, which has times in the prefix.
-        if sparse and (header.block[257:263] != _USTAR or (not header.block[475] and any(header.block[476:500]))):
-            self._file.damaged("unknown format of a sparse file")
-        pieces, size = self._map(records, about, sparse) if sparse else self._old_map(header)
-        self._check_map(pieces, size)
-        # Holes count as expanded bytes.
-        self._file.count_expanded(size)
-        name = about.get(_SPARSE + b"name", name)
-        return Member(name, kind, size, lambda: self._sparse_blocks(pieces, size))
+        return Member(name, kind, size, self._blocks, offset=self._file.position if self.seekable else -1)
 
     def _decimal(self, value: bytes) -> int:
         if not value.isdigit() or len(value) > 20:
@@ -198,14 +183,10 @@ class TarReader:
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield the content of the member."""
-        yield from self._some(self._left)
-
-    def _some(self, size: int) -> Iterator[bytes]:
-        while size:
-            block = self._stream.some(size)
+        while self._left:
+            block = self._stream.some(self._left)
             if not block:
                 self._file.damaged("truncated in the content of a member")
-            size -= len(block)
             self._left -= len(block)
             yield block
 
@@ -213,94 +194,6 @@ class TarReader:
         """Skip the rest of the member; the next read shows whether the archive is truncated."""
         self._stream.skip(self._left + self._padding)
         self._left = self._padding = 0
-
-    # --- sparse files -------------------------------------------------------------------------------------------------
-
-    def _map(
-        self, records: list[tuple[bytes, bytes]], about: dict[bytes, bytes], keys: set[bytes]
-    ) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Return offset and length of each piece of a sparse file, and the size of the file.
-
-        :param keys: keywords of sparse files in ``about``
-        """
-        if keys <= _SPARSE_1_0 and (about.get(_SPARSE + b"major"), about.get(_SPARSE + b"minor")) == (b"1", b"0"):
-            return self._leading_map(), self._decimal(about.get(_SPARSE + b"realsize", b""))
-        numbers: list[int] = []
-        if keys <= _SPARSE_0_1:
-            numbers = [self._decimal(one) for one in about.get(_SPARSE + b"map", b"").split(b",")]
-        elif keys <= _SPARSE_0_0:
-            for key, value in records:
-                if key in _PIECE:
-                    if key != _PIECE[len(numbers) % 2]:
-                        self._file.damaged("malformed map of a sparse file")
-                    numbers.append(self._decimal(value))
-        pieces = self._pairs(numbers)
-        if self._decimal(about.get(_SPARSE + b"numblocks", b"")) != len(pieces):
-            self._file.damaged("malformed map of a sparse file")
-        return pieces, self._decimal(about.get(_SPARSE + b"size", b""))
-
-    def _pairs(self, numbers: list[int]) -> tuple[tuple[int, int], ...]:
-        if len(numbers) % 2:
-            self._file.damaged("malformed map of a sparse file")
-        return tuple(zip(numbers[::2], numbers[1::2], strict=True))
-
-    def _old_map(self, header: _Header) -> tuple[tuple[tuple[int, int], ...], int]:
-        """Read the map of GNU's old format, in the header and in the following blocks."""
-        if header.block[257:265] != _OLD_GNU:
-            self._file.damaged("unknown format of a sparse file")
-        fields = [header.block[386:482]]
-        more = header.block[482]
-        while more:
-            self._file.check_header(len(fields) * RECORD)
-            block = self._block()
-            fields.append(block[:504])
-            more = block[504]
-        data = b"".join(fields)
-        entries = [data[at : at + 24] for at in range(0, len(data), 24)]
-        # Only the end of the last block may be blank: GNU tar stops at a blank entry.
-        while entries and not any(entries[-1]):
-            entries.pop()
-        if len(data) - 24 * len(entries) > len(fields[-1]) or not all(one[0] and one[12] for one in entries):
-            self._file.damaged("malformed map of a sparse file")
-        numbers = [self._number(one[at : at + 12]) for one in entries for at in (0, 12)]
-        return self._pairs(numbers), self._number(header.block[483:495])
-
-    def _leading_map(self) -> tuple[tuple[int, int], ...]:
-        """Read the map of GNU's format 1.0: decimal numbers, one per line, before the content."""
-        data = bytearray()
-        wanted = 1
-        lines = 0
-        while lines < wanted:
-            self._file.check_header(len(data))
-            if self._left < RECORD:
-                self._file.damaged("malformed map of a sparse file")
-            block = self._block()
-            self._left -= RECORD
-            if not data:
-                wanted += 2 * self._decimal(block.partition(b"\n")[0])
-            data += block
-            lines += block.count(b"\n")
-        return self._pairs([self._decimal(one) for one in bytes(data).split(b"\n")[1:wanted]])
-
-    def _check_map(self, pieces: tuple[tuple[int, int], ...], size: int) -> None:
-        end = stored = 0
-        for offset, length in pieces:
-            # GNU tar reads each piece from the start of a block.
-            if offset < end or (length and stored % RECORD):
-                self._file.damaged("malformed map of a sparse file")
-            end = offset + length
-            stored += length
-        # A hole at the end needs an empty piece: GNU tar would not write it.
-        if end != size or stored != self._left:
-            self._file.damaged("map of a sparse file does not match its content")
-
-    def _sparse_blocks(self, pieces: tuple[tuple[int, int], ...], size: int) -> Iterator[bytes]:
-        end = 0
-        for offset, length in (*pieces, (size, 0)):
-            for at in range(end, offset, len(_HOLE)):
-                yield _HOLE if offset - at >= len(_HOLE) else _HOLE[: offset - at]
-            yield from self._some(length)
-            end = offset + length
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -32,8 +32,9 @@ EPILOG = """\
 The bag appears when it is complete, valid and on the disk. An interrupted run leaves nothing under its name.
 
 FILE is untrusted input: members are written inside the bag only, archives that expand beyond a limit are refused, and
-symbolic links must stay in the bag. Modes, owners and times of members are not restored. .tar.zst requires zstandard:
-pip install 'pressmark[zstd]'.
+symbolic links must stay in the bag. Sparse files in tar, and members of zip that are neither stored nor deflated, are
+not supported. Modes, owners and times of members are not restored. .tar.zst requires zstandard: pip install
+'pressmark[zstd]'.
 
 Exit status: 0 success, 1 the bag or FILE is invalid, or reading or writing failed, 2 usage error (nothing was done),
 130 interrupted.

@@ -65,9 +65,10 @@ Each problem is a line on standard output: "error" or "warning", the kind, the p
 with unprintable characters are escaped; --json prints them exactly, with expected and found values and the section
 of the specification. The verdict, with counts, is printed to standard error; for an invalid bag, so is what to do.
 
-Archives (zip, tar, or tar compressed with gzip, bzip2, xz or zstd) are not unpacked. "-" is a tar file, compressed or
-not, from standard input. With --ledger, an interrupted validation of a directory can be resumed: running the same
-command again skips verified files.
+Archives (zip, tar, or tar compressed with gzip, bzip2, xz or zstd) are not unpacked; sparse files in tar, and members
+of zip that are neither stored nor deflated, are not supported. "-" is a tar file, compressed or not, from standard
+input. With --ledger, an interrupted validation of a directory can be resumed: running the same command again skips
+verified files.
 """
 
 EPILOG = """\
