@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import validate
-from pressmark.bagit.archive import Limits, collector, open_archive, table, validate_archive
+from pressmark.bagit.archive import Limits, open_archive, read, table, validate_archive
 from pressmark.bagit.archive.members import clean_name
 from pressmark.errors import ArchiveError, BagError, SpillError
 from pressmark.reports import Progress
@@ -655,7 +655,7 @@ def test_an_archive_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.
         os.truncate(archive, size)
         return clean_name(name)
 
-    monkeypatch.setattr(collector, "clean_name", changing)
+    monkeypatch.setattr(read, "clean_name", changing)
     assert kinds(archive) == {"file-changing"}
 
 
@@ -679,7 +679,7 @@ def test_a_file_without_digests_does_not_match(bag: Path, tmp_path: Path, monkey
     """A listed file whose digest was not computed is a problem, not a match."""
     archive = pack(bag, tmp_path / "bag.tar.gz")
     assert validate_archive(archive).problems == []
-    monkeypatch.setattr(collector.MemberCollector, "digests", lambda _members, _node: {})
+    monkeypatch.setattr(read.Members, "digests", lambda _members, _node: {})
     found = validate_archive(archive).problems
     assert {one.kind for one in found} == {"file-unreadable"}
     assert {one.path for one in found} >= {b"data/a.txt", b"data/b/noise", b"data/empty"}

@@ -17,7 +17,7 @@ import pytest
 
 from pressmark import bagit
 from pressmark.bagit import Bag, validate
-from pressmark.bagit.archive import Limits, archive_validation, collector, validate_archive
+from pressmark.bagit.archive import Limits, archive_validation, read, validate_archive
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError
 from pressmark.fixity import Outcome
@@ -193,17 +193,17 @@ def test_stored_members_of_a_zip_file(
     implementation: Implementation, tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stored members are read where they are, several at a time, and the CRC of each is verified, listed or not."""
-    read: list[FileRange] = []
-    hash_ranges = collector.hash_ranges
+    seen: list[FileRange] = []
+    hash_ranges = read.hash_ranges
 
     def hashed(descriptor: int, ranges: Any, *args: Any, **options: Any) -> Any:
-        return hash_ranges(descriptor, (read.append(one) or one for one in ranges), *args, **options)
+        return hash_ranges(descriptor, (seen.append(one) or one for one in ranges), *args, **options)
 
-    monkeypatch.setattr(collector, "hash_ranges", hashed)
+    monkeypatch.setattr(read, "hash_ranges", hashed)
     (bag / "unlisted.txt").write_bytes(b"an unlisted tag file")
     archive = pack(bag, tmp_path / "x.zip", stored=True)
     assert facts(validate(archive)) == facts(validate(bag))
-    assert len(read) == sum(path.is_file() for path in bag.rglob("*"))
+    assert len(seen) == sum(path.is_file() for path in bag.rglob("*"))
     whole = archive.read_bytes()
     for content in (b"an unlisted tag file", (bag / "data" / "b" / "noise").read_bytes()[-100:], b"BagIt-Version"):
         data = bytearray(whole)

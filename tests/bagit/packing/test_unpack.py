@@ -97,8 +97,8 @@ HOSTILE = {
     "a directory at a file's path": ([info("bag/data/a.txt", tarfile.DIRTYPE)], "occupied by a file|same name"),
     "a file at a directory's path": ([info("bag/data")], "same name"),
     "below a file": ([info("bag/data/a.txt/x")], "occupied by a file"),
-    "another top-level directory": ([info("other/x")], "single top-level directory"),
-    "a top-level file": ([info("x")], "single top-level directory"),
+    "another top-level directory": ([info("other/x")], "exactly one top-level directory"),
+    "a top-level file": ([info("x")], "exactly one top-level directory"),
     "through a link": (
         [info("bag/data/link", tarfile.SYMTYPE, "/tmp"), info("bag/data/link/evil")],
         "occupied by a file|same name",
@@ -148,6 +148,43 @@ def test_links(bag: Path, tmp_path: Path) -> None:
     assert os.readlink(tmp_path / "new" / "link") == "data/a.txt"
     assert (tmp_path / "new" / "hard").read_bytes() == (bag / "hard").read_bytes()
     assert tree(tmp_path / "new") == tree(bag)
+
+
+def test_a_link_in_a_directory_without_a_member(bag: Path, tmp_path: Path) -> None:
+    """The directory of a symbolic link is created like that of a file."""
+    link = info("bag/data/below/link", tarfile.SYMTYPE, "../a.txt")
+    manifest = next(path for path in bag.iterdir() if path.name.startswith("manifest-"))
+    line = next(line for line in manifest.read_text().splitlines() if line.endswith("data/a.txt"))
+    manifest.write_text(f"{manifest.read_text()}{line.replace('data/a.txt', 'data/below/link')}\n")
+    for tag_manifest in bag.glob("tagmanifest-*"):
+        tag_manifest.unlink()
+    file = tar_of(tmp_path / "a.tar", *members_of(bag), link)
+    unpack(file, tmp_path / "new")
+    assert os.readlink(tmp_path / "new" / "data" / "below" / "link") == "../a.txt"
+
+
+def test_names_that_differ_in_case(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file system takes two names for one, the second member is refused, and nothing is overwritten."""
+    real = os.open
+
+    def folding(path: Any, flags: int, *arguments: Any, **options: Any) -> int:
+        if flags & os.O_EXCL and os.path.basename(path) == b"A.TXT":
+            path = os.path.join(os.path.dirname(path), b"a.txt")
+        return real(path, flags, *arguments, **options)
+
+    file = tar_of(tmp_path / "a.tar", *members_of(bag), info("bag/data/A.TXT"))
+    monkeypatch.setattr(os, "open", folding)
+    refused("A.TXT': another member has the same name", file)
+
+
+def test_large_tag_files(tmp_path: Path) -> None:
+    """Only the tag files that the draft describes are limited, as in a validation."""
+    bag = Sketch(info=None).write(tmp_path / "bag")
+    (bag / "scan.pdf").write_bytes(bytes(5_000_000))
+    file = pack_by_library(bag, tmp_path / "a.tar")
+    unpack(file, tmp_path / "other", limits=Limits(tag_files=1_000_000))
+    assert tree(tmp_path / "other") == tree(bag)
+    refused("manifests larger than", file, limits=Limits(tag_files=1, per_member=0))
 
 
 def test_modes_and_owners_are_not_restored(bag: Path, tmp_path: Path) -> None:
@@ -232,7 +269,7 @@ def test_destinations(bag: Path, tmp_path: Path) -> None:
     refused("unknown archive format", tmp_path / "text.tar")
     with tarfile.open(tmp_path / "empty.tar", "w"):
         pass
-    refused("no top-level directory", tmp_path / "empty.tar")
+    refused("exactly one top-level directory", tmp_path / "empty.tar")
 
 
 def test_one_thread(bag: Path, tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from pressmark.bagit.archive.collector import MemberCollector
-from pressmark.bagit.archive.digest_choice import USUAL, manifest_algorithms
-from pressmark.bagit.archive.members import Limits, clean_name
+from pressmark.bagit.archive.digests import USUAL, StreamHasher
+from pressmark.bagit.archive.members import Limits
+from pressmark.bagit.archive.read import Members, listed_algorithms, read_members
 from pressmark.bagit.archive.reader import MEDIA_TYPES, Archive, open_archive
 from pressmark.bagit.archive.table import TAG_FILES_IN_MEMORY, ArchivedBag, MemberTable
 from pressmark.bagit.problems import KEEP, BagReport, problem
@@ -36,11 +36,10 @@ from pressmark.threads import Threads
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
 
-__all__ = ["opened_bag", "validate_archive"]
+__all__ = ["MemberVerifier", "opened_bag", "validate_archive"]
 
 _THREADS = 4
 _CHANGED = "archive changed while it was read; validate it again"
-_TOP = "not exactly one top-level directory; pack the directory of the bag only"
 
 
 def validate_archive(
@@ -90,21 +89,16 @@ def validate_archive(
         if level == "full" and threads != 1:
             pool = stack.enter_context(Threads(min(threads or _THREADS, _THREADS), "pressmark-digests"))
         try:
-            members = _collected(archive, level, pool, threads, on_event, report_problems, stack)
+            table, members = _read(archive, level, pool, threads, on_event, report_problems, stack)
         except ArchiveError as error:
             if archive.has_changed():
                 report_problems([problem("file-changing", b"", _CHANGED)])
             else:
                 report_problems([problem(error.kind, b"", error.reason)])
             return report
-        if archive.extra:
-            message = f"{archive.extra} bytes before, between or after the members belong to none of them"
-            report_problems([problem("archive-extra", b"", message)])
-        if members.top is None:
-            report_problems([problem("archive-malformed", b"", _TOP)])
-        else:
-            bag = ArchivedBag(archive.path, members.table, members.top)
-            verifier = _MemberVerifier(archive, bag, members, threads, read, on_event, report_problems)
+        if members.top is not None:
+            bag = ArchivedBag(archive.path, table, members.top)
+            verifier = MemberVerifier(bag, members, report_problems, archive, threads, read, on_event)
             tag_files = check_files(bag, report, report_problems, verifier, lenient=lenient, on_event=on_event)
             if profile is not None:
                 report_problems(profile.check_files(tag_files.bag, bag, MEDIA_TYPES[archive.format]))
@@ -121,12 +115,9 @@ def opened_bag(path: bytes) -> Iterator[ArchivedBag]:
     """
     problems: list[Problem] = []
     with open_archive(path) as archive, MemberTable(archive) as table:
-        members = MemberCollector(table, ())
-        members.collect(archive, problems.extend)
-        if problems:
+        members = read_members(archive, table, StreamHasher(None), algorithms=(), report_problems=problems.extend)
+        if problems or members.top is None:
             raise BagError(path, problems[0].message)
-        if members.top is None:
-            raise BagError(path, _TOP)
         yield _CopiedTagFiles(path, table, members.top)
 
 
@@ -141,7 +132,7 @@ class _CopiedTagFiles(ArchivedBag):
         return cast(BinaryIO, copy)
 
 
-def _collected(
+def _read(
     archive: Archive,
     level: str,
     pool: Threads | None,
@@ -149,42 +140,56 @@ def _collected(
     on_event: Callable[[Progress], object] | None,
     report_problems: ReportProblems,
     stack: ExitStack,
-) -> MemberCollector:
+) -> tuple[MemberTable, Members]:
     """Read the archive until all digests that the manifests need, and offsets cannot replace, are known.
 
     :raises BagError: a pipe would have to be read again
     """
-    names: tuple[str, ...] | None = None
+    algorithms: tuple[str, ...] | None = None
     if level != "full":
-        names = ()
+        algorithms = ()
     elif archive.format == "zip" and archive.seekable:
-        listed = (clean_name(name)[0].split(b"/") for name in archive.zip_names())
-        names = manifest_algorithms(parts[1] for parts in listed if len(parts) == 2)
-    members = MemberCollector(stack.enter_context(MemberTable(archive)), names, pool, on_event, threads)
-    members.collect(archive, report_problems)
+        algorithms = listed_algorithms(archive)
+
+    def read(algorithms: tuple[str, ...] | None, report_problems: ReportProblems) -> tuple[MemberTable, Members]:
+        table = stack.enter_context(MemberTable(archive))
+        hasher = StreamHasher(pool)
+        return table, read_members(
+            archive,
+            table,
+            hasher,
+            algorithms=algorithms,
+            threads=threads,
+            report_problems=report_problems,
+            on_event=on_event,
+        )
+
+    table, members = read(algorithms, report_problems)
     needed = members.lacking()
     if level == "full" and needed:
         if archive.is_pipe:
             others = ", ".join(sorted(set(needed) - set(USUAL)))
             reason = f"manifests have algorithms that are not computed from a pipe ({others})"
             raise BagError(archive.path, f"{reason}; save the archive, and validate the file")
-        members = MemberCollector(stack.enter_context(MemberTable(archive)), needed, pool, on_event, threads)
-        members.collect(archive, lambda _problems: None)  # already reported
-    return members
+        table, members = read(needed, lambda _problems: None)  # already reported
+    return table, members
 
 
-class _MemberVerifier(Verifier[FileRange | Outcome]):
-    """Compares the digests of an archive's members with the manifests, and reads members that have none."""
+class MemberVerifier(Verifier[FileRange | Outcome]):
+    """Compares the digests of an archive's members with the manifests, and reads members that have none.
+
+    :param archive: the archive to read them from; :data:`None` if all have digests
+    """
 
     def __init__(
         self,
-        archive: Archive,
         bag: ArchivedBag,
-        members: MemberCollector,
-        threads: int | None,
-        read: str,
-        on_event: Callable[[Progress], object] | None,
+        members: Members,
         report_problems: ReportProblems,
+        archive: Archive | None = None,
+        threads: int | None = None,
+        read: str = "parallel",
+        on_event: Callable[[Progress], object] | None = None,
     ) -> None:
         super().__init__(on_event, report_problems)
         self._archive = archive
@@ -214,7 +219,7 @@ class _MemberVerifier(Verifier[FileRange | Outcome]):
     def hashed(
         self, sources: Iterator[FileRange | Outcome], names: tuple[str, ...], of_payload: bool
     ) -> Iterator[Outcome]:
-        if self._archive.descriptor < 0 or not self._archive.seekable:
+        if self._archive is None or self._archive.descriptor < 0 or not self._archive.seekable:
             return (one for one in sources if isinstance(one, Outcome))
         return hash_ranges(
             self._archive.descriptor,

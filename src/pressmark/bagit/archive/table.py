@@ -20,7 +20,11 @@ from pressmark.bagit.archive.reader import Archive
 from pressmark.bagit.bag_directory import LINKS, ResolvedPath
 from pressmark.errors import SpillError
 
-__all__ = ["TAG_FILES_IN_MEMORY", "ArchivedBag", "MemberTable", "Node"]
+__all__ = ["OCCUPIED", "SAME_NAME", "TAG_FILES_IN_MEMORY", "ArchivedBag", "MemberTable", "Node"]
+
+# Why a member cannot be unpacked together with the others.
+OCCUPIED = "a parent directory is occupied by a file"
+SAME_NAME = "another member has the same name"
 
 # Memory for the database and for tag files.
 _CACHE = 16 << 20  # 16 MiB
@@ -110,13 +114,13 @@ class MemberTable:
         with _SPILLING:
             parent = self._lookup(above, make=True)
             if parent is None:
-                return "a parent directory is occupied by a file"
+                return OCCUPIED
             try:
                 self._insert(parent, name, kind, size, value, algorithms, start, offset)
                 return None
             except sqlite3.IntegrityError:
                 there = self._node(parent, name)
-        return None if there is not None and there.kind == kind == "directory" else "another member has the same name"
+        return None if there is not None and there.kind == kind == "directory" else SAME_NAME
 
     def _insert(
         self,
@@ -201,6 +205,16 @@ class MemberTable:
             (parent, name),
         ).fetchone()
         return None if row is None else Node(*row)
+
+    def links(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield path and target of each symbolic link."""
+        with _SPILLING:
+            for parent, name, target in self._base.execute("SELECT parent, name, value FROM node WHERE kind = 'link'"):
+                path, above = name, parent
+                while above != _ROOT:
+                    above, name = self._base.execute("SELECT parent, name FROM node WHERE id = ?", (above,)).fetchone()
+                    path = name + b"/" + path
+                yield path, target
 
     def content(self, start: int, size: int) -> BinaryIO:
         """Open the content of a kept tag file."""

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+from pressmark.bagit.archive.digests import StreamHasher
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.changes.destination import (
     checked_destination,
@@ -27,7 +28,6 @@ from pressmark.bagit.changes.destination import (
 from pressmark.bagit.creation.options import source_date_epoch
 from pressmark.bagit.packing.archive_writers import ArchiveWriter, NullWriter, TarWriter, ZipWriter
 from pressmark.bagit.packing.compression import GzipOutput, PlainOutput, ZstdOutput
-from pressmark.bagit.packing.stream_hasher import StreamHasher
 from pressmark.bagit.paths import archive_ending
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
