@@ -54,7 +54,14 @@ CLEAR: dict[str, bytes] = {
     "volume name": tar_of(header(b"volume", 0, b"V", magic=GNU), FILE),
     "contiguous": tar_of(file(NAME, A, b"7")),
     "hard link": tar_of(FILE, link(b"./" + NAME, b"1"), l=A),
-    "hard link with a size": tar_of(FILE, header(b"bag/data/l", 512, b"1", NAME), l=A),
+    "hard link with a size": tar_of(FILE, header(b"bag/data/l", 512, b"1", NAME), file(b"bag/tag", b""), l=A),
+    "directory of Unix V7": tar_of(FILE, file(b"bag/d/", b"", b"\0")),
+    "other numbers": tar_of(
+        header(NAME, len(A), mode=(100, b"  644 \0x"), user=(108, b"\x80" + bytes(7)), group=(116, bytes(8)))
+        + FILE[512:],
+        header(b"bag/tag", 0, time=(136, b"\xff" * 12)),
+    ),
+    "prefix": tar_of(header(b"a", len(A), prefix=(345, b"bag/data")) + FILE[512:]),
     "link": tar_of(FILE, link(b"../data//./a"), l=A),
     "global comment": tar_of(pax((b"comment", b"x"), kind=b"g"), FILE),
 }
@@ -68,6 +75,19 @@ TARS: dict[str, bytes] = {
     "volume name with content": tar_of(header(b"volume", 1024, b"V", magic=GNU), FILE),
     "volume name with a pax header": tar_of(TIME, header(b"volume", 0, b"V", magic=GNU), FILE),
     "contiguous directory": tar_of(file(NAME + b"/", A, b"7")),
+    "file with a slash": tar_of(file(NAME + b"/", A)),
+    "empty file with a slash": tar_of(FILE, file(b"bag/d/", b"")),
+    "old file with a slash": tar_of(file(NAME + b"/", A, b"\0")),
+    "long name of a file with a slash": tar_of(FILE, long_name(b"bag/d/"), file(b"bag/d", b"")),
+    "hard link with content": tar_of(FILE, header(b"bag/data/l", 1024, b"1", NAME), END, file(b"bag/hidden", b""), l=A),
+    "hard link with a size at the end": tar_of(FILE, header(b"bag/data/l", 512, b"1", NAME), l=A),
+    **{
+        f"{name} in words": tar_of(header(NAME, len(A), field=(at, b"0words\0")) + FILE[512:])
+        for name, at in (("mode", 100), ("user", 108), ("group", 116), ("time", 136))
+    },
+    "time without its end": tar_of(header(NAME, len(A), time=(136, b"00000000000x")) + FILE[512:]),
+    "prefix without a format": tar_of(header(b"a", len(A), magic=bytes(8), prefix=(345, b"bag/data")) + FILE[512:]),
+    "prefix in a header of GNU": tar_of(header(NAME, len(A), magic=GNU, prefix=(345, b"x/y")) + FILE[512:]),
     "file with a dot behind a slash": tar_of(file(NAME + b"/.", A)),
     "unknown format with a prefix": tar_of(header(NAME, len(A), magic=b"ustar00", prefix=(345, b"x/y")) + FILE[512:]),
     "hard link to a slash": tar_of(FILE, link(NAME + b"/", b"1"), l=A),
@@ -174,6 +194,16 @@ ZIPS: dict[str, bytes] = {
         f"link of system {system}": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/data/l", b"a", system, LINK), l=A))
         for system in (0, 10, 19)
     },
+    "link of an old field, local": zip_of(
+        bag_of(Entry(NAME, A), Entry(b"bag/data/l", b"a", local=entry_extra(0x756E, OLD_LINK)), l=b"a")
+    ),
+    "type of a field, central": zip_of(bag_of(Entry(NAME, A, extra=entry_extra(0x6C78, bytes(8))))),
+    "type of a field, local": zip_of(bag_of(Entry(NAME, A, local=entry_extra(0x6C78, bytes(8))))),
+    "name of another version": zip_of(
+        bag_of(Entry(NAME, A, extra=(name := b"\2".join(other_name(NAME, b"bag/z").split(b"\1", 1))), local=name))
+    ),
+    "unlisted first member": zip_of([Entry(b"bag/x", b"EVIL!\n")]).partition(b"PK\1\2")[0]
+    + zip_of(bag_of(Entry(NAME, A))),
     "directory without a slash": zip_of(bag_of(Entry(NAME, A), Entry(b"bag/d", b"", attributes=0o040755 << 16))),
     "directory of MS-DOS without a slash": zip_of(bag_of(Entry(NAME, A, system=0, attributes=0x10))),
     "volume label": zip_of(bag_of(Entry(NAME, A, system=0, attributes=0x08))),

@@ -409,6 +409,21 @@ def test_zip_formats(tmp_path: Path, bag: Path) -> None:
     assert kinds(archive) <= {"archive-malformed"}
 
 
+@pytest.mark.skipif(shutil.which("zip") is None, reason="needs Info-ZIP")
+def test_archives_of_info_zip(tmp_path: Path, bag: Path) -> None:
+    """Info-ZIP fills in only some of the fields before a descriptor."""
+    archive = tmp_path / "x.zip"
+    for options in (["-fd"], ["-fd", "-0"], []):
+        with open(archive, "wb") as file:
+            if options:
+                archive.unlink()
+                subprocess.run(["zip", "-qr", *options, archive, "bag"], check=True, cwd=tmp_path)
+            else:  # to a pipe
+                piped = subprocess.run(["zip", "-qr", "-", "bag"], check=True, cwd=tmp_path, stdout=subprocess.PIPE)
+                file.write(piped.stdout)
+        assert kinds(archive) == set(), options
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_sizes_beyond_any_file(tmp_path: Path, bag: Path, method: int) -> None:
     """A member whose 64-bit size no file can have is malformed, at every level."""

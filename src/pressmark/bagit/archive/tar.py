@@ -7,6 +7,7 @@ missing end mark of two zero blocks. And whatever programs unpack to different f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,7 +31,10 @@ _KINDS = {
 # Types of extended headers, which describe the next member.
 _EXTENDED = frozenset((b"L", b"K", b"x", b"X"))
 _GNU_NAME = {b"L": b"path", b"K": b"linkpath"}
-_OLD_GNU = b"ustar  \0"
+_USTAR = b"ustar\0"
+# Mode, user, group and time, which decide nothing here, but end the archive for programs that cannot read them.
+_NUMBERS = (slice(100, 108), slice(108, 116), slice(116, 124), slice(136, 148))
+_NUMBER = re.compile(rb"[\x80\xff].*| *[0-7]*(?:[ \0].*)?", re.DOTALL)
 # Beginnings of the keywords of sparse files: of GNU tar, and of Solaris.
 _SPARSE = (b"GNU.sparse.", b"SUN.holesdata")
 
@@ -68,6 +72,7 @@ class TarReader:
         """
         records: list[tuple[bytes, bytes]] = []
         held = b""  # types of extended headers for the next member
+        is_open = False
         while (header := self._header()) is not None:
             if header.type in _EXTENDED:
                 held += header.type
@@ -85,6 +90,9 @@ class TarReader:
                 self._file.damaged("volume name with content or an extended header")
             records, held = [], b""
             self._skip()
+            is_open = header.type == b"1" and header.size > 0
+        if is_open:  # elsewhere, the next header shows that none follows
+            self._file.damaged("hard link with content")
         if held:
             self._file.damaged("extended header without a member at the end")
         self._finish()
@@ -101,10 +109,13 @@ class TarReader:
         if not is_header(block):
             self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
-        if block[257:262] == b"ustar" and block[257:265] != _OLD_GNU and (prefix := _text(block[345:500])):
-            if block[262]:
-                self._file.damaged("unknown format of a header")
-            name = prefix + b"/" + name
+        if any(block[345:500]) and block[156:157] != b"S":  # where a sparse file has its map
+            if block[257:263] != _USTAR:
+                self._file.damaged("prefix of a name in a header of another format than ustar")
+            if prefix := _text(block[345:500]):
+                name = prefix + b"/" + name
+        if not all(_NUMBER.fullmatch(block, field.start, field.stop) for field in _NUMBERS):
+            self._file.damaged("malformed number in a header")
         return _Header(name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
 
     def _block(self) -> bytes:
@@ -159,8 +170,8 @@ class TarReader:
         name, target = about.get(b"path", header.name), about.get(b"linkpath", header.target)
         size = self._decimal(about[b"size"]) if b"size" in about else header.size
         kind = _KINDS.get(header.type, "special")
-        if header.type in (b"\0", b"0", b"7") and name.endswith(b"/"):
-            kind = "special" if size else "directory"  # Unix V7 format
+        if header.type == b"\0" and name.endswith(b"/") and not size:
+            kind = "directory"  # Unix V7 format
         # Links, directories and devices have no content, whatever the size.
         has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
         if header.type == b"S" or any(key.startswith(_SPARSE) for key in about):

@@ -32,7 +32,7 @@ _IS_16, _IS_64 = 0xFFFF, 0xFFFFFFFF
 _ENCRYPTED, _DESCRIPTOR, _STRONG, _UTF8, _MASKED = 1, 1 << 3, 1 << 6, 1 << 11, 1 << 13
 _STORED, _DEFLATED = 0, 8
 _METHODS = {9: "deflate64", 12: "bzip2", 14: "LZMA", 93: "zstd", 95: "xz"}  # those that others write
-_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE = 0x0001, 0x7075, 0x756E
+_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE, _EXTRA_TYPE = 0x0001, 0x7075, 0x756E, 0x6C78
 _DECISIVE = (_EXTRA_64, _EXTRA_NAME, _EXTRA_MODE)
 _UNIX = 3
 _UNIX_LIKE = (_UNIX, 19)  # systems with names in bytes
@@ -110,7 +110,7 @@ class ZipReader:
             if start < end:
                 self._file.damaged("overlapping members")
             self.extra += start - end
-            if end and self._contains_header(end, start):
+            if self._contains_header(end, start):
                 self._file.damaged("member that the central directory does not list")
 
     def _contains_header(self, start: int, end: int) -> bool:
@@ -240,15 +240,21 @@ class ZipReader:
 
     def _check_type(self, name: bytes, system: int, attributes: int, mode: int, extras: dict[int, bytes]) -> None:
         """Check that all programs take a member for a file, or all for a directory or a link."""
-        extra_mode = int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000
         if name.endswith(b"/"):
             is_clear = mode in (0, 0o040000, 0o100000)
         elif system == _UNIX and mode:
             is_clear = mode != 0o040000
         else:
             is_clear = mode in (0, 0o100000) and not attributes & (_DOS_LABEL | _DOS_DIRECTORY)
-        if not is_clear or (extra_mode and extra_mode != mode):
+        if not is_clear:
             self._file.damaged("programs disagree whether a member is a file, a directory or a link")
+        self._check_extra_type(mode, extras)
+
+    def _check_extra_type(self, mode: int, extras: dict[int, bytes]) -> None:
+        """Check that no extra field states another type."""
+        extra_mode = int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000
+        if _EXTRA_TYPE in extras or extra_mode not in (0, mode):
+            self._file.damaged("extra field states another type of a member")
 
     def _extras(self, extra: bytes) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
@@ -281,7 +287,9 @@ class ZipReader:
     def _name(self, raw: bytes, flags: int, system: int, extras: dict[int, bytes]) -> bytes:
         """Return the name of a member as unpacking would write it."""
         other = extras.get(_EXTRA_NAME, b"")
-        has_other = other[:1] == b"\1" and int.from_bytes(other[1:5], "little") == zlib.crc32(raw)
+        if other[:1] not in (b"", b"\1"):
+            self._file.damaged("extra field with a name of an unknown version")
+        has_other = bool(other) and int.from_bytes(other[1:5], "little") == zlib.crc32(raw)
         if flags & _UTF8:
             name = raw
             if has_other and other[5:] != raw:
@@ -311,8 +319,11 @@ class ZipReader:
             self._file.damaged("wrong offset of a member in the central directory")
         extras = self._extras(rest[length:])
         size, packed = self._wide(extras, size, packed)
+        self._check_extra_type(entry.mode, extras)
         sums, expected = (crc, packed, size), (entry.crc, entry.packed, entry.size)
-        agrees = sums == expected or (flags & _DESCRIPTOR and not any(sums))
+        # Before a descriptor, programs leave out what they do not know.
+        known = zip(sums, expected, strict=True)
+        agrees = all(one == other or (flags & _DESCRIPTOR and not one) for one, other in known)
         alike = rest[:length] == entry.raw_name and method == entry.method and not (flags ^ entry.flags) & ~_ADVICE
         if not alike or not agrees or self._name(rest[:length], flags, entry.system, extras) != entry.name:
             self._file.damaged("header of a member differs from the central directory")
