@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 from bagit.bags import Sketch, tree
 from bagit.naive import flaws
+from pressmark.bagit.archive.pack import pack
+from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_transaction import is_decided
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
-from pressmark.bagit.packing.pack import pack
-from pressmark.bagit.packing.unpack import unpack
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault

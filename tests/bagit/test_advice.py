@@ -14,8 +14,8 @@ import pytest
 
 from bagit.bags import Sketch, tree
 from cli.conftest import call
+from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.bag import update
-from pressmark.bagit.packing.pack import pack
 from pressmark.bagit.problems import KINDS, REMEDIES
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import BagInvalidError

@@ -17,8 +17,8 @@ from bagit.naive import flaws
 from bagit.profile.test_profile import IDENTIFIER, profile
 from cli.conftest import call
 from pressmark import stores
+from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, open, update
-from pressmark.bagit.packing.unpack import unpack
 from pressmark.bagit.validation.validate import validate
 
 __all__ = ["call"]

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit.archive import validate_archive
+from pressmark.bagit.archive.pack import pack
+from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, update
-from pressmark.bagit.packing.pack import pack
-from pressmark.bagit.packing.unpack import unpack
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree

@@ -14,12 +14,12 @@ from pressmark.lazy import face
 
 if TYPE_CHECKING:
     from pressmark.bagit import archive as archive
+    from pressmark.bagit.archive.pack import pack as pack
+    from pressmark.bagit.archive.unpack import unpack as unpack
     from pressmark.bagit.bag import Bag as Bag, create as create, open as open, update as update
     from pressmark.bagit.bag_info import BagInfo as BagInfo
     from pressmark.bagit.fetch.complete import complete as complete
     from pressmark.bagit.job import ValidateBags as ValidateBags
-    from pressmark.bagit.packing.pack import pack as pack
-    from pressmark.bagit.packing.unpack import unpack as unpack
     from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
     from pressmark.bagit.profile.profile import Profile as Profile
     from pressmark.bagit.validation.validate import validate as validate, validate_many as validate_many
@@ -32,8 +32,8 @@ __all__, __getattr__, __dir__ = face(
         ".bag_info": "BagInfo",
         ".fetch.complete": "complete",
         ".job": "ValidateBags",
-        ".packing.pack": "pack",
-        ".packing.unpack": "unpack",
+        ".archive.pack": "pack",
+        ".archive.unpack": "unpack",
         ".problems": "BagReport KINDS",
         ".profile.profile": "Profile",
         ".validation.validate": "validate validate_many",

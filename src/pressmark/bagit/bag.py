@@ -57,7 +57,7 @@ class Bag(BagTags):
         """Open the bag in a directory or an archive: see :func:`pressmark.bagit.open`."""
         if os.path.isfile(path):
             # Most bags are directories.
-            from pressmark.bagit.archive.archive_validation import opened_bag
+            from pressmark.bagit.archive.check import opened_bag
             from pressmark.bagit.archive.reader import is_archive
 
             if is_archive(path):
@@ -72,7 +72,7 @@ class Bag(BagTags):
         """
         if not os.path.isfile(self.path):
             return super().files()
-        from pressmark.bagit.archive.archive_validation import opened_bag
+        from pressmark.bagit.archive.check import opened_bag
 
         return opened_bag(self.path)
 
@@ -223,7 +223,7 @@ def create(
 
             new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
         else:
-            from pressmark.bagit.packing.create_archive import create_archive
+            from pressmark.bagit.archive.create_archive import create_archive
 
             if mode != "copy":
                 raise ValueError(f"mode={mode!r}: expected copy, because the destination is an archive")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit.archive import validate_archive
-from pressmark.bagit.packing.unpack import unpack
+from pressmark.bagit.archive.unpack import unpack
 from pressmark.errors import BagInvalidError
 
 from .handmade import END, Entry, entry_extra, file, header, long_name, pax, tag_files, zip_of

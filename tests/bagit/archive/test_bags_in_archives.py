@@ -17,7 +17,7 @@ import pytest
 
 from pressmark import bagit
 from pressmark.bagit import Bag, validate
-from pressmark.bagit.archive import Limits, archive_validation, read, validate_archive
+from pressmark.bagit.archive import Limits, check, read, validate_archive
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError
 from pressmark.fixity import Outcome
@@ -149,14 +149,14 @@ def test_profiles(tmp_path: Path, bag: Path, ending: str) -> None:
 def test_a_plain_tar_file_is_read_like_a_directory(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a plain tar file, only headers and tag files are read first; files are hashed where they are."""
     sources: list[FileRange | Outcome] = []
-    hash_ranges = archive_validation.hash_ranges
+    hash_ranges = check.hash_ranges
 
     def hashed(descriptor: int, ranges: Any, *args: Any, **options: Any) -> Any:
         given = list(ranges)
         sources.extend(given)
         return hash_ranges(descriptor, given, *args, **options)
 
-    monkeypatch.setattr(archive_validation, "hash_ranges", hashed)
+    monkeypatch.setattr(check, "hash_ranges", hashed)
     archive = pack(bag, tmp_path / "x.tar")
     assert validate(archive).ok
     assert all(isinstance(one, FileRange) for one in sources)
@@ -171,20 +171,20 @@ def test_a_plain_tar_file_is_read_like_a_directory(tmp_path: Path, bag: Path, mo
 def test_a_plain_tar_file_that_changes(tmp_path: Path, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tar file that changes after its headers were read is never valid."""
     archive = pack(bag, tmp_path / "x.tar")
-    hash_ranges = archive_validation.hash_ranges
+    hash_ranges = check.hash_ranges
 
     def hashed(*args: Any, **options: Any) -> Any:
         yield from hash_ranges(*args, **options)
         os.utime(archive, (1, 1))
 
-    monkeypatch.setattr(archive_validation, "hash_ranges", hashed)
+    monkeypatch.setattr(check, "hash_ranges", hashed)
     assert [one.kind for one in validate(archive).problems] == ["file-changing"]
 
     def cutting(*args: Any, **options: Any) -> Any:
         os.truncate(archive, archive.stat().st_size // 2)
         return hash_ranges(*args, **options)
 
-    monkeypatch.setattr(archive_validation, "hash_ranges", cutting)
+    monkeypatch.setattr(check, "hash_ranges", cutting)
     assert {one.kind for one in validate(archive).problems} == {"file-changing"}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from pressmark.bagit import validate
 from pressmark.bagit.archive import validate_archive
-from pressmark.bagit.packing.unpack import unpack
+from pressmark.bagit.archive.unpack import unpack
 from pressmark.errors import BagError
 from support.effort import LONG
 

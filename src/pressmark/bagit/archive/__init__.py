@@ -8,12 +8,20 @@ verdict is that of the unpacked bag: a table of the members is validated like a 
 
 from __future__ import annotations
 
-from pressmark.bagit.archive.archive_validation import validate_archive
-from pressmark.bagit.archive.members import Limits, Member
-from pressmark.bagit.archive.reader import Archive, open_archive
+from typing import TYPE_CHECKING
 
-__all__ = ["Archive", "Limits", "Member", "open_archive", "validate_archive"]
+from pressmark.lazy import face
 
+if TYPE_CHECKING:
+    from pressmark.bagit.archive.check import validate_archive as validate_archive
+    from pressmark.bagit.archive.members import Limits as Limits, Member as Member
+    from pressmark.bagit.archive.reader import Archive as Archive, open_archive as open_archive
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = face(
+    __name__,
+    {
+        ".check": "validate_archive",
+        ".members": "Limits Member",
+        ".reader": "Archive open_archive",
+    },
+)

@@ -158,7 +158,7 @@ class _Validation(NamedTuple):
         """
         if os.path.isfile(path):
             # Most bags are directories.
-            from pressmark.bagit.archive.archive_validation import validate_archive
+            from pressmark.bagit.archive.check import validate_archive
             from pressmark.bagit.archive.reader import is_archive
 
             if is_archive(path):

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from pressmark.bagit.packing.pack import pack_bag
+from pressmark.bagit.archive.pack import pack_bag
 from pressmark.cli.bag.archive_run import ArchiveRun, run_options
 from pressmark.cli.bag.options import BAG
 from pressmark.cli.common.files import refuse_missing

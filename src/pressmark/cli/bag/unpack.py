@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from pressmark.bagit.archive.members import Limits
-from pressmark.bagit.packing.unpack import unpack_bag
+from pressmark.bagit.archive.unpack import unpack_bag
 from pressmark.bagit.paths import archive_ending
 from pressmark.cli.bag.archive_run import ArchiveRun, run_options
 from pressmark.cli.common.console import CallError

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import archive, create, pack, unpack, walk
-from pressmark.bagit.packing.archive_writers import TarWriter, ZipWriter
-from pressmark.bagit.packing.compression import PlainOutput
+from pressmark.bagit.archive.write import PlainOutput, TarWriter, ZipWriter
 from pressmark.errors import BagError, BagInvalidError
 from support.events import at, stages
 from support.implementations import Implementation
@@ -225,7 +224,7 @@ def test_a_bag_that_changes_meanwhile(bag: Path, tmp_path: Path, change: str) ->
 
 def test_a_file_that_changes_while_it_is_read(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that grows, shrinks or disappears while it is read is refused."""
-    from pressmark.bagit.packing import packed_files
+    from pressmark.bagit.archive import packed_files
 
     original = packed_files.read_blocks
 
@@ -242,7 +241,7 @@ def test_a_file_that_changes_while_it_is_read(bag: Path, tmp_path: Path, monkeyp
 
 def test_a_file_that_cannot_be_read(bag: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of the disk is a problem of the file."""
-    from pressmark.bagit.packing import packed_files
+    from pressmark.bagit.archive import packed_files
     from pressmark.fixity.copying import ReadError
 
     def failing(_descriptor: int, _size: int) -> Any:

@@ -14,13 +14,13 @@ from contextlib import ExitStack, closing
 from itertools import chain
 
 from pressmark.bagit import bagit_txt
+from pressmark.bagit.archive.new_archive import NewArchive, modification_time, new_archive
+from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, with_stages
+from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.creation.options import Path
-from pressmark.bagit.packing.bag_verdict import Verdict
-from pressmark.bagit.packing.new_archive import NewArchive, modification_time, new_archive
-from pressmark.bagit.packing.packed_files import PackTask, pack_files
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import BagReport, problem
 from pressmark.bagit.validation.bag_check import Verifier, check_files

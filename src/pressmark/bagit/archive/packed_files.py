@@ -12,7 +12,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from pressmark.bagit.archive.digests import BLOCK, DigestStream, WaitingStreams
-from pressmark.bagit.packing.new_archive import NewArchive
+from pressmark.bagit.archive.new_archive import NewArchive
 from pressmark.fixity.copying import ReadError, read_blocks
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome

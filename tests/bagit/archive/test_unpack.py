@@ -18,9 +18,9 @@ from pressmark.errors import BagError, BagInvalidError
 from support.effort import repeats
 from support.events import at, stages
 
-from ..archive.test_archive import info, members_of, pack as pack_by_library, tar_of
 from ..bags import Sketch, tree
 from .samples import directories, new_bag
+from .test_archive import info, members_of, pack as pack_by_library, tar_of
 
 
 @pytest.fixture

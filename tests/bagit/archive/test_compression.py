@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.bagit import create, pack
-from pressmark.bagit.packing.compression import BLOCK, GzipOutput, Output, ZstdOutput
+from pressmark.bagit.archive.write import BLOCK, GzipOutput, Output, ZstdOutput
 from pressmark.errors import BagError
 from pressmark.threads import Threads
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 
 from pressmark.bagit import bagit_txt
+from pressmark.bagit.archive.new_archive import NewArchive, modification_time, new_archive
+from pressmark.bagit.archive.packed_files import PackTask, pack_files
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bagit_txt import declaration_bytes
@@ -25,8 +27,6 @@ from pressmark.bagit.creation.sources import (
     source_entries,
 )
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
-from pressmark.bagit.packing.new_archive import NewArchive, modification_time, new_archive
-from pressmark.bagit.packing.packed_files import PackTask, pack_files
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.walk import walk
 from pressmark.fixity.hasher import OpenOptions

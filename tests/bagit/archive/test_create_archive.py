@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pressmark.bagit import create, unpack
+from pressmark.bagit.archive import packed_files
 from pressmark.bagit.changes import Notice
-from pressmark.bagit.packing import packed_files
 from pressmark.errors import BagError
 from support.events import at, stages
 from support.implementations import Implementation

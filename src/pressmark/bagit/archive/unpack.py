@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
-from pressmark.bagit.archive.archive_validation import MemberVerifier
+from pressmark.bagit.archive.check import MemberVerifier
 from pressmark.bagit.archive.digests import StreamHasher
 from pressmark.bagit.archive.members import Limits
 from pressmark.bagit.archive.read import listed_algorithms, read_members
@@ -23,6 +23,7 @@ from pressmark.bagit.archive.table import ArchivedBag, MemberTable
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.changes import Listener, with_stages
+from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.changes.destination import (
     checked_destination,
     empty_staging,
@@ -32,7 +33,6 @@ from pressmark.bagit.changes.destination import (
     staging_of,
 )
 from pressmark.bagit.creation.options import Path
-from pressmark.bagit.packing.bag_verdict import Verdict
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import BagReport, problem
 from pressmark.bagit.validation.bag_check import check_files

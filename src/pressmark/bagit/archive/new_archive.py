@@ -17,6 +17,15 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from pressmark.bagit.archive.digests import StreamHasher
+from pressmark.bagit.archive.write import (
+    ArchiveWriter,
+    GzipOutput,
+    NullWriter,
+    PlainOutput,
+    TarWriter,
+    ZipWriter,
+    ZstdOutput,
+)
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.changes.destination import (
     checked_destination,
@@ -26,8 +35,6 @@ from pressmark.bagit.changes.destination import (
     staging_of,
 )
 from pressmark.bagit.creation.options import source_date_epoch
-from pressmark.bagit.packing.archive_writers import ArchiveWriter, NullWriter, TarWriter, ZipWriter
-from pressmark.bagit.packing.compression import GzipOutput, PlainOutput, ZstdOutput
 from pressmark.bagit.paths import archive_ending
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file

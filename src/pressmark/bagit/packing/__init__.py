@@ -1,1 +1,0 @@
-"""Serialize bags: create and pack archives, and unpack them. Archives are read by :mod:`pressmark.bagit.archive`."""
