@@ -107,7 +107,7 @@ def test_shells_complete(terminal: Terminal) -> None:
     for typed, expected in (
         ("pressmark verif", "pressmark verify"),
         ("pressmark bag cr", "pressmark bag create"),
-        ("pressmark hash --spec", "pressmark hash --special-files"),
+        ("pressmark hash --exclude-j", "pressmark hash --exclude-junk"),
         ("pressmark map 0012-", "pressmark map 0012-hash-and-no-prefix-id-n-tuple-storage-layout"),
         ("pressmark store init ocfl root --layout vit", "pressmark store init ocfl root --layout vitro"),
         ("pressmark hash -a sha512,md", "pressmark hash -a sha512,md5"),

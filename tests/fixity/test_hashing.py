@@ -422,13 +422,6 @@ def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
     assert outcomes[0].message == "symbolic link not followed"
 
 
-@posix
-def test_special_files_when_asked(implementation: Implementation) -> None:
-    """A device is read to its end on request."""
-    outcomes = list(hash_files(["/dev/null"], ["md5"], special_files=True))
-    assert [outcome.digests for outcome in outcomes] == [{"md5": "d41d8cd98f00b204e9800998ecf8427e"}]
-
-
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
 def test_virtual_files(implementation: Implementation) -> None:
     """A virtual file of size zero has the digest of its content."""

@@ -59,8 +59,8 @@ More examples:
   pressmark hash files --read sequential --threads 1
 
 Errors: each file that fails is reported on stderr, and the others are hashed. A file that is changed, replaced or
-deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail; --special-files reads
-pipes and devices. A directory that contains itself through a symbolic link is reported and not entered again.
+deleted while it is read fails. Named pipes, sockets and devices are not opened and also fail. A directory that contains
+itself through a symbolic link is reported and not entered again.
 
 --exclude: GLOB matches the names of files and directories below PATH, not paths, and is case-sensitive. A directory is
 left out with everything in it. Each one is listed on stderr. "pressmark verify --root" has the same options.
@@ -91,7 +91,6 @@ Exit status: 0 success (also if the reader of a pipe closes it), 1 a file failed
     show_default=True,
     help="Follow symbolic links, skip those below PATH, or report each as an error.",
 )
-@click.option("--special-files", is_flag=True, help="Read named pipes and devices to their end.")
 @exclude_options
 @click.option(
     "--output",
@@ -111,7 +110,6 @@ def hash_command(
     progress: bool | None,
     format_name: str | None,
     links: str,
-    special_files: bool,
     exclude: tuple[str, ...],
     exclude_junk: bool,
     output: str | None,
@@ -150,7 +148,6 @@ def hash_command(
                     path,
                     links=links,
                     leave_out=leave_out,
-                    special_files=special_files,
                     exclude=globs,
                     on_excluded=on_excluded,
                 )
@@ -160,7 +157,7 @@ def hash_command(
         nbytes: int | None
         try:
             if workers is not None:
-                options = {"algorithms": names, "format": chosen, "links": links, "special_files": special_files}
+                options = {"algorithms": names, "format": chosen, "links": links}
                 options["exclude"] = globs
                 nbytes = _write_shared(workers, options, paths, leave_out, output, lines, reporter)
             else:
@@ -171,7 +168,6 @@ def hash_command(
                     reporter.on_event,
                     # Links below PATH were skipped before; PATH itself was followed.
                     links="refuse" if links == "refuse" else "follow",
-                    special_files=special_files,
                     read=read,
                     ledger=journal,
                 )

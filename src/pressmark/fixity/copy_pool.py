@@ -23,7 +23,7 @@ from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
-from pressmark.fs.file_errors import message_of
+from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress
 
 __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
@@ -250,7 +250,7 @@ class CopyPool:
         size, mtime_ns, inode, error, mode, size_after, mtime_ns_after, total, _there = result
         if error:
             return error_outcome(source, error, self._options)
-        kind = self._options.refuses(mode)
+        kind = kind_of_mode(mode)
         if kind is not None:
             return Outcome(source, None, size, mtime_ns, inode, kind, message_of(kind))
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, 0)

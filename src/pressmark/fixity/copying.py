@@ -22,6 +22,7 @@ from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import REAL
+from pressmark.fs.file_errors import kind_of_mode
 from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
@@ -161,7 +162,7 @@ def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
         source = os.path.realpath(task.source) if options.follow else task.source
         if options.real:
             os.close(options.open(source))
-        if (kind := options.refuses(os.lstat(source).st_mode)) is not None:
+        if (kind := kind_of_mode(os.lstat(source).st_mode)) is not None:
             return failed_outcome(task.source, kind)
         os.link(source, task.target, follow_symlinks=False)
     except OSError as error:
@@ -193,7 +194,7 @@ def _clone(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
         return error_outcome(task.source, error.errno or 0, options)
     try:
         status = os.fstat(source)
-        if (kind := options.refuses(status.st_mode)) is not None:
+        if (kind := kind_of_mode(status.st_mode)) is not None:
             return failed_outcome(task.source, kind, status=status)
         target = os.open(task.target, _NEW, 0o600)
         try:
@@ -305,7 +306,7 @@ def copy_file(
         return error_outcome(task.source, error.errno or 0, options)
     try:
         before = os.fstat(source)
-        if (kind := options.refuses(before.st_mode)) is not None:
+        if (kind := kind_of_mode(before.st_mode)) is not None:
             return failed_outcome(task.source, kind, status=before)
         if 0 < before.st_size < READ_SIZE:
             return _copy_small(source, before, task, names, options, on_bytes)

@@ -73,7 +73,6 @@ class OpenOptions:
     """The options for opening files.
 
     :param follow: follow symbolic links; otherwise a link is a failure of kind ``link``
-    :param special_files: read named pipes and devices to their end
     :param beneath: directory that all paths are relative to and must stay in; no links are followed then
     :param real: all paths are from :func:`~pressmark.fs.beneath.real_path`: a link in any component is a failure
 
@@ -84,7 +83,6 @@ class OpenOptions:
     def __init__(
         self,
         follow: bool = True,
-        special_files: bool = False,
         beneath: Directory | None = None,
         *,
         real: bool = False,
@@ -92,16 +90,13 @@ class OpenOptions:
         if beneath is not None and isinstance(beneath, int) != HAS_DESCRIPTORS:
             expected = "the descriptor of a directory" if HAS_DESCRIPTORS else "the path of a directory"
             raise ValueError(f"beneath={beneath!r}: expected {expected}, from open_directory")
-        self.special_files = special_files
         self.beneath = beneath
         self.real = real and HAS_DESCRIPTORS
         self.follow = follow and beneath is None and not real
-        self.flags = os.O_RDONLY | _ALWAYS
+        # If the file is replaced by a named pipe meanwhile, opening it must not block.
+        self.flags = os.O_RDONLY | _ALWAYS | getattr(os, "O_NONBLOCK", 0)
         if not self.follow:
             self.flags |= getattr(os, "O_NOFOLLOW", 0)
-        if not special_files:
-            # If the file is replaced by a named pipe meanwhile, opening it must not block.
-            self.flags |= getattr(os, "O_NONBLOCK", 0)
 
     def opener(self) -> Opener:
         """Return a new opener, to be used by one thread and closed."""
@@ -118,11 +113,6 @@ class OpenOptions:
         """
         return open_real(path, self.flags) if self.real else os.open(path, self.flags)
 
-    def refuses(self, mode: int) -> str | None:
-        """Return the kind of a file that must not be read with these options, by its ``st_mode``, or :data:`None`."""
-        kind = kind_of_mode(mode)
-        return None if self.special_files and kind in ("fifo", "device") else kind
-
 
 class _Cancelled(Exception):
     """The run has ended."""
@@ -134,20 +124,19 @@ def hash_file(
     *,
     threads: int | None = None,
     links: str = "follow",
-    special_files: bool = False,
     beneath: Directory | None = None,
 ) -> dict[str, str]:
     """Return the digests of a file, computed in one read.
 
-    >>> import os
-    >>> hash_file(os.devnull, ["md5"], special_files=True)
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     hash_file(file.name, ["md5"])
     {'md5': 'd41d8cd98f00b204e9800998ecf8427e'}
 
     :param path: a regular file, or a symbolic link to one
     :param algorithms: names accepted by :func:`~pressmark.fixity.algorithms.algorithm_name`
     :param threads: number of threads for a large file; :data:`None` for one per core
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
-    :param special_files: read named pipes and devices to their end
     :param beneath: a directory that ``path`` is relative to: see :func:`~pressmark.fixity.pool.hash_files`
     :return: lower-case hex digests by official algorithm name, in the requested order
     :raises AlgorithmError: an algorithm is unknown or not available
@@ -157,7 +146,7 @@ def hash_file(
     names = algorithm_names(algorithms)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
-    options = OpenOptions(links == "follow", special_files, beneath)
+    options = OpenOptions(links == "follow", beneath)
     given: str | bytes = os.fspath(path)
     with options.opener() as opener:
         status = examine(given, options, opener)
@@ -178,7 +167,7 @@ def examine(path: str | bytes, options: OpenOptions, opener: Opener) -> os.stat_
         return error_outcome(path, error.errno or 0, options)
     except ValueError as error:
         return _bad_name(path, error)
-    kind = options.refuses(status.st_mode)
+    kind = kind_of_mode(status.st_mode)
     return status if kind is None else failed_outcome(path, kind, status=status)
 
 
@@ -226,11 +215,9 @@ def hash_path(
         return _bad_name(path, error)
     try:
         before = os.fstat(descriptor)
-        kind_now = options.refuses(before.st_mode)
-        if kind_now is not None:
-            return failed_outcome(path, kind_now, status=before)
-        regular = kind_of_mode(before.st_mode) is None
-        expected = before.st_size if regular else 0
+        if (kind := kind_of_mode(before.st_mode)) is not None:
+            return failed_outcome(path, kind, status=before)
+        expected = before.st_size
         threads_here = threads if expected >= LARGE else 1
         # One thread reads.
         hashers = {name: ALGORITHMS[name].make(max(1, threads_here - 1)) for name in names}
@@ -240,16 +227,14 @@ def hash_path(
             if on_bytes is not None:
                 on_bytes(data)
             # Do not read a growing file forever.
-            if total > expected > 0 or (regular and expected == 0 and os.fstat(descriptor).st_size > 0):
+            if total > expected > 0 or (expected == 0 and os.fstat(descriptor).st_size > 0):
                 break
             if cancelled is not None and cancelled():
                 raise _Cancelled
         after = os.fstat(descriptor)
-        reason = None
-        if regular:
-            # Large files may have been replaced meanwhile.
-            there = _there(path, options, after) if total >= READ_SIZE else THERE
-            reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
+        # Large files may have been replaced meanwhile.
+        there = _there(path, options, after) if total >= READ_SIZE else THERE
+        reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
         if reason is not None:
             return Outcome(path, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
     except OSError as error:

@@ -37,7 +37,6 @@ class HashFiles:
     :ivar algorithms: official names of the algorithms
     :ivar format: format of the manifests: one of :data:`pressmark.fixity.FORMATS`
     :ivar links: ``follow`` symbolic links, ``skip`` them, or report each as an error (``refuse``)
-    :ivar special_files: read named pipes and devices to their end
     :ivar exclude: globs of names to leave out: see :func:`~pressmark.fixity.tree.walk`
     """
 
@@ -45,7 +44,6 @@ class HashFiles:
     algorithms: tuple[str, ...] = ("sha512",)
     format: str = "coreutils"
     links: str = "follow"
-    special_files: bool = False
     exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -64,10 +62,9 @@ class HashFiles:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the job, as JSON values."""
         parameters = {**asdict(self), "algorithms": list(self.algorithms)}
-        # Omitted by default, so that runs started before the parameters existed can be resumed.
-        for added in ("special_files", "exclude"):
-            if not parameters[added]:
-                del parameters[added]
+        # Omitted by default, so that runs started before the parameter existed can be resumed.
+        if not self.exclude:
+            del parameters["exclude"]
         return parameters
 
     @property
@@ -134,7 +131,6 @@ class HashFiles:
             top,
             links=self.links,
             leave_out=leave_out,
-            special_files=self.special_files,
             exclude=self.exclude,
             on_excluded=lambda path: on_excluded(name(os.fsencode(path))),
         )
@@ -159,9 +155,7 @@ class HashFiles:
             # One thread: each core has a worker.
             links = "refuse" if self.links == "refuse" else "follow"
             listed = list(read_listing(work, chunk))
-            outcomes = hash_files(
-                self._paths(listed), self.algorithms, 1, links=links, special_files=self.special_files
-            )
+            outcomes = hash_files(self._paths(listed), self.algorithms, 1, links=links)
             for (named, *_), outcome in zip(listed, outcomes, strict=True):
                 if outcome.ok:
                     output.write(manifest_line(outcome._replace(path=os.fsencode(named)), self.format))

@@ -32,7 +32,7 @@ from pressmark.fixity.hasher import (
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
-from pressmark.fs.file_errors import message_of
+from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress
 from pressmark.threads import resolve_threads
 
@@ -60,7 +60,6 @@ def hash_files(
     on_event: Callable[[Progress], object] | None = None,
     *,
     links: str = "follow",
-    special_files: bool = False,
     read: str = "parallel",
     ledger: Ledger | None = None,
     beneath: Directory | None = None,
@@ -76,7 +75,6 @@ def hash_files(
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param on_event: called with :class:`Progress` events in the iterating thread
     :param links: ``"follow"`` or ``"refuse"`` symbolic links
-    :param special_files: read named pipes and devices to their end
     :param read: ``"parallel"``, or ``"sequential"``: one file at a time, in input order, for spinning disks
     :param ledger: an open ledger: unchanged files in it are not read again, and digests are added to it
     :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that paths are relative to. No file
@@ -86,7 +84,7 @@ def hash_files(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is invalid
     """
-    run = _run(algorithms, threads, on_event, links, special_files, read, ledger, beneath)
+    run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
     return run.outcomes(iter(paths))
 
 
@@ -97,7 +95,6 @@ def hash_blocks(
     on_progress: Callable[[Progress], object] | None = None,
     *,
     links: str = "follow",
-    special_files: bool = False,
     read: str = "parallel",
     ledger: Ledger | None = None,
 ) -> Iterator[HashedFiles]:
@@ -105,7 +102,7 @@ def hash_blocks(
 
     :param on_progress: called with :class:`Progress` events in the iterating thread
     """
-    run = _run(algorithms, threads, on_progress, links, special_files, read, ledger, None)
+    run = _run(algorithms, threads, on_progress, links, read, ledger, None)
     return run.blocks(iter(paths))
 
 
@@ -125,7 +122,7 @@ def hash_ranges(
     :param on_progress: called with :class:`Progress` events in the iterating thread
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
-    run = _run(algorithms, threads, on_progress, "follow", False, read, None, None, descriptor, checksums)
+    run = _run(algorithms, threads, on_progress, "follow", read, None, None, descriptor, checksums)
     return run.outcomes(iter(ranges))
 
 
@@ -134,7 +131,6 @@ def _run(
     threads: int | None,
     on_event: Callable[[Progress], object] | None,
     links: str,
-    special_files: bool,
     read: str,
     ledger: Ledger | None,
     beneath: Directory | None,
@@ -149,7 +145,7 @@ def _run(
     cores = resolve_threads(threads)
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
-    options = OpenOptions(links == "follow", special_files, beneath)
+    options = OpenOptions(links == "follow", beneath)
     return _Run(names, cores, options, read == "sequential", on_event, ledger, source)
 
 
@@ -279,8 +275,8 @@ class _Run:
         self._serial_lock = threading.Lock()
         self._files = self._failed = 0
         self._next_progress = monotonic() + PROGRESS_EVERY
-        # The kernels cannot open special files, or files beneath a directory named by path.
-        self._lanes_too = not options.special_files and not isinstance(options.beneath, str | bytes)
+        # The kernels cannot open files beneath a directory named by path.
+        self._lanes_too = not isinstance(options.beneath, str | bytes)
         serials = self._plan.serials
         self._engine = _kernels.active.Engine(
             self._names,
@@ -316,7 +312,7 @@ class _Run:
                     self._submit(given)
                     if more:
                         self._start_workers(workers)
-                if self._jobs and not (more or workers or self._options.special_files) and self._is_little():
+                if self._jobs and not (more or workers) and self._is_little():
                     self._work(wait=False)
                 else:
                     self._start_workers(workers)
@@ -330,8 +326,7 @@ class _Run:
             self._engine.close()
             self._opener.close()
             for worker in workers:
-                # Only the reader of a named pipe may block forever.
-                worker.join(1.0 if self._options.special_files else None)
+                worker.join()
 
     def _start_workers(self, workers: list[threading.Thread]) -> None:
         while len(workers) < min(self._threads, self._jobs):
@@ -489,7 +484,7 @@ class _Run:
         """Return the outcome of a file in the engine that has no digests."""
         if error:
             return error_outcome(path, error, self._options)
-        kind = self._options.refuses(mode)
+        kind = kind_of_mode(mode)
         if kind is not None:
             return Outcome(path, None, size, mtime_ns, inode, kind, message_of(kind))
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there)

@@ -18,7 +18,6 @@ def walk(
     *,
     links: str = "follow",
     leave_out: Collection[tuple[int, int]] = (),
-    special_files: bool = False,
     beneath: Directory | None = None,
     exclude: Sequence[str] | str = (),
     on_excluded: Callable[[str | bytes], object] = lambda _path: None,
@@ -33,7 +32,6 @@ def walk(
     :param links: ``"follow"`` symbolic links to files and directories, ``"skip"`` them, or ``"refuse"`` them with an
         outcome for each; ``root`` itself is followed unless links are refused
     :param leave_out: device and inode of files to skip, such as the output and the ledger of the run
-    :param special_files: yield the paths of named pipes and devices, to be read
     :param beneath: a directory from :func:`~pressmark.fs.beneath.open_directory` that ``root`` and the yielded paths
         are relative to; ``root`` may be ``"."``. No link is followed: ``"follow"`` means ``"refuse"``
     :param exclude: globs of the names of files and directories below ``root`` to leave out, such as ``.DS_Store``; a
@@ -48,7 +46,7 @@ def walk(
         from pressmark.fs.names import glob_matcher  # few walks leave out anything
 
         is_excluded = glob_matcher(exclude)
-    options = OpenOptions(links == "follow", special_files, beneath)
+    options = OpenOptions(links == "follow", beneath)
     with options.opener() as opener:
         found = Walk(
             opener,
@@ -57,7 +55,6 @@ def walk(
             ),
             links=links,
             leave_out=leave_out,
-            special_files=special_files,
             beneath=beneath is not None,
             is_excluded=is_excluded,
             on_excluded=on_excluded,

@@ -41,7 +41,6 @@ class Walk(Generic[Failure]):
     :param links: ``"follow"`` symbolic links to files and directories (if ``opener`` does), ``"skip"`` them, or
         ``"refuse"`` them; the top is followed unless links are refused
     :param leave_out: device and inode of files to skip
-    :param special_files: yield the paths of named pipes, sockets and devices
     :param beneath: paths are relative to the directory of ``opener``
     :param is_excluded: returns whether to skip files and directories with a name; the top is not skipped
     :param on_excluded: called with the path of each, a directory with a slash at its end
@@ -54,7 +53,6 @@ class Walk(Generic[Failure]):
         *,
         links: str,
         leave_out: Collection[tuple[int, int]] = (),
-        special_files: bool = False,
         beneath: bool = False,
         is_excluded: Callable[[str], object] | None = None,
         on_excluded: Callable[[str | bytes], object] = lambda _path: None,
@@ -64,7 +62,6 @@ class Walk(Generic[Failure]):
         self._links = links
         self._follow = opener.follow
         self._leave_out = leave_out
-        self._special_files = special_files
         self._beneath = beneath
         self._is_excluded = is_excluded
         self._on_excluded = on_excluded
@@ -121,7 +118,7 @@ class Walk(Generic[Failure]):
                 if is_file or is_link:
                     yield path
                 else:
-                    yield path if self._special_files else self._special(path)
+                    yield self._special(path)
             else:
                 levels.pop()
                 above.pop()

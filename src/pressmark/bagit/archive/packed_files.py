@@ -17,6 +17,7 @@ from pressmark.fixity.copying import ReadError, read_blocks
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
 from pressmark.fs.beneath import Opener
+from pressmark.fs.file_errors import kind_of_mode
 from pressmark.reports import Progress
 
 __all__ = ["PackTask", "pack_files"]
@@ -93,7 +94,7 @@ class _Packer:
     def _packed(self, descriptor: int, task: PackTask, stream: DigestStream) -> Outcome:
         before = os.fstat(descriptor)
         size, mtime_ns = before.st_size, before.st_mtime_ns
-        if (kind := self._options.refuses(before.st_mode)) is not None:
+        if (kind := kind_of_mode(before.st_mode)) is not None:
             return failed_outcome(task.source, kind, status=before)
         read = self._bytes
         try:
