@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import pressmark
-from pressmark.fixity.copying import CopyTask, copy_files
+from pressmark.fixity.copying import copy_files
 from pressmark.threads import Cancelled, Threads, call_for_all, ordered_map, require_use
 
 
@@ -31,7 +31,7 @@ def copies(folder: Path) -> Iterator[Any]:
     for number in range(50):
         (folder / "source" / str(number)).write_bytes(bytes(1000))
         jobs.append(
-            CopyTask(os.fsencode(folder / "source" / str(number)), os.fsencode(folder / "target" / str(number)))
+            (number, os.fsencode(folder / "source" / str(number)), os.fsencode(folder / "target" / str(number)))
         )
     return copy_files(jobs, ("md5",), threads=2)
 

@@ -489,14 +489,14 @@ def test_create_fails_where_a_file_cannot_be_read(
     call: Call, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that disappears after the check of the names is a failure: exit 1, and nothing is changed."""
-    from pressmark.fixity import hash_files
+    from pressmark.fixity.pool import hash_tasks
 
-    def without_one(paths: Iterable[Any], *arguments: Any, **options: Any) -> Any:
-        names = list(paths)
+    def without_one(tasks: Iterable[Any], *arguments: Any, **options: Any) -> Any:
+        names = list(tasks)
         next(path for path in files.rglob("*") if path.is_file()).unlink()
-        return hash_files(names, *arguments, **options)
+        return hash_tasks(names, *arguments, **options)
 
-    monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_files", without_one)
+    monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_tasks", without_one)
     result = call("bag", "create", "files")
     last = result.stderr.splitlines()[-1]
     assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)

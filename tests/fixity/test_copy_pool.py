@@ -22,7 +22,7 @@ from pressmark import _kernels
 from pressmark.errors import AlgorithmError
 from pressmark.fixity import copying, outcomes
 from pressmark.fixity.copy_pool import LOOK_AHEAD, CopyPool, shared_pools
-from pressmark.fixity.copying import CopyTask, copy_files
+from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import READ_SIZE, OpenOptions
 from support.implementations import Implementation
 
@@ -52,22 +52,33 @@ FILES: dict[str, tuple[int, str | None]] = {
 # Copies a folder, and prints digests or error of each file, or the error that ends the run.
 SCRIPT = """
 import json, os, sys
-from pressmark.fixity.copying import CopyTask, copy_files
+from pressmark.fixity.copying import copy_files
 names = [name for name in sys.argv[1].split(",") if name]
-tasks = [CopyTask(b"s/" + name, b"t/" + name) for name in sorted(os.listdir(b"s"))]
+tasks = [(name, b"s/" + name, b"t/" + name) for name in sorted(os.listdir(b"s"))]
 try:
     copies = copy_files(tasks, names, threads=2)
-    found = {os.fsdecode(one.path): one.digests if one.ok else one.message for one in copies}
+    found = {os.fsdecode(one.path): one.digests if one.ok else one.message for _key, one in copies}
 except OSError as error:
     found = [error.errno, os.fsdecode(error.filename or ""), sorted(os.listdir("t"))]
 print(json.dumps([found, sorted(os.listdir("t"))]))
 """
 
 
-def tasks_of(paths: list[str], folder: Path) -> list[CopyTask]:
-    """Return the tasks that copy files into a new folder."""
+Task = tuple[Path, bytes, bytes]
+
+
+def tasks_of(paths: list[str], folder: Path) -> list[Task]:
+    """Return the tasks that copy files into a new folder; their keys are the copies."""
     folder.mkdir()
-    return [CopyTask(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
+    copies = [folder / os.path.basename(path) for path in paths]
+    return [(copy, os.fsencode(path), os.fsencode(copy)) for copy, path in zip(copies, paths, strict=True)]
+
+
+def copied(tasks: list[Task], *how: Any, **options: Any) -> list[outcomes.Outcome]:
+    """Copy files, and return their outcomes; each has the key of its task."""
+    found = list(copy_files(tasks, *how, **options))
+    assert [key for key, _outcome in found] == [key for key, _source, _target in tasks]
+    return [outcome for _key, outcome in found]
 
 
 def run_script(folder: Path, names: str, **variables: str) -> Any:
@@ -136,11 +147,11 @@ def test_full_disks(implementation: Implementation, faults: str, tmp_path: Path,
 def test_existing_copies(implementation: Implementation, tmp_path: Path) -> None:
     """A file at the path of a copy is never overwritten."""
     tasks = tasks_of(make(tmp_path / "s", (100_000,) * 20), tmp_path / "t")
-    mine = Path(os.fsdecode(tasks[10].target))
+    mine = tasks[10][0]
     mine.write_bytes(b"mine")
     with pytest.raises(FileExistsError) as found:
         list(copy_files(tasks, ("sha512",)))
-    assert os.fsencode(found.value.filename) == tasks[10].target
+    assert os.fsencode(found.value.filename) == tasks[10][2]
     assert mine.read_bytes() == b"mine"
 
 
@@ -148,9 +159,9 @@ def test_block_boundaries(implementation: Implementation, tmp_path: Path) -> Non
     """Files that end at, before or behind a block are copied whole."""
     sizes = tuple(number * BLOCK + rest for number in range(1, 5) for rest in (-1, 0, 1))
     tasks = tasks_of(make(tmp_path / "s", sizes), tmp_path / "t")
-    for outcome, task in zip(copy_files(tasks, ("md5", "sha1"), threads=1), tasks, strict=True):
-        data = Path(os.fsdecode(task.source)).read_bytes()
-        assert Path(os.fsdecode(task.target)).read_bytes() == data
+    for copy, outcome in copy_files(tasks, ("md5", "sha1"), threads=1):
+        data = Path(os.fsdecode(outcome.path)).read_bytes()
+        assert copy.read_bytes() == data
         assert outcome.digests == {name: expected(data, name) for name in ("md5", "sha1")}
 
 
@@ -162,7 +173,7 @@ def test_lanes_copy_most_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         pytest.skip("this machine has no lanes")
     tasks = tasks_of(make(tmp_path / "s", (100_000,) * 40), tmp_path / "t")
     monkeypatch.setattr(copying, "copy_file", None)
-    assert all(outcome.ok for outcome in copy_files(tasks, names, threads=2))
+    assert all(outcome.ok for outcome in copied(tasks, names, threads=2))
 
 
 def test_files_with_content_but_no_size(implementation: Implementation, tmp_path: Path) -> None:
@@ -170,7 +181,7 @@ def test_files_with_content_but_no_size(implementation: Implementation, tmp_path
     if not Path("/proc/version").exists():
         pytest.skip("needs /proc")
     paths = [*make(tmp_path / "s", (20_000,) * 20), "/proc/version"]
-    *_others, last = copy_files(tasks_of(paths, tmp_path / "t"), ("sha512",))
+    *_others, last = copied(tasks_of(paths, tmp_path / "t"), ("sha512",))
     assert last.kind == "changed-while-read"
     assert last.message.endswith("bytes read from a file of size 0")
 
@@ -181,12 +192,12 @@ def test_no_digests(implementation: Implementation, tmp_path: Path, mode: str) -
     for folder, count in (("few", 2), ("many", 30)):
         tasks = tasks_of(make(tmp_path / folder, (30_000,) * count), tmp_path / f"t-{folder}")
         events: list[Any] = []
-        found = list(copy_files(tasks, (), mode=mode, on_event=events.append))
+        found = copied(tasks, (), mode=mode, on_event=events.append)
         assert [(one.path, one.digests, one.size, one.ok) for one in found] == [
-            (task.source, {}, 30_000, True) for task in tasks
+            (source, {}, 30_000, True) for _copy, source, _target in tasks
         ]
-        for task in tasks:
-            assert Path(os.fsdecode(task.target)).read_bytes() == Path(os.fsdecode(task.source)).read_bytes()
+        for copy, source, _target in tasks:
+            assert copy.read_bytes() == Path(os.fsdecode(source)).read_bytes()
         assert events[-1].items == count
     with pytest.raises(AlgorithmError):
         list(copy_files([], ("none",)))
@@ -202,7 +213,7 @@ def test_callers_share_a_pool(implementation: Implementation, tmp_path: Path) ->
 
     def copy(number: int) -> tuple[int, list[outcomes.Outcome]]:
         tasks = tasks_of(paths[number : number + 5], tmp_path / f"t{number}")
-        done = list(copy_files(tasks, ("sha512",), threads=2))
+        done = copied(tasks, ("sha512",), threads=2)
         return len(pool_threads()), done
 
     with shared_pools(), ThreadPoolExecutor(6) as callers:
@@ -221,9 +232,9 @@ def test_a_first_caller_without_a_file(implementation: Implementation, tmp_path:
     paths = make(tmp_path / "s", (100_000,) * 20)
     missing = [tmp_path / f"missing-{number}" for number in range(20)]
     with shared_pools():
-        none = copy_files([CopyTask(os.fsencode(one), b"unused") for one in missing], ("sha512",), threads=2)
+        none = copied([(one, os.fsencode(one), b"unused") for one in missing], ("sha512",), threads=2)
         assert {outcome.kind for outcome in none} == {"missing"}
-        done = copy_files(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
+        done = copied(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
         assert all(outcome.ok for outcome in done)
 
 
@@ -241,12 +252,12 @@ def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -
         made = sorted(os.listdir(tmp_path / "early"))
         assert len(made) < count
         failing = tasks_of(paths, tmp_path / "failing")
-        Path(os.fsdecode(failing[1].target)).write_bytes(b"mine")
+        failing[1][0].write_bytes(b"mine")
         with pytest.raises(FileExistsError):
             list(copy_files(failing, ("sha512",), threads=2))
         there = sorted(os.listdir(tmp_path / "failing"))
         assert len(there) < count
-        assert sum(outcome.ok for outcome in other) == count - 1
+        assert sum(outcome.ok for _key, outcome in other) == count - 1
         time.sleep(0.05)
         assert sorted(os.listdir(tmp_path / "early")) == made
         assert sorted(os.listdir(tmp_path / "failing")) == there
@@ -277,7 +288,7 @@ def test_endless_sources_end(implementation: Implementation, tmp_path: Path) -> 
     source = tmp_path / "log"
     source.write_bytes(b"x" * 1000)
     (tmp_path / "t").mkdir()
-    tasks = [CopyTask(os.fsencode(source), os.fsencode(tmp_path / "t" / str(turn))) for turn in range(6)]
+    tasks = [(turn, os.fsencode(source), os.fsencode(tmp_path / "t" / str(turn))) for turn in range(6)]
     done = threading.Event()
 
     def append() -> None:
@@ -289,7 +300,7 @@ def test_endless_sources_end(implementation: Implementation, tmp_path: Path) -> 
     writer = threading.Thread(target=append)
     writer.start()
     try:
-        for outcome in copy_files(tasks, ["md5"], threads=2):
+        for _turn, outcome in copy_files(tasks, ["md5"], threads=2):
             assert outcome.ok or outcome.kind == "changed-while-read"
         assert not done.is_set()
     finally:

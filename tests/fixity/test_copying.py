@@ -14,7 +14,7 @@ import pytest
 from fixity.trees import SIZES, content, expected, make
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import Outcome, copying
-from pressmark.fixity.copying import LARGE, Copying, CopyTask, copy_file, copy_files
+from pressmark.fixity.copying import LARGE, Copying, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.reports import Progress
 from support.implementations import Implementation
@@ -22,10 +22,22 @@ from support.implementations import Implementation
 MODES = ("copy", "hardlink", "auto")
 
 
-def jobs(paths: list[str], folder: Path) -> list[CopyTask]:
-    """Return a function that copies files into a folder."""
+Task = tuple[int, bytes, bytes]
+
+
+def jobs(paths: list[str], folder: Path) -> list[Task]:
+    """Return the tasks that copy files into a folder; their keys are numbers."""
     folder.mkdir(exist_ok=True)
-    return [CopyTask(os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for path in paths]
+    return [
+        (number, os.fsencode(path), os.fsencode(folder / os.path.basename(path))) for number, path in enumerate(paths)
+    ]
+
+
+def copied(tasks: list[Task], *how: Any, **options: Any) -> list[Outcome]:
+    """Copy files, and return their outcomes; each has the key of its task."""
+    found = list(copy_files(tasks, *how, **options))
+    assert [key for key, _outcome in found] == [key for key, _source, _target in tasks]
+    return [outcome for _key, outcome in found]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -34,13 +46,13 @@ def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, r
     """The copy has the content of the original, and the outcome its digests in the given order."""
     paths = make(tmp_path / "s")
     wanted = jobs(paths, tmp_path / "t")
-    outcomes = list(copy_files(wanted, ("sha512", "md5"), mode=mode, read=read, threads=3))
-    assert [outcome.path for outcome in outcomes] == [job.source for job in wanted]
-    for number, (size, job, outcome) in enumerate(zip(SIZES, wanted, outcomes, strict=True)):
+    outcomes = copied(wanted, ("sha512", "md5"), mode=mode, read=read, threads=3)
+    for size, (number, source, target), outcome in zip(SIZES, wanted, outcomes, strict=True):
         data = content(number, size)
-        assert Path(os.fsdecode(job.target)).read_bytes() == data
+        assert outcome.path == source
+        assert Path(os.fsdecode(target)).read_bytes() == data
         assert outcome.digests == {name: expected(data, name) for name in ("sha512", "md5")}
-        assert (outcome.size, outcome.mtime_ns) == (size, os.stat(job.source).st_mtime_ns)
+        assert (outcome.size, outcome.mtime_ns) == (size, os.stat(source).st_mtime_ns)
 
 
 @pytest.mark.parametrize("names", [("sha512",), ("sha512", "md5", "blake3"), ("xxh64",)])
@@ -49,8 +61,9 @@ def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
     data = content(1, 1 << 20) * (LARGE >> 20) + b"end"
     (tmp_path / "s").write_bytes(data)
     counted: list[int] = []
-    job = CopyTask(os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"))
-    outcome = copy_file(job, names, OpenOptions(False), counted.append)
+    outcome = copy_file(
+        os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"), names, OpenOptions(False), counted.append
+    )
     assert outcome.digests == {name: expected(data, name) for name in names}
     assert (tmp_path / "t").read_bytes() == data
     assert sum(counted) == len(data)
@@ -94,7 +107,7 @@ def test_originals_that_fail(tmp_path: Path, mode: str) -> None:
     (tmp_path / "s" / "folder").mkdir()
     names = ("link", "pipe", "folder", "nothing")
     given = [paths[0], *(str(tmp_path / "s" / name) for name in names), paths[1]]
-    outcomes = list(copy_files(jobs(given, tmp_path / "t"), ("md5",), mode=mode))
+    outcomes = copied(jobs(given, tmp_path / "t"), ("md5",), mode=mode)
     assert [outcome.kind for outcome in outcomes] == [None, "link", "fifo", "directory", "missing", None]
     assert [outcome.path for outcome in outcomes] == list(map(os.fsencode, given))
     assert sorted(os.listdir(tmp_path / "t")) == ["00000-10", "00001-20"]
@@ -105,7 +118,7 @@ def test_links_that_are_followed(tmp_path: Path, mode: str) -> None:
     """The target of a link is copied, not the link."""
     (path,) = make(tmp_path / "s", (10,))
     (tmp_path / "l").symlink_to(path)
-    (outcome,) = copy_files(jobs([str(tmp_path / "l")], tmp_path / "t"), ("md5",), mode=mode, links="follow")
+    (outcome,) = copied(jobs([str(tmp_path / "l")], tmp_path / "t"), ("md5",), mode=mode, links="follow")
     assert outcome.ok
     assert not (tmp_path / "t" / "l").is_symlink()
     assert (tmp_path / "t" / "l").read_bytes() == content(0, 10)
@@ -118,7 +131,7 @@ def test_hard_links(tmp_path: Path) -> None:
     assert os.path.samefile(path, tmp_path / "t" / "00000-10")
     other = next((place for place in ("/dev/shm", "/proc/self") if os.stat(place).st_dev != os.stat(path).st_dev), None)
     if other == "/dev/shm":
-        job = CopyTask(os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
+        job = (0, os.fsencode(path), b"/dev/shm/pressmark-test-%d" % os.getpid())
         with pytest.raises(BagError, match=r"cannot be hard-linked \(Invalid cross-device link\); use --mode copy"):
             list(copy_files([job], ("md5",), mode="hardlink"))
 
@@ -136,7 +149,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in ("reflink", "auto"):
         asked.clear()
         events: list[Any] = []
-        outcomes = list(copy_files(jobs(paths, tmp_path / mode), ("md5",), mode=mode, on_event=events.append))
+        outcomes = copied(jobs(paths, tmp_path / mode), ("md5",), mode=mode, on_event=events.append)
         assert events[0] == Copying("reflink")
         assert [outcome.digests for outcome in outcomes] == [
             {"md5": expected(content(number, size), "md5")} for number, size in enumerate((10, 20_000))
@@ -155,7 +168,7 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(os.listdir(tmp_path / "no")) == 2
     # A first file that cannot be read does not show whether the others can be cloned.
     missing, *others = jobs(["nothing", *paths], tmp_path / "unknown")
-    found = list(copy_files([missing, *others], ("md5",), mode="auto"))
+    found = copied([missing, *others], ("md5",), mode="auto")
     assert [outcome.kind for outcome in found] == ["missing", None, None]
 
 
@@ -214,7 +227,7 @@ def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         return real(descriptor, length)
 
     monkeypatch.setattr(copying.os, "read", read)
-    outcome = copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
+    outcome = copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
 
 
@@ -223,7 +236,7 @@ def test_an_endlessly_growing_original(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "s"
     path.write_bytes(b"begin")
     monkeypatch.setattr(copying.os, "read", lambda _descriptor, size: b"x" * size)
-    outcome = copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
+    outcome = copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
     assert outcome.kind == "changed-while-read"
 
 
@@ -231,7 +244,8 @@ def test_ending_early(tmp_path: Path) -> None:
     """Closing the generator ends the run at once, even inside a file, with its threads."""
     paths = make(tmp_path / "s", (10,) * 50)
     running = copy_files(jobs(paths, tmp_path / "t"), ("md5",), threads=2)
-    assert isinstance(next(running), Outcome)
+    key, outcome = next(running)
+    assert (key, outcome.ok) == (0, True)
     running.close()
     made = sorted(os.listdir(tmp_path / "t"))
     for thread in threading.enumerate():
@@ -247,7 +261,7 @@ def test_status(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     os.chmod(path, 0o6751)
     os.utime(path, ns=(1_234_567_891, 2_345_678_912))
-    copy_file(CopyTask(os.fsencode(path), os.fsencode(tmp_path / "t")), ("md5",), OpenOptions(False))
+    copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
     status = os.stat(tmp_path / "t")
     assert stat.S_IMODE(status.st_mode) == 0o751
     assert status.st_mtime_ns == 2_345_678_912

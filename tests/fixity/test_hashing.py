@@ -21,6 +21,7 @@ from pressmark.fixity import (
     Outcome,
     hash_file,
     hash_files,
+    hash_tasks,
     hasher as hasher_module,
     pool as pool_module,
     read_ahead,
@@ -420,6 +421,20 @@ def test_links_refused(implementation: Implementation, tmp_path: Path) -> None:
     outcomes = list(hash_files([*paths, tmp_path / "file"], ["md5"], links="refuse"))
     assert [outcome.kind for outcome in outcomes] == ["link", "link", "link", None]
     assert outcomes[0].message == "symbolic link not followed"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_keys(implementation: Implementation, tmp_path: Path, threads: int) -> None:
+    """Each outcome comes with the key of its task, which can be anything, also for failures and given outcomes."""
+    paths: list[Any] = [*make(tmp_path, (5, 300_000, 0) * 300), str(tmp_path / "missing")]
+    given = Outcome("given", {"md5": "known"}, 3, None, None)
+    tasks = [([number], path) for number, path in enumerate(paths)]
+    tasks[500:500] = [([-1], given)]
+    found = list(hash_tasks(iter(tasks), ["md5"], threads))
+    assert [key for key, _outcome in found] == [key for key, _path in tasks]
+    assert found[500] == ([-1], given)
+    assert [outcome.path for _key, outcome in found] == [*paths[:500], "given", *paths[500:]]
+    assert [outcome.kind for _key, outcome in found] == [None] * (len(paths)) + ["missing"]
 
 
 @pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")

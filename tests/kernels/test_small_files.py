@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pressmark.errors import BagError
-from pressmark.fixity.copying import CopyTask, copy_file
+from pressmark.fixity.copying import copy_file
 from pressmark.fixity.hasher import OpenOptions
 from support.implementations import PURE, Implementation, use
 
@@ -23,7 +23,7 @@ def copied(implementation: Implementation, source: Path, target: Path) -> object
     """Copy a file with the shared code; return its outcome or exception."""
     with use(implementation):
         try:
-            return copy_file(CopyTask(os.fsencode(source), os.fsencode(target)), ["sha512"], OpenOptions(follow=False))
+            return copy_file(os.fsencode(source), os.fsencode(target), ["sha512"], OpenOptions(follow=False))
         except (OSError, BagError) as error:
             return type(error), str(error).replace(target.name, "target")
 

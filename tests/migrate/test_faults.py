@@ -297,15 +297,15 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
     copied, done = threading.Event(), threading.Event()
     copy = copying.copy_file
 
-    def hooked(job: copying.CopyTask, *how: Any) -> Outcome:
-        if job.source.endswith(b"/then") and not done.is_set():
+    def hooked(source: bytes, *how: Any) -> Outcome:
+        if source.endswith(b"/then") and not done.is_set():
             assert copied.wait(60)
             then()
             done.set()
         try:
-            return copy(job, *how)
+            return copy(source, *how)
         finally:
-            if job.source.endswith(b"/first"):
+            if source.endswith(b"/first"):
                 copied.set()
 
     for module in (copying, object_sources):

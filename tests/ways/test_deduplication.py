@@ -160,14 +160,14 @@ def test_what_is_reported(root: OcflRoot, tmp_path: Path, call: Any) -> None:
 def test_no_file_is_read_without_a_duplicate(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only stored content that would take the place of a new file is read, and each once."""
     read: list[bytes] = []
-    hash_files = root.storage.hash_files
+    hash_tasks = root.storage.hash_tasks
 
-    def record(files: Any, *options: Any) -> Any:
-        files = list(files)
-        read.extend(os.path.basename(file) for file in files)
-        return hash_files(files, *options)
+    def record(tasks: Any, *options: Any) -> Any:
+        tasks = list(tasks)
+        read.extend(os.path.basename(file) for _key, file in tasks)
+        return hash_tasks(tasks, *options)
 
-    monkeypatch.setattr(root.storage, "hash_files", record)
+    monkeypatch.setattr(root.storage, "hash_tasks", record)
     root.update("x", add={"new.txt": b"new", "new2.txt": b"new"}, rename={"b.txt": "c.txt"})
     assert read == []
     root.update("x", add={"again": DATA, "another": DATA, "name": DATA, "e": b"beta"})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         write_manifest as write_manifest,
     )
     from pressmark.fixity.outcomes import Outcome as Outcome
-    from pressmark.fixity.pool import hash_files as hash_files
+    from pressmark.fixity.pool import hash_files as hash_files, hash_tasks as hash_tasks
     from pressmark.fixity.tree import walk as walk
     from pressmark.fixity.verification import Verdict as Verdict, detect_algorithm as detect_algorithm, verify as verify
     from pressmark.fs.beneath import open_directory as open_directory
@@ -42,7 +42,7 @@ __all__, __getattr__, __dir__ = face(
         ".manifest_reader": "ManifestEntry read_manifest",
         ".manifests": "FORMATS manifest_line write_manifest",
         ".outcomes": "Outcome",
-        ".pool": "hash_files",
+        ".pool": "hash_files hash_tasks",
         ".tree": "walk",
         ".verification": "Verdict detect_algorithm verify",
         "pressmark.fs.beneath": "open_directory",

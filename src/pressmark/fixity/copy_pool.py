@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, islice
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
@@ -31,8 +31,9 @@ __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
 # Files in flight or waiting for those before them, and files queued together.
 LOOK_AHEAD, BATCH = 256, 64
 
-Task = tuple[bytes, bytes]  # source, target
-CopyOne = Callable[..., Outcome]  # task, names, options, and a function called with the size of each block
+Key = TypeVar("Key")
+Task = tuple[Any, bytes, bytes]  # key, source, target
+CopyOne = Callable[..., Outcome]  # source, target, names, options, and a function called with the size of each block
 
 
 class Cancelled(Exception):
@@ -115,8 +116,10 @@ class CopyPool:
         self._serial_bytes = 0
         self._failure: BaseException | None = None
 
-    def copy(self, tasks: Iterator[Task], report: Callable[[Progress], object]) -> Generator[Outcome, None, None]:
-        """Copy files, and yield their outcomes in order.
+    def copy(
+        self, tasks: Iterator[tuple[Key, bytes, bytes]], report: Callable[[Progress], object]
+    ) -> Generator[tuple[Key, Outcome], None, None]:
+        """Copy files, and yield their keys and outcomes in order.
 
         When the generator ends or is closed, no thread works for it any more.
 
@@ -135,11 +138,11 @@ class CopyPool:
                     more = len(batch) == BATCH
                     window.extend(self._submit(batch, run))
                 while window and window[0].outcome is not None and run.failure is None:
-                    outcome = window.popleft().outcome
-                    assert outcome is not None
+                    slot = window.popleft()
+                    assert slot.outcome is not None
                     files += 1
-                    failed += not outcome.ok
-                    yield outcome
+                    failed += not slot.outcome.ok
+                    yield slot.task[0], slot.outcome
                 if monotonic() >= next_progress:
                     next_progress = monotonic() + PROGRESS_EVERY
                     report(Progress(items=files, bytes=self._bytes(), failed=failed))
@@ -174,7 +177,7 @@ class CopyPool:
         queued: list[_Slot] = []
         # An opener keeps directories open, for one thread at a time.
         with self._options.opener() as opener:
-            examined = [examine(task[0], self._options, opener) for task in batch]
+            examined = [examine(task[1], self._options, opener) for task in batch]
         for task, status in zip(batch, examined, strict=True):
             slot = _Slot(task, run)
             slots.append(slot)
@@ -193,7 +196,7 @@ class CopyPool:
                 ticket = next(self._tickets)
                 self._slots[ticket] = slot
                 self._queued_bytes += slot.size
-                source, target = slot.task
+                _key, source, target = slot.task
                 in_lanes = index >= serial and b"\0" not in target
                 if in_lanes and self._options.real:
                     source = below_root(source)
@@ -236,13 +239,13 @@ class CopyPool:
             self._queued_bytes -= slot.size
         if isinstance(outcome, BaseException):
             slot.run.end(outcome)
-            outcome = error_outcome(slot.task[0], errno.ECANCELED, self._options)
+            outcome = error_outcome(slot.task[1], errno.ECANCELED, self._options)
         slot.outcome = outcome
         slot.run.finished.put(slot)
 
     def _outcome(self, ticket: int, *result: Any) -> Outcome | OSError:
         """Return the outcome of a file copied in lanes, or the error of its copy."""
-        source, target = self._slots[ticket].task
+        _key, source, target = self._slots[ticket].task
         if len(result) == 5:
             return Outcome(source, *result[:4])
         if len(result) == 2:
@@ -276,7 +279,7 @@ class CopyPool:
 
         try:
             count_bytes(0)
-            return self._copy_one(slot.task, self._names, self._options, count_bytes)
+            return self._copy_one(*slot.task[1:], self._names, self._options, count_bytes)
         except Exception as error:
             return error
 

@@ -10,11 +10,11 @@ import errno
 import os
 import stat
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from itertools import chain, islice
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pressmark import _kernels
 from pressmark.errors import BagError
@@ -29,7 +29,7 @@ from pressmark.threads import resolve_threads
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["MODES", "CopyTask", "Copying", "ReadError", "copy_file", "copy_files", "keep_status", "read_blocks"]
+__all__ = ["MODES", "Copying", "ReadError", "copy_file", "copy_files", "keep_status", "read_blocks"]
 
 MODES = ("copy", "reflink", "hardlink", "auto")
 # Up to this number of files and bytes, no thread is started.
@@ -46,15 +46,8 @@ FICLONE = 0x40049409  # linux/fs.h
 _BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 
-class CopyTask(NamedTuple):
-    """A file to be copied.
-
-    :ivar source: a regular file, or a symbolic link to one if links are followed
-    :ivar target: path of the copy; it does not exist, but its directory does
-    """
-
-    source: bytes
-    target: bytes
+Key = TypeVar("Key")
+Task = tuple[Any, bytes, bytes]  # key, source, target
 
 
 class Copying(NamedTuple):
@@ -70,7 +63,7 @@ Event = Progress | Copying
 
 
 def copy_files(
-    tasks: Iterable[CopyTask],
+    tasks: Iterable[tuple[Key, bytes, bytes]],
     algorithms: Sequence[str],
     *,
     mode: str = "copy",
@@ -79,9 +72,13 @@ def copy_files(
     links: str = "refuse",
     real: bool = False,
     on_event: Callable[[Event], object] | None = None,
-) -> Generator[Outcome, None, None]:
-    """Copy files, each read once, and yield their outcomes lazily, in order; their paths are those of the sources.
+) -> Generator[tuple[Key, Outcome], None, None]:
+    """Copy files, each read once, and yield the key and outcome of each lazily, in order.
 
+    The paths of the outcomes are those of the sources.
+
+    :param tasks: a key, which can be anything; the path of a regular file, or of a symbolic link to one if links are
+        followed; and the path of the copy, which does not exist, but its directory does
     :param algorithms: algorithms of the digests; if empty, copies and clones are not hashed
     :param mode: ``copy``; ``reflink``: clone files, which share blocks until they are changed; ``hardlink``: link
         files; ``auto``: reflink if the file system supports it, otherwise copy
@@ -105,7 +102,7 @@ def copy_files(
             return
         tasks = chain([first], tasks)
         if mode == "auto":
-            mode = "reflink" if _can_clone(first, options) else "copy"
+            mode = "reflink" if _can_clone(*first[1:], options) else "copy"
     report(Copying(mode))
     if mode == "copy":
         yield from _copy(tasks, names, options, workers, report)
@@ -115,69 +112,60 @@ def copy_files(
     if not names:
         yield from _share_in_turn(tasks, share, options, report)
         return
-    sources: deque[bytes] = deque()
+    from pressmark.fixity.pool import hash_tasks  # clones and links are rare
 
-    def shared() -> Iterator[bytes | Outcome]:
-        for task in tasks:
-            sources.append(task.source)
-            yield share(task, options)
-
-    from pressmark.fixity.pool import hash_files  # clones and links are rare
-
-    outcomes = hash_files(shared(), names, workers or 1, report, links="refuse", read=read)
-    try:
-        for outcome in outcomes:
-            yield outcome._replace(path=sources.popleft())
-    finally:
-        outcomes.close()  # type: ignore[attr-defined]
+    shared = (((key, source), share(source, target, options)) for key, source, target in tasks)
+    with closing(hash_tasks(shared, names, workers or 1, report, links="refuse", read=read)) as outcomes:
+        for (key, source), outcome in outcomes:
+            yield key, outcome._replace(path=source)
 
 
 # --- clones and links -------------------------------------------------------------------------------------------------
 
 
 def _share_in_turn(
-    tasks: Iterable[CopyTask],
-    share: Callable[[CopyTask, OpenOptions], bytes | Outcome],
+    tasks: Iterable[tuple[Key, bytes, bytes]],
+    share: Callable[[bytes, bytes, OpenOptions], bytes | Outcome],
     options: OpenOptions,
     report: Callable[[Event], object],
-) -> Generator[Outcome, None, None]:
+) -> Generator[tuple[Key, Outcome], None, None]:
     """Clone or link files without reading them."""
     files = failed = 0
-    for task in tasks:
-        made = share(task, options)
+    for key, source, target in tasks:
+        made = share(source, target, options)
         if isinstance(made, Outcome):
             outcome = made
         else:
             status = os.stat(made)
-            outcome = Outcome(task.source, {}, status.st_size, status.st_mtime_ns, status.st_ino)
+            outcome = Outcome(source, {}, status.st_size, status.st_mtime_ns, status.st_ino)
         files += 1
         failed += not outcome.ok
-        yield outcome
+        yield key, outcome
     report(Progress(items=files, failed=failed))
 
 
-def _link(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
+def _link(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome:
     """Create a hard link, and return its path."""
     try:
-        source = os.path.realpath(task.source) if options.follow else task.source
+        linked = os.path.realpath(source) if options.follow else source
         if options.real:
-            os.close(options.open(source))
-        if (kind := kind_of_mode(os.lstat(source).st_mode)) is not None:
-            return failed_outcome(task.source, kind)
-        os.link(source, task.target, follow_symlinks=False)
+            os.close(options.open(linked))
+        if (kind := kind_of_mode(os.lstat(linked).st_mode)) is not None:
+            return failed_outcome(source, kind)
+        os.link(linked, target, follow_symlinks=False)
     except OSError as error:
         if error.errno in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP):
-            raise BagError(task.source, f"cannot be hard-linked ({error.strerror}); use --mode copy") from None
-        if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(task.target):
-            return error_outcome(task.source, error.errno or 0, options)
+            raise BagError(source, f"cannot be hard-linked ({error.strerror}); use --mode copy") from None
+        if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(target):
+            return error_outcome(source, error.errno or 0, options)
         raise
-    return task.target
+    return target
 
 
-def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
+def _can_clone(source: bytes, target: bytes, options: OpenOptions) -> bool:
     """Return whether files can be cloned, by trying it with the first; :data:`False` if that cannot be read."""
     try:
-        cloned = _clone(task, options)
+        cloned = _clone(source, target, options)
     except BagError:
         return False
     if isinstance(cloned, Outcome):
@@ -186,30 +174,30 @@ def _can_clone(task: CopyTask, options: OpenOptions) -> bool:
     return True
 
 
-def _clone(task: CopyTask, options: OpenOptions) -> bytes | Outcome:
+def _clone(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome:
     """Clone a file, and return the path of the clone."""
     try:
-        source = options.open(task.source)
+        original = options.open(source)
     except OSError as error:
-        return error_outcome(task.source, error.errno or 0, options)
+        return error_outcome(source, error.errno or 0, options)
     try:
-        status = os.fstat(source)
+        status = os.fstat(original)
         if (kind := kind_of_mode(status.st_mode)) is not None:
-            return failed_outcome(task.source, kind, status=status)
-        target = os.open(task.target, _NEW, 0o600)
+            return failed_outcome(source, kind, status=status)
+        clone = os.open(target, _NEW, 0o600)
         try:
-            _ficlone(source, target)
+            _ficlone(original, clone)
         except OSError as error:
-            os.unlink(task.target)
+            os.unlink(target)
             if error.errno in _NO_CLONE:
-                raise BagError(task.source, f"cannot be cloned ({error.strerror}); use --mode copy or auto") from None
+                raise BagError(source, f"cannot be cloned ({error.strerror}); use --mode copy or auto") from None
             raise
         finally:
-            os.close(target)
-        keep_status(task.target, status)
+            os.close(clone)
+        keep_status(target, status)
     finally:
-        os.close(source)
-    return task.target
+        os.close(original)
+    return target
 
 
 def _ficlone(source: int, target: int) -> None:
@@ -237,12 +225,12 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
 
 
 def _copy(
-    tasks: Iterator[CopyTask],
+    tasks: Iterator[tuple[Key, bytes, bytes]],
     names: Sequence[str],
     options: OpenOptions,
     workers: int,
     report: Callable[[Event], object],
-) -> Generator[Outcome, None, None]:
+) -> Generator[tuple[Key, Outcome], None, None]:
     first = list(islice(tasks, FEW + 1))
     tasks = chain(first, tasks)
     if workers == 0 or (len(first) <= FEW and _is_little(first)):
@@ -254,12 +242,12 @@ def _copy(
             yield from pool.copy(tasks, report)
 
 
-def _is_little(tasks: Iterable[CopyTask]) -> bool:
+def _is_little(tasks: Iterable[Task]) -> bool:
     """Return whether files are copied before a thread has started."""
     total = 0
-    for task in tasks:
+    for _key, source, _target in tasks:
         try:
-            total += os.stat(task.source).st_size
+            total += os.stat(source).st_size
         except (OSError, ValueError):
             continue
         if total > LITTLE:
@@ -268,8 +256,11 @@ def _is_little(tasks: Iterable[CopyTask]) -> bool:
 
 
 def _copy_in_turn(
-    tasks: Iterable[CopyTask], names: Sequence[str], options: OpenOptions, report: Callable[[Event], object]
-) -> Generator[Outcome, None, None]:
+    tasks: Iterable[tuple[Key, bytes, bytes]],
+    names: Sequence[str],
+    options: OpenOptions,
+    report: Callable[[Event], object],
+) -> Generator[tuple[Key, Outcome], None, None]:
     """Copy files one after another in the calling thread."""
     files = failed = nbytes = 0
     next_progress = monotonic() + PROGRESS_EVERY
@@ -281,16 +272,20 @@ def _copy_in_turn(
             next_progress = monotonic() + PROGRESS_EVERY
             report(Progress(items=files, bytes=nbytes, failed=failed))
 
-    for task in tasks:
-        outcome = copy_file(task, names, options, count)
+    for key, source, target in tasks:
+        outcome = copy_file(source, target, names, options, count)
         files += 1
         failed += not outcome.ok
-        yield outcome
+        yield key, outcome
     report(Progress(items=files, bytes=nbytes, failed=failed))
 
 
 def copy_file(
-    task: CopyTask, names: Sequence[str], options: OpenOptions, on_bytes: Callable[[int], object] = lambda _size: None
+    source: bytes,
+    target: bytes,
+    names: Sequence[str],
+    options: OpenOptions,
+    on_bytes: Callable[[int], object] = lambda _size: None,
 ) -> Outcome:
     """Copy a file, and return its outcome with the digests of the bytes written.
 
@@ -298,64 +293,67 @@ def copy_file(
     :param on_bytes: called with the size of each block; it may raise to end the copy
     :raises OSError: the copy cannot be written
     """
-    if tuple(names) == QUICK and (quick := _copy_quickly(task, options, on_bytes)) is not None:
+    if tuple(names) == QUICK and (quick := _copy_quickly(source, target, options, on_bytes)) is not None:
         return quick
     try:
-        source = options.open(task.source)
+        original = options.open(source)
     except OSError as error:
-        return error_outcome(task.source, error.errno or 0, options)
+        return error_outcome(source, error.errno or 0, options)
     try:
-        before = os.fstat(source)
+        before = os.fstat(original)
         if (kind := kind_of_mode(before.st_mode)) is not None:
-            return failed_outcome(task.source, kind, status=before)
+            return failed_outcome(source, kind, status=before)
         if 0 < before.st_size < READ_SIZE:
-            return _copy_small(source, before, task, names, options, on_bytes)
+            return _copy_small(original, before, source, target, names, options, on_bytes)
         hashers = {name: ALGORITHMS[name].make(1) for name in names}
         updates = [hasher.update for hasher in hashers.values()]
         try:
-            with open(task.target, "xb", buffering=0, opener=_opener) as target:
-                blocks = read_blocks(source, LARGE_BLOCK if before.st_size >= LARGE else READ_SIZE)
+            with open(target, "xb", buffering=0, opener=_opener) as copy:
+                blocks = read_blocks(original, LARGE_BLOCK if before.st_size >= LARGE else READ_SIZE)
                 feed = _feed_by_threads if before.st_size >= LARGE else _feed
-                total = feed(blocks, [_writer(target.fileno()), *updates], before.st_size, on_bytes)
-            after = os.fstat(source)
-            keep_status(task.target, before)
+                total = feed(blocks, [_writer(copy.fileno()), *updates], before.st_size, on_bytes)
+            after = os.fstat(original)
+            keep_status(target, before)
         except ReadError as error:
-            return error_outcome(task.source, error.number, options)
+            return error_outcome(source, error.number, options)
         reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, 0)
         if reason is None and total != before.st_size:
             # Files in /proc have content but size 0: they cannot be copied reliably.
             reason = f"{total} bytes read from a file of size {before.st_size}"
         if reason is not None:
-            return Outcome(task.source, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+            return Outcome(source, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
     finally:
-        os.close(source)
+        os.close(original)
     digests = {name: hashers[name].hexdigest() for name in names}
-    return Outcome(task.source, digests, total, before.st_mtime_ns, before.st_ino)
+    return Outcome(source, digests, total, before.st_mtime_ns, before.st_ino)
 
 
-def _copy_quickly(task: CopyTask, options: OpenOptions, on_bytes: Callable[[int], object]) -> Outcome | None:
+def _copy_quickly(
+    source: bytes, target: bytes, options: OpenOptions, on_bytes: Callable[[int], object]
+) -> Outcome | None:
     """Copy a small file with the kernel; return :data:`None` if the kernel cannot."""
-    found = _kernels.active.copy_small(task.source, task.target, options.flags | (REAL if options.real else 0))
+    found = _kernels.active.copy_small(source, target, options.flags | (REAL if options.real else 0))
     if found is None:
         return None
     word, *facts = found
     if word == "source":
-        return error_outcome(task.source, facts[0], options)
+        return error_outcome(source, facts[0], options)
     if word == "target":
-        raise OSError(facts[0], os.strerror(facts[0]), task.target)
+        raise OSError(facts[0], os.strerror(facts[0]), target)
     if word == "changed":
         size, mtime_ns, inode, size_after, mtime_ns_after, total = facts
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, 0)
-        return Outcome(task.source, None, size, mtime_ns, inode, CHANGED, str(reason))
+        return Outcome(source, None, size, mtime_ns, inode, CHANGED, str(reason))
     digest, size, mtime_ns, inode = facts
     on_bytes(size)
-    return Outcome(task.source, {QUICK[0]: digest}, size, mtime_ns, inode)
+    return Outcome(source, {QUICK[0]: digest}, size, mtime_ns, inode)
 
 
 def _copy_small(
-    source: int,
+    original: int,
     before: os.stat_result,
-    task: CopyTask,
+    source: bytes,
+    target: bytes,
     names: Sequence[str],
     options: OpenOptions,
     on_bytes: Callable[[int], object],
@@ -364,28 +362,28 @@ def _copy_small(
     size, mtime_ns = before.st_size, before.st_mtime_ns
     try:
         # One byte more than expected, to detect growth without a second read.
-        data = os.read(source, size + 1)
-        while len(data) < size and (more := os.read(source, size + 1 - len(data))):
+        data = os.read(original, size + 1)
+        while len(data) < size and (more := os.read(original, size + 1 - len(data))):
             data += more
-        after = os.fstat(source)
+        after = os.fstat(original)
     except OSError as error:
-        return error_outcome(task.source, error.errno or 0, options)
+        return error_outcome(source, error.errno or 0, options)
     reason = changes(size, mtime_ns, after.st_size, after.st_mtime_ns, len(data), 0)
     if reason is not None:
-        return Outcome(task.source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
+        return Outcome(source, None, size, mtime_ns, before.st_ino, CHANGED, reason)
     digests = {}
     for name in names:
         hasher = ALGORITHMS[name].make(1)
         hasher.update(data)
         digests[name] = hasher.hexdigest()
-    target = os.open(task.target, _NEW, 0o600)
+    copy = os.open(target, _NEW, 0o600)
     try:
-        _writer(target)(memoryview(data))
-        keep_status(target if _BY_DESCRIPTOR else task.target, before)
+        _writer(copy)(memoryview(data))
+        keep_status(copy if _BY_DESCRIPTOR else target, before)
     finally:
-        os.close(target)
+        os.close(copy)
     on_bytes(size)
-    return Outcome(task.source, digests, size, mtime_ns, before.st_ino)
+    return Outcome(source, digests, size, mtime_ns, before.st_ino)
 
 
 class ReadError(Exception):

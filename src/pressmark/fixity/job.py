@@ -11,7 +11,7 @@ from pressmark.errors import JobError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifests import FORMATS, manifest_line
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.names import glob_matcher
 from pressmark.jobs.chunks import BYTES, FILES, Chunk
@@ -154,9 +154,7 @@ class HashFiles:
         with ReceiptBuilder(chunk, work) as receipt, work.writing(name) as output:
             # One thread: each core has a worker.
             links = "refuse" if self.links == "refuse" else "follow"
-            listed = list(read_listing(work, chunk))
-            outcomes = hash_files(self._paths(listed), self.algorithms, 1, links=links)
-            for (named, *_), outcome in zip(listed, outcomes, strict=True):
+            for named, outcome in hash_tasks(self._tasks(work, chunk), self.algorithms, 1, links=links):
                 if outcome.ok:
                     output.write(manifest_line(outcome._replace(path=os.fsencode(named)), self.format))
                     receipt.count("ok")
@@ -165,7 +163,7 @@ class HashFiles:
                     receipt.fail(outcome.kind or "io-error", path=named, message=outcome.message)
         return receipt.build(self.key, output, name)
 
-    def _paths(self, listed: list[list[str]]) -> Iterator[bytes | Outcome]:
-        for name, *failure in listed:
+    def _tasks(self, work: WorkFolder, chunk: Chunk) -> Iterator[tuple[str, bytes | Outcome]]:
+        for name, *failure in read_listing(work, chunk):
             path = os.path.join(os.fsencode(self.root), os.fsencode(name))
-            yield Outcome(path, None, None, None, None, failure[0], failure[1]) if failure else path
+            yield name, Outcome(path, None, None, None, None, failure[0], failure[1]) if failure else path

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import algorithm_names, implementation
@@ -39,7 +39,7 @@ from pressmark.threads import resolve_threads
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["HashedFiles", "hash_blocks", "hash_files", "hash_ranges"]
+__all__ = ["HashedFiles", "hash_blocks", "hash_files", "hash_ranges", "hash_tasks"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
@@ -51,6 +51,28 @@ BLOCK, LEAST = 128, 16
 LITTLE, OPENING = 1 << 18, 1 << 14
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Item = Path | Outcome | FileRange
+Key = TypeVar("Key")
+
+
+def hash_tasks(
+    tasks: Iterable[tuple[Key, Path | Outcome]],
+    algorithms: Iterable[str] | str,
+    threads: int | None = None,
+    on_event: Callable[[Progress], object] | None = None,
+    *,
+    links: str = "follow",
+    read: str = "parallel",
+    ledger: Ledger | None = None,
+    beneath: Directory | None = None,
+) -> Generator[tuple[Key, Outcome], None, None]:
+    """Hash files as :func:`hash_files` does, and yield the key of each file with its outcome.
+
+    The other parameters and the errors are those of :func:`hash_files`.
+
+    :param tasks: pairs of a key, which can be anything, and a file or an outcome
+    """
+    run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
+    return run.outcomes(iter(tasks))
 
 
 def hash_files(
@@ -84,8 +106,16 @@ def hash_files(
     :raises AlgorithmError: an algorithm is unknown or not available
     :raises ValueError: another argument is invalid
     """
-    run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
-    return run.outcomes(iter(paths))
+    tasks = ((None, path) for path in paths)
+    return _without_keys(
+        hash_tasks(tasks, algorithms, threads, on_event, links=links, read=read, ledger=ledger, beneath=beneath)
+    )
+
+
+def _without_keys(found: Generator[tuple[Any, Outcome], None, None]) -> Generator[Outcome, None, None]:
+    with closing(found):
+        for _key, outcome in found:
+            yield outcome
 
 
 def hash_blocks(
@@ -103,7 +133,7 @@ def hash_blocks(
     :param on_progress: called with :class:`Progress` events in the iterating thread
     """
     run = _run(algorithms, threads, on_progress, links, read, ledger, None)
-    return run.blocks(iter(paths))
+    return run.blocks((None, path) for path in paths)
 
 
 def hash_ranges(
@@ -123,7 +153,7 @@ def hash_ranges(
     :param checksums: names in :data:`~pressmark.fixity.algorithms.CHECKSUMS`, computed as well
     """
     run = _run(algorithms, threads, on_progress, "follow", read, None, None, descriptor, checksums)
-    return run.outcomes(iter(ranges))
+    return _without_keys(run.outcomes((None, section) for section in ranges))
 
 
 def _run(
@@ -169,7 +199,8 @@ def _encoded(item: Item, path: str | bytes) -> bytes | FileRange:
 class _Batch:
     """Consecutive files of the input.
 
-    :ivar given: the items of the input
+    :ivar keys: the keys of the input
+    :ivar given: its files, parts of a file or outcomes
     :ivar paths: their paths
     :ivar encoded: the paths as bytes, or the parts of a file
     :ivar sizes: the size of each queued file, by its index
@@ -178,12 +209,13 @@ class _Batch:
     :ivar yielded: number of files that were yielded
     """
 
-    __slots__ = ("_outcomes", "block", "encoded", "given", "paths", "sizes", "unfinished", "yielded")
+    __slots__ = ("_outcomes", "block", "encoded", "given", "keys", "paths", "sizes", "unfinished", "yielded")
 
-    def __init__(self, given: list[Item]) -> None:
-        self.given = given
+    def __init__(self, tasks: Iterable[tuple[Any, Item]]) -> None:
+        self.keys, sources = zip(*tasks, strict=True)
+        self.given = given = list(sources)
         if set(map(type, given)) == {bytes}:
-            self.paths = self.encoded = cast(list[Any], given)
+            self.paths = self.encoded = cast(Any, given)
         else:
             self.paths = list(map(_path, given))
             self.encoded = list(map(_encoded, given, self.paths))
@@ -227,6 +259,10 @@ class HashedFiles:
 
     def __len__(self) -> int:
         return self._end - self._begin
+
+    def keys(self) -> Sequence[Any]:
+        """Return the keys of the files."""
+        return self._batch.keys[self._begin : self._end]
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes of the files."""
@@ -294,22 +330,22 @@ class _Run:
         )
         self._opener = options.opener()
 
-    def outcomes(self, paths: Iterator[Item]) -> Generator[Outcome, None, None]:
-        """Yield the outcomes in order. No thread is left running at the end."""
-        with closing(self.blocks(paths)) as blocks:
+    def outcomes(self, tasks: Iterator[tuple[Key, Item]]) -> Generator[tuple[Key, Outcome], None, None]:
+        """Yield the keys and outcomes in order. No thread is left running at the end."""
+        with closing(self.blocks(tasks)) as blocks:
             for files in blocks:
-                yield from files.outcomes()
+                yield from zip(files.keys(), files.outcomes(), strict=True)
 
-    def blocks(self, paths: Iterator[Item]) -> Generator[HashedFiles, None, None]:
+    def blocks(self, tasks: Iterator[tuple[Any, Item]]) -> Generator[HashedFiles, None, None]:
         """Yield the files in order. No thread is left running at the end."""
         workers: list[threading.Thread] = []
         more = True
         try:
             while True:
                 while more and self._held <= LOOK_AHEAD - BATCH:
-                    given = list(islice(paths, BATCH))
-                    more = len(given) == BATCH
-                    self._submit(given)
+                    taken = list(islice(tasks, BATCH))
+                    more = len(taken) == BATCH
+                    self._submit(taken)
                     if more:
                         self._start_workers(workers)
                 if self._jobs and not (more or workers) and self._is_little():
@@ -339,11 +375,11 @@ class _Run:
 
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, given: list[Item]) -> None:
+    def _submit(self, tasks: list[tuple[Any, Item]]) -> None:
         """Queue files in blocks, or examine each and queue those to be read."""
-        size = min(BLOCK, max(LEAST, -(-len(given) // self._threads)))
-        for start in range(0, len(given), size):
-            batch = _Batch(given[start : start + size])
+        size = min(BLOCK, max(LEAST, -(-len(tasks) // self._threads)))
+        for start in range(0, len(tasks), size):
+            batch = _Batch(tasks[start : start + size])
             number = self._batches
             self._window[number] = batch
             self._batches += 1

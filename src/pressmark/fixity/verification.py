@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from array import array
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -16,7 +15,7 @@ from pressmark.errors import short_digest
 from pressmark.fixity.algorithms import ALGORITHMS, algorithms_of_size
 from pressmark.fixity.manifest_reader import ManifestEntry
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_files, hash_tasks
 from pressmark.fixity.tree import walk
 from pressmark.fs.beneath import HAS_DESCRIPTORS, open_directory
 from pressmark.fs.names import first_link
@@ -99,11 +98,11 @@ def verify(
             top = stack.enter_context(open_directory(os.sep))
             real = os.path.realpath(base or b".")
         for names, group in groupby(entries, key=lambda entry: tuple(entry.digests)):
-            waiting: deque[ManifestEntry] = deque()
-            paths = _paths(group, base, real, waiting, known)
-            outcomes = hash_files(paths, names, threads, on_event, links=links, read=read, ledger=ledger, beneath=top)
-            for outcome in outcomes:
-                yield _verdict(waiting.popleft(), outcome)
+            tasks = _tasks(group, base, real, known)
+            for entry, outcome in hash_tasks(
+                tasks, names, threads, on_event, links=links, read=read, ledger=ledger, beneath=top
+            ):
+                yield _verdict(entry, outcome)
     if base is not None:
 
         def report(path: str | bytes) -> None:
@@ -201,22 +200,18 @@ class _PathSet:
         return slot
 
 
-def _paths(
-    group: Iterable[ManifestEntry],
-    base: bytes | None,
-    real: bytes | None,
-    waiting: deque[ManifestEntry],
-    known: _PathSet,
-) -> Iterator[bytes]:
-    """Yield the path of each entry: relative to the top directory if ``real``, the path of ``base`` without links, is
-    given.
+def _tasks(
+    group: Iterable[ManifestEntry], base: bytes | None, real: bytes | None, known: _PathSet
+) -> Iterator[tuple[ManifestEntry, bytes]]:
+    """Yield each entry with the path of its file.
+
+    :param real: the path of ``base`` without links: the paths are relative to the top directory
     """
     for entry in group:
-        waiting.append(entry)
         path = entry.path if base is None else os.path.join(base, entry.path)
         if base is not None:
             known.add(os.path.normpath(path))
-        yield path if real is None else _without_links(real, entry.path)
+        yield entry, path if real is None else _without_links(real, entry.path)
 
 
 def _without_links(real: bytes, name: bytes) -> bytes:

@@ -7,11 +7,11 @@ import os
 import stat
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.copying import Copying, CopyTask, Event, copy_file, copy_files
+from pressmark.fixity.copying import Copying, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.beneath import below_root, real_path
@@ -40,6 +40,8 @@ __all__ = [
     "source_tree",
 ]
 
+Key = TypeVar("Key")
+
 _BLOCK = 1 << 20  # 1 MiB
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: For opening small files, which kernels copy.
@@ -62,12 +64,10 @@ class Upload(NamedTuple):
 
     :ivar name: its name in the object
     :ivar content: bytes, or an open binary file
-    :ivar target: path of the new file
     """
 
     name: bytes
     content: Any
-    target: bytes
 
 
 def check_source(source: object) -> None:
@@ -233,28 +233,24 @@ def copy_source(
     :raises SourceError: the source cannot be stored
     :raises OSError: the copy cannot be written
     """
-    names: list[bytes] = []
 
-    def jobs() -> Iterator[CopyTask | Upload]:
+    def tasks() -> Iterator[tuple[bytes, Any, bytes]]:
         os.mkdir(target)
         for name, content in _files(source, target, links == "follow"):
-            names.append(name)
-            path = os.path.join(target, name)
-            yield CopyTask(content, path) if isinstance(content, bytes) else Upload(name, content.content, path)
+            yield name, content, os.path.join(target, name)
 
     count = 0
-    copies: Generator[Outcome, None, None]
+    copies: Generator[tuple[bytes, Outcome], None, None]
     if isinstance(source, Mapping) and any(map(is_content, source.values())):
-        copies = copy_in_order(jobs(), algorithms, links, on_event)
+        copies = copy_in_order(tasks(), algorithms, links, on_event)
     else:
-        tasks: Iterator[Any] = jobs()
-        copies = copy_files(tasks, algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
+        copies = copy_files(tasks(), algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
     with contextlib.closing(copies):
-        for outcome in copies:
+        for name, outcome in copies:
             if not outcome.ok:
                 raise UnreadableSourceError(outcome)
             if on_file is not None:
-                on_file(names[count], outcome)
+                on_file(name, outcome)
             count += 1
     if not os.path.isdir(target):  # no file at all
         os.mkdir(target)
@@ -262,12 +258,12 @@ def copy_source(
 
 
 def copy_in_order(
-    tasks: Iterable[CopyTask | Upload],
+    tasks: Iterable[tuple[Key, bytes | Upload, bytes]],
     algorithms: Sequence[str],
     links: str = "refuse",
     on_event: Callable[[Event], object] | None = None,
-) -> Generator[Outcome, None, None]:
-    """Copy files and write uploads one after another, and yield their outcomes.
+) -> Generator[tuple[Key, Outcome], None, None]:
+    """Copy files and write uploads one after another, and yield their keys and outcomes.
 
     :raises AlgorithmError: an algorithm is unknown
     :raises SourceError: the content of an upload cannot be read
@@ -277,15 +273,18 @@ def copy_in_order(
     options = OpenOptions(links == "follow", real=links == "refuse")
     if on_event is not None:
         on_event(Copying("copy"))
-    for task in tasks:
-        yield _write(task, names) if isinstance(task, Upload) else copy_file(task, names, options)
+    for key, source, target in tasks:
+        written = (
+            _write(source, target, names) if isinstance(source, Upload) else copy_file(source, target, names, options)
+        )
+        yield key, written
 
 
-def _write(upload: Upload, names: Sequence[str]) -> Outcome:
+def _write(upload: Upload, target: bytes, names: Sequence[str]) -> Outcome:
     """Write an upload to its file."""
     hashers = {name: ALGORITHMS[name].make(1) for name in names}
     size = 0
-    descriptor = os.open(upload.target, _NEW, 0o666)
+    descriptor = os.open(target, _NEW, 0o666)
     try:
         for block in _blocks(upload):
             size += len(block)
@@ -345,7 +344,7 @@ def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterato
     for content, inside, alone in tops:
         if is_content(content):
             _make(target, os.path.dirname(inside))
-            yield inside, Upload(inside, content, b"")
+            yield inside, Upload(inside, content)
             continue
         top = real_path(os.fsencode(content))
         for name, path, entries in source_tree(top, inside, target, follow, alone=alone):

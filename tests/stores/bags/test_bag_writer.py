@@ -109,11 +109,12 @@ def test_a_source_that_changes_is_copied_again(
     (source / "b").write_bytes(b"2")
     calls: list[object] = []
 
-    def copied(tasks: Any, *rest: Any, **more: Any) -> Iterator[Outcome]:
+    def copied(tasks: Any, *rest: Any, **more: Any) -> Iterator[tuple[Any, Outcome]]:
         calls.append(tasks)
         outcomes = list(copying.copy_files(tasks, *rest, **more))
         if change == "failed":
-            outcomes[1] = failed_outcome(outcomes[1].path, "unreadable", 5)
+            key, outcome = outcomes[1]
+            outcomes[1] = key, failed_outcome(outcome.path, "unreadable", 5)
         elif change == "removed":
             (source / "b").unlink()
         else:

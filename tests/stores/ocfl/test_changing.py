@@ -74,7 +74,7 @@ CHANGES: dict[str, Callable[[OcflRoot], object]] = {
         (object_check, "inventory_findings", True),
         (ocfl_check, "check_object", False),
         (ocfl_check, "check_object", True),
-        (LocalStorage, "hash_files", False),
+        (LocalStorage, "hash_tasks", False),
         (ocfl_walk, "is_object_root", False),
         (LocalStorage, "scan_objects", False),
         (LocalStorage, "scan_objects", True),

@@ -127,13 +127,13 @@ def test_long_runs_of_plain_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     in_order = sorted(IDENTIFIERS, key=root.place)
     for identifier in (in_order[0], in_order[-1]):
         root.put(identifier, tmp_path / "in0", replace=True)
-    engine, runs = LocalStorage.hash_files, []
+    engine, runs = LocalStorage.hash_tasks, []
 
     def counted(*given: Any) -> Any:
         runs.append(given)
         return engine(*given)
 
-    monkeypatch.setattr(LocalStorage, "hash_files", counted)
+    monkeypatch.setattr(LocalStorage, "hash_tasks", counted)
     objects: list[str] = []
     report = root.check(digests=True, threads=1, on_object=lambda one: objects.append(one.path))
     assert (report.problems, report.counts["objects"], len(runs)) == ([], 5, expected)

@@ -9,7 +9,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import pytest
 
@@ -20,6 +20,8 @@ from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
 
 from .samples import create, kinds, source
+
+Key = TypeVar("Key")
 
 
 class MemoryStorage:
@@ -75,11 +77,13 @@ class MemoryStorage:
             raise FileNotFoundError(2, "No such file or directory", file)
         return self.files[file] if limit < 0 else self.files[file][:limit]
 
-    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
-        for file in files:
+    def hash_tasks(
+        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[Key, Outcome]]:
+        for key, file in tasks:
             data = self.read(file)
             digests = {name: hashlib.new(name, data).hexdigest() for name in algorithms}
-            yield Outcome(file, digests, len(data), None, None)
+            yield key, Outcome(file, digests, len(data), None, None)
 
     def publish(self, new: bytes, place: bytes) -> None:
         raise OSError(30, "Read-only file system", place)

@@ -166,9 +166,9 @@ def test_only_what_is_added_is_read(root: OcflRoot, tmp_path: Path, monkeypatch:
     read: list[str] = []
     real = copying.copy_file
 
-    def copy(task: Any, *given: Any, **options: Any) -> Any:
-        read.append(os.fsdecode(os.path.basename(task.source)))
-        return real(task, *given, **options)
+    def copy(source: bytes, *given: Any, **options: Any) -> Any:
+        read.append(os.fsdecode(os.path.basename(source)))
+        return real(source, *given, **options)
 
     monkeypatch.setattr("pressmark.fixity.copying.copy_file", copy)
     for path in (folder(root) / "v1/content").rglob("*"):

@@ -16,7 +16,6 @@ import contextlib
 import json
 import os
 import shutil
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
@@ -42,7 +41,7 @@ from pressmark.bagit.creation.sources import (
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
-from pressmark.fixity.copying import CopyTask, copy_files, keep_status
+from pressmark.fixity.copying import copy_files, keep_status
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists
@@ -198,15 +197,8 @@ def _copied(
     on_event: Listener,
 ) -> Generator[tuple[bytes, Outcome]]:
     """Copy all files; yield path in the payload and outcome of each."""
-    paths: deque[bytes] = deque()  # of the files being copied
-
-    def jobs() -> Iterator[CopyTask]:
-        for path, job in _jobs(sources, data, preflight):
-            paths.append(path)
-            yield job
-
-    copies = copy_files(
-        jobs(),
+    return copy_files(
+        _tasks(sources, data, preflight),
         options.algorithms,
         mode=mode,
         threads=options.threads,
@@ -215,19 +207,16 @@ def _copied(
         real=True,
         on_event=on_event,
     )
-    with contextlib.closing(copies):
-        for outcome in copies:
-            yield paths.popleft(), outcome
 
 
-def _jobs(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, CopyTask]]:
-    """Yield the path in the payload and the copy task of each file; create directories."""
+def _tasks(sources: Sequence[Source], data: bytes, preflight: Preflight) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Yield path in the payload, source and destination of each file; create directories."""
     for path, kind, source in source_entries(sources, preflight):
         target = os.path.join(data, path)
         if kind == "directory":
             os.mkdir(target)
         else:
-            yield path, CopyTask(source, target)
+            yield path, source, target
 
 
 def _again(

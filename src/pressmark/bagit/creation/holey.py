@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.creation.options import CreateOptions
@@ -12,7 +11,7 @@ from pressmark.bagit.creation.sources import Source, source_entries
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, url_below
 from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_tasks
 
 __all__ = ["read_for_fetch"]
 
@@ -30,18 +29,11 @@ def read_for_fetch(
     :param base: a result of :func:`~pressmark.bagit.fetch.fetch_txt.base_url`
     :param write: called with each line
     """
-    waiting: deque[bytes] = deque()  # paths in the payload of the files being hashed
-
-    def paths() -> Iterator[bytes]:
-        for path, kind, source in source_entries(sources, preflight):
-            if kind == "file":
-                waiting.append(path)
-                yield source
-
-    for outcome in hash_files(
-        paths(), options.algorithms, options.threads, on_event, links=options.links, read=options.read
+    tasks = ((path, source) for path, kind, source in source_entries(sources, preflight) if kind == "file")
+    for path, outcome in hash_tasks(
+        tasks, options.algorithms, options.threads, on_event, links=options.links, read=options.read
     ):
-        path = BELOW_PAYLOAD + waiting.popleft()
         if outcome.ok:
-            write(fetch_line(FetchEntry(url_below(base, path), outcome.size, path)))
-        yield path.removeprefix(BELOW_PAYLOAD), outcome
+            inside = BELOW_PAYLOAD + path
+            write(fetch_line(FetchEntry(url_below(base, inside), outcome.size, inside)))
+        yield path, outcome

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import deque
-from collections.abc import Iterator
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
@@ -30,7 +28,7 @@ from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.bagit.walk import BagEntry
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Progress
@@ -117,15 +115,8 @@ def _stage(
     """Write all tag files for the files in ``base`` to ``new``; return their names and the content of bag-info.txt."""
     on_event(Progress("hash", of_items=preflight.files, of_bytes=preflight.bytes))
     detector = ChangeDetector()
-    paths: deque[bytes] = deque()  # of the files being hashed
-
-    def to_hash() -> Iterator[bytes]:
-        for found in preflight.payload(base):
-            paths.append(found.path)
-            yield real_path(found)
-
-    outcomes = hash_files(
-        to_hash(),
+    outcomes = hash_tasks(
+        ((found.path, real_path(found)) for found in preflight.payload(base)),
         options.algorithms,
         options.threads,
         on_event,
@@ -134,8 +125,7 @@ def _stage(
         beneath=base.beneath,
     )
     with ManifestWriter(new, options.algorithms) as manifests:
-        hashed = ((paths.popleft(), outcome) for outcome in outcomes)
-        nbytes, files = record_outcomes(hashed, manifests, detector, preflight)
+        nbytes, files = record_outcomes(outcomes, manifests, detector, preflight)
     preflight.raise_if_refused(base.path)
     on_event(Progress("tag"))
     names, info = write_tag_files(new, options, nbytes, files)

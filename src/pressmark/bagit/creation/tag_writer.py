@@ -18,7 +18,7 @@ from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import keep_status
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
 from pressmark.version import __version__
 
@@ -109,9 +109,8 @@ def write_tag_manifests(
     :param version: BagIt version of the bag
     :raises BagError: a tag file cannot be read
     """
-    outcomes = hash_files([where for _path, where in files], algorithms)
     with ManifestWriter(folder, algorithms, charset, version, tag=True) as manifests:
-        for (path, _where), outcome in zip(files, outcomes, strict=True):
+        for path, outcome in hash_tasks(files, algorithms):
             if outcome.digests is None:
                 raise BagError(outcome.path, outcome.message)
             manifests.add(path, outcome.digests)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import filecmp
 import os
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import BinaryIO, NamedTuple
 
@@ -34,7 +33,7 @@ from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files
+from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
 from pressmark.reports import Problem, Progress
 
@@ -388,16 +387,10 @@ class _Update:
     def _hash(self, jobs: Iterator[_Job]) -> None:
         """Read the payload once: verify listed checksums, and write the new manifests."""
         names = tuple(dict.fromkeys((*self._bag.algorithms, *self._target)))
-        waiting: deque[_Job] = deque()
-
-        def paths() -> Iterator[bytes]:
-            for job in jobs:
-                waiting.append(job)
-                if job.real:
-                    yield job.real
-
-        outcomes = hash_files(
-            paths(),
+        # Files that are not fetched yet pass through in their places.
+        tasks = ((job, job.real or Outcome(job.path, job.digests, None, None, None)) for job in jobs)
+        outcomes = hash_tasks(
+            tasks,
             names,
             self._threads,
             self._on_event,
@@ -406,22 +399,11 @@ class _Update:
             beneath=self._base.beneath,
         )
         with ManifestWriter(self._new, self._target, self._charset) as manifests:
-
-            def write(job: _Job, digests: Mapping[str, str] | None) -> None:
+            for job, outcome in outcomes:
+                digests = self._digests(job, outcome) if job.real else job.digests
                 self._rewrite |= len(job.digests) < len(self._bag.algorithms)
                 if digests is not None and not self._refused:
                     manifests.add(job.path, digests)
-
-            def write_holes() -> None:
-                while waiting and not waiting[0].real:
-                    hole = waiting.popleft()
-                    write(hole, hole.digests)
-
-            for outcome in outcomes:
-                write_holes()
-                job = waiting.popleft()
-                write(job, self._digests(job, outcome))
-            write_holes()
 
     def _digests(self, job: _Job, outcome: Outcome) -> dict[str, str] | None:
         """Return the new checksums of a file; :data:`None` if it could not be read."""
@@ -447,10 +429,9 @@ class _Update:
         names = self._bag.tag_algorithms
         if not names:
             return
-        outcomes = hash_files(
-            map(real_path, tag_files), names, self._threads, read=self._read, beneath=self._base.beneath
-        )
-        for found, outcome in zip(tag_files, outcomes, strict=True):
+        tasks = ((found, real_path(found)) for found in tag_files)
+        outcomes = hash_tasks(tasks, names, self._threads, read=self._read, beneath=self._base.beneath)
+        for found, outcome in outcomes:
             if outcome.digests is None:
                 self._note(problem("file-unreadable", found.path, outcome.message), True)
             else:

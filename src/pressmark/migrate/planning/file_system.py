@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from pressmark.errors import BagError
-from pressmark.fixity.copying import CopyTask, copy_files
+from pressmark.fixity.copying import copy_files
 from pressmark.migrate.options import Options, nearest_existing
 from pressmark.migrate.workdir import SCRATCH
 
@@ -37,7 +37,7 @@ def _can_clone(options: Options, folder: str) -> bool | None:
         with open(one, "wb") as file:
             file.write(bytes(_BLOCK))
         try:
-            return all(found.ok for found in copy_files([CopyTask(one, other)], (), mode="reflink"))
+            return all(found.ok for _key, found in copy_files([(None, one, other)], (), mode="reflink"))
         except (BagError, OSError):
             return False
 

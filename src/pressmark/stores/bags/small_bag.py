@@ -15,7 +15,7 @@ from pressmark.bagit.creation.preflight import empty_directories, why_unlistable
 from pressmark.bagit.creation.tag_writer import small_tag_files
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Copying, CopyTask, copy_files, keep_status
+from pressmark.fixity.copying import Copying, copy_files, keep_status
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.beneath import real_path
 from pressmark.fs.removal import remove_tree
@@ -95,18 +95,17 @@ def _copied(
         if facts is None:
             os.mkdir(data + b"/" + name)
         else:
-            tasks.append(CopyTask(top + b"/" + name, data + b"/" + name))
+            tasks.append((name, top + b"/" + name, data + b"/" + name))
     try:
-        outcomes = list(copy_files(tasks, algorithms, mode=mode, real=True, on_event=on_event))
+        copied = list(copy_files(tasks, algorithms, mode=mode, real=True, on_event=on_event))
     except BagError:  # the mode is not possible
         return None
     now = _entries(source)
-    names = [name for name, facts in entries if facts is not None]
-    states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in zip(names, outcomes, strict=True)}
+    states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in copied}
     if now is None or states != {name: facts[:2] for name, facts in now if facts is not None}:
         return None
     files = []
-    for name, outcome in zip(names, outcomes, strict=True):
+    for name, outcome in copied:
         if outcome.digests is None or outcome.size is None:
             return None
         files.append((name, outcome.digests, outcome.size))

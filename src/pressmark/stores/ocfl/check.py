@@ -12,7 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, pairwise, starmap
 from time import monotonic
 from typing import NamedTuple
 
@@ -445,22 +445,19 @@ class Check:
         """Read the content of an object and of those after it, until many have none to be read."""
         main = tuple(first.files[0].digests)
         window: deque[_Open] = deque()
-        reading: deque[tuple[_Open, ContentFile]] = deque()
         beside: dict[tuple[str, ...], list[tuple[_Open, ContentFile]]] = {}
         waiting = 0
 
-        def path(one: _Open, file: ContentFile) -> bytes:
-            return os.path.join(one.place, file.path)
+        def task(one: _Open, file: ContentFile) -> tuple[tuple[_Open, ContentFile], bytes]:
+            return (one, file), os.path.join(one.place, file.path)
 
         def read_others() -> None:
             for algorithms, files in beside.items():
-                paths = (path(*item) for item in files)
-                outcomes = self._storage.hash_files(paths, algorithms, threads)
-                for item, outcome in zip(files, outcomes, strict=True):
+                for item, outcome in self._storage.hash_tasks(starmap(task, files), algorithms, threads):
                     self._compare(*item, outcome)
             beside.clear()
 
-        def feed(objects: Iterable[_Open]) -> Iterator[bytes]:
+        def feed(objects: Iterable[_Open]) -> Iterator[tuple[tuple[_Open, ContentFile], bytes]]:
             nonlocal waiting
             idle = 0
             for one in objects:
@@ -469,8 +466,7 @@ class Check:
                 for file in one.files:
                     algorithms = tuple(file.digests)
                     if algorithms == main:
-                        reading.append((one, file))
-                        yield path(one, file)
+                        yield task(one, file)
                     else:
                         beside.setdefault(algorithms, []).append((one, file))
                         waiting += 1
@@ -480,8 +476,8 @@ class Check:
                 if idle >= IDLE:
                     return
 
-        for outcome in self._storage.hash_files(feed(chain([first], opened)), main, threads):
-            self._compare(*reading.popleft(), outcome)
+        for item, outcome in self._storage.hash_tasks(feed(chain([first], opened)), main, threads):
+            self._compare(*item, outcome)
             while window and not window[0].left:
                 yield window.popleft()
         read_others()

@@ -249,7 +249,7 @@ class OcflObject(StoredObject):
         """Return the first content file that matches the digest; the first one if there is none."""
         for content in contents:
             with suppress(ObjectError):
-                for outcome in self._storage.hash_files([self._content(content)], (algorithm,), 1):
+                for _key, outcome in self._storage.hash_tasks([(None, self._content(content))], (algorithm,), 1):
                     if outcome.digests is not None and outcome.digests[algorithm] == digest:
                         return content
         return contents[0]

@@ -244,16 +244,16 @@ class OcflRoot(StorageRoot):
         folder = stack.enter_context(self._changing(identifier)) / self.new_name()
         stack.callback(remove_tree, folder)
         uploads = [
-            Upload(encode_fs(name), source[name], os.path.join(folder, b"%d" % number))
+            (name, Upload(encode_fs(name), source[name]), os.path.join(folder, b"%d" % number))
             for number, name in enumerate(streams)
         ]
         with object_errors(self.root, identifier):
             os.mkdir(folder)
-            for _outcome in copy_in_order(uploads, ()):
+            for _written in copy_in_order(uploads, ()):
                 pass
         # As other content that is not in files.
         how["copy_options"].mode = "copy"
-        return {**source, **{name: os.fsdecode(one.target) for name, one in zip(streams, uploads, strict=True)}}
+        return {**source, **{name: os.fsdecode(target) for name, _upload, target in uploads}}
 
     def _attempted(
         self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]

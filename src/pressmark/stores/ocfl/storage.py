@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
@@ -21,6 +21,8 @@ from pressmark.stores.placement import first_directories
 from pressmark.threads import require_use
 
 __all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
+
+Key = TypeVar("Key")
 
 
 class PlainObjects(NamedTuple):
@@ -95,8 +97,13 @@ class Storage(Protocol):
         Without a limit, a file too large to be an inventory is an error.
         """
 
-    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
-        """Yield the outcome of hashing each file, in order."""
+    def hash_tasks(
+        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[Key, Outcome]]:
+        """Hash files, and yield the key and outcome of each, in order.
+
+        :param tasks: key and path of each file
+        """
 
     def publish(self, new: bytes, place: bytes) -> None:
         """Move a staged directory to ``place``, with the directories above it; never replaces anything except an empty
@@ -183,10 +190,12 @@ class LocalStorage:
                 return opened.read(limit) or b""
             return read_all(opened, os.fstat(opened.fileno()).st_size)
 
-    def hash_files(self, files: Iterable[bytes], algorithms: tuple[str, ...], threads: int) -> Iterator[Outcome]:
-        from pressmark.fixity.pool import hash_files  # only a check reads content
+    def hash_tasks(
+        self, tasks: Iterable[tuple[Key, bytes]], algorithms: tuple[str, ...], threads: int
+    ) -> Iterator[tuple[Key, Outcome]]:
+        from pressmark.fixity.pool import hash_tasks  # only a check reads content
 
-        return hash_files(map(self.path, files), algorithms, threads, links="refuse")
+        return hash_tasks(((key, self.path(file)) for key, file in tasks), algorithms, threads, links="refuse")
 
     def publish(self, new: bytes, place: bytes) -> None:
         parent, target = os.path.dirname(place), self.path(place)

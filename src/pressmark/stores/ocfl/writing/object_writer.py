@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, quoted, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import Copying, CopyTask, copy_files
+from pressmark.fixity.copying import Copying, copy_files
 from pressmark.fs.beneath import real_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
@@ -57,6 +57,7 @@ __all__ = [
     "write_object",
 ]
 
+Key = TypeVar("Key")
 Fixity = Mapping[str, Mapping[str, str]]
 #: A name in an object, and the path of the file to copy there, or its content.
 File = tuple[bytes, bytes | Upload]
@@ -111,11 +112,15 @@ class CopyOptions:
     used: str | None = None
 
     def copy(
-        self, tasks: Iterator[Any], algorithms: tuple[str, ...], has_content: bool = False, is_real: bool = False
-    ) -> Generator[Outcome, None, None]:
-        """Copy files, and yield their outcomes in order.
+        self,
+        tasks: Iterator[tuple[Key, Any, bytes]],
+        algorithms: tuple[str, ...],
+        has_content: bool = False,
+        is_real: bool = False,
+    ) -> Generator[tuple[Key, Outcome], None, None]:
+        """Copy files, and yield their keys and outcomes in order.
 
-        :param tasks: copy tasks, and uploads if ``has_content`` is true
+        :param tasks: key, source and path of the copy; the sources are paths, and uploads if ``has_content`` is true
         :param is_real: the paths are from :func:`~pressmark.fs.beneath.real_path`
         """
         if has_content:
@@ -126,7 +131,7 @@ class CopyOptions:
         first = next(tasks, None)
         if first is None:
             return
-        mode = "copy" if self.mode == "auto" and (device := os.stat(first.source).st_dev) in self.copied else self.mode
+        mode = "copy" if self.mode == "auto" and (device := os.stat(first[1]).st_dev) in self.copied else self.mode
 
         def note(event: object) -> None:
             if isinstance(event, Copying):
@@ -306,7 +311,9 @@ class CopiedFiles:
         fixity: Fixity,
         content_paths: Layout | None,
         manifest: Mapping[str, list[str]] | None = None,
-        hash_stored: Callable[[Sequence[str]], Iterable[Outcome]] = lambda _contents: (),
+        hash_stored: Callable[[list[tuple[tuple[str, str], str]]], Iterable[tuple[tuple[str, str], Outcome]]] = (
+            lambda _tasks: ()
+        ),
         *,
         also: tuple[str, ...] = (),
         dedup: bool = True,
@@ -331,7 +338,6 @@ class CopiedFiles:
         self._content_paths = content_paths
         self._files: dict[str, str] = {}  # content path below the content directory -> logical path
         self._folders: set[str] = set()
-        self._names: list[tuple[str, str, bytes]] = []
 
     def copy(self, source: ObjectSource | Files, top: bytes, folder: str, copy_options: CopyOptions) -> None:
         """Copy all files of ``source`` below ``folder``, and record their digests."""
@@ -341,8 +347,7 @@ class CopiedFiles:
         tasks = self._tasks(source, top, folder, copy_options.links == "follow")
         is_real = not isinstance(source, list)
         with closing(copy_options.copy(tasks, self._algorithms, _has_content(source), is_real)) as copies:
-            for number, outcome in enumerate(copies):
-                logical, content, target = self._names[number]
+            for (logical, content, target), outcome in copies:
                 if outcome.digests is None:
                     raise UnreadableSourceError(outcome)
                 self.outcomes[logical] = outcome
@@ -394,8 +399,8 @@ class CopiedFiles:
         """Read the stored content with these digests, and record which is intact."""
         left = {digest: list(paths) for digest in digests if (paths := self._stored.get(digest))}
         while left:
-            contents = [paths.pop(0) for paths in left.values()]
-            for digest, content, outcome in zip(list(left), contents, self._hash_stored(contents), strict=True):
+            contents = [(digest, paths.pop(0)) for digest, paths in left.items()]
+            for (digest, content), outcome in self._hash_stored([(key, key[1]) for key in contents]):
                 if outcome.digests is not None and outcome.digests[self._algorithm] == digest.lower():
                     self._intact[digest] = content
                 else:
@@ -431,7 +436,8 @@ class CopiedFiles:
 
     def _tasks(
         self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool
-    ) -> Iterator[CopyTask | Upload]:
+    ) -> Iterator[tuple[tuple[str, str, bytes], bytes | Upload, bytes]]:
+        """Yield logical path, content path and copy of each file as its key, its source and the path of its copy."""
         base = top + b"/" + encode_fs(folder)
         made = False
         for name, path in source_files(source, top, follow, self.dropped):
@@ -448,8 +454,7 @@ class CopiedFiles:
                 while parent and parent not in self._folders:
                     self._folders.add(parent)
                     parent = parent.rpartition("/")[0]
-            self._names.append((logical, f"{folder}/{content}", target))
-            yield CopyTask(path, target) if isinstance(path, bytes) else path._replace(target=target)
+            yield (logical, f"{folder}/{content}", target), path, target
 
     def _content_path(self, logical: str) -> str:
         assert self._content_paths is not None
@@ -544,7 +549,7 @@ def _tree(
 ) -> Iterator[tuple[bytes, bytes | Upload, list[DirectoryEntry] | None]]:
     """Yield the files of one item of a source: see :func:`source_tree`."""
     if is_content(content):
-        yield inside, Upload(inside, content, b""), None
+        yield inside, Upload(inside, content), None
         return
     top = real_path(os.fsencode(content))
     yield from source_tree(top, inside, target, follow, alone=alone, deepest=DEEPEST)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pressmark.errors import ObjectError, quoted
 from pressmark.fixity.outcomes import Outcome, failed_outcome
@@ -63,6 +63,8 @@ from pressmark.stores.problems import problem
 from pressmark.stores.store import ObjectSource, StoreObject
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
+
+Key = TypeVar("Key")
 
 _INVENTORY = encode_fs(INVENTORY)
 
@@ -210,15 +212,15 @@ class VersionWriter:
             return f"version-extra: {name} is not a complete version, and the inventory does not list it"
         return None
 
-    def _hash_stored(self, contents: Sequence[str]) -> Iterator[Outcome]:
-        """Hash content files of the object, and yield the outcome of each; links are not followed."""
+    def _hash_stored(self, contents: Iterable[tuple[Key, str]]) -> Iterator[tuple[Key, Outcome]]:
+        """Hash content files of the object, and yield key and outcome of each; links are not followed."""
         algorithms = (self._found.document["digestAlgorithm"],)
-        for link, group in groupby(contents, self._link):
-            paths = [self._path(encode_fs(content)) for content in group]
+        for link, group in groupby(contents, lambda task: self._link(task[1])):
+            tasks = [(key, self._path(encode_fs(content))) for key, content in group]
             if link is None:
-                yield from self._storage.hash_files(paths, algorithms, os.cpu_count() or 1)
+                yield from self._storage.hash_tasks(tasks, algorithms, os.cpu_count() or 1)
             else:
-                yield from (failed_outcome(path, "link") for path in paths)
+                yield from ((key, failed_outcome(path, "link")) for key, path in tasks)
 
     def _link(self, content: str) -> bytes | None:
         """Return the directory above a content file that is a symbolic link, if any."""
@@ -439,8 +441,8 @@ def check_content(storage: Storage, place: bytes, unfinished: UnfinishedVersion)
     """
     expected = content_of(unfinished.document, unfinished.name)
     algorithm = unfinished.document["digestAlgorithm"]
-    paths = (place + b"/" + path for path in expected)
-    for path, outcome in zip(expected, storage.hash_files(paths, (algorithm,), os.cpu_count() or 1), strict=True):
+    tasks = ((path, place + b"/" + path) for path in expected)
+    for path, outcome in storage.hash_tasks(tasks, (algorithm,), os.cpu_count() or 1):
         if outcome.digests is None or outcome.digests[algorithm] != expected[path].lower():
             why = outcome.message if outcome.digests is None else f"{algorithm} digest mismatch"
             what = f"{unfinished.name} cannot be finished: {decode_fs(path)}: {why}"
