@@ -16,6 +16,7 @@ from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.copying import LARGE, Copying, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.outcomes import require_written
 from pressmark.reports import Progress
 from support.implementations import Implementation
 
@@ -173,22 +174,34 @@ def test_clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy that cannot be written ends the run, and leaves no thread behind."""
-    paths = make(tmp_path / "s", (10, 20))
+    """A copy that cannot be written is an outcome with its own path, and the other files are copied."""
+    paths = make(tmp_path / "s", (10, 20, 30))
     wanted = jobs(paths, tmp_path / "t")
-    (tmp_path / "t" / "00001-20").write_bytes(b"mine")
+    mine = tmp_path / "t" / "00001-20"
+    mine.write_bytes(b"mine")
     for mode in ("copy", "hardlink"):
-        with pytest.raises(FileExistsError):
-            list(copy_files(wanted, ("md5",), mode=mode))
-        (tmp_path / "t" / "00000-10").unlink()
-    assert (tmp_path / "t" / "00001-20").read_bytes() == b"mine"
+        for names in (("md5",), ()):
+            first, failed, last = copied(wanted, names, mode=mode)
+            assert (first.ok, first.path, last.ok) == (True, wanted[0][1], True)
+            assert failed == Outcome(
+                os.fsencode(mine), None, None, None, None, "not-written", "File exists", number=errno.EEXIST
+            )
+            require_written(first)
+            with pytest.raises(FileExistsError) as raised:
+                require_written(failed)
+            assert raised.value.filename == os.fsencode(mine)
+            for name in ("00000-10", "00002-30"):
+                (tmp_path / "t" / name).unlink()
+    assert mine.read_bytes() == b"mine"
 
     def full(_descriptor: int, _data: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(copying.os, "write", full)
-    with pytest.raises(OSError, match="No space left"):
-        list(copy_files(jobs(paths, tmp_path / "u"), ("md5",)))
+    found = copied(jobs(paths, tmp_path / "u"), ("md5",))
+    assert [(one.kind, one.number, one.message) for one in found] == [
+        ("not-written", errno.ENOSPC, os.strerror(errno.ENOSPC))
+    ] * 3
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
 
 
@@ -200,8 +213,8 @@ def test_timeouts_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
     monkeypatch.setattr(copying.os, "write", late)
-    with pytest.raises(TimeoutError):
-        list(copy_files(jobs(paths, tmp_path / "t"), ("md5",)))
+    (outcome,) = copied(jobs(paths, tmp_path / "t"), ("md5",))
+    assert (outcome.kind, outcome.number) == ("not-written", errno.ETIMEDOUT)
 
 
 @pytest.mark.parametrize("size", [10, LARGE])

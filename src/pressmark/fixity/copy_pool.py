@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, not_written
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
@@ -122,8 +122,6 @@ class CopyPool:
         """Copy files, and yield their keys and outcomes in order.
 
         When the generator ends or is closed, no thread works for it any more.
-
-        :raises OSError: a copy cannot be written
         """
         run = _Run()
         window: deque[_Slot] = deque()
@@ -243,13 +241,13 @@ class CopyPool:
         slot.outcome = outcome
         slot.run.finished.put(slot)
 
-    def _outcome(self, ticket: int, *result: Any) -> Outcome | OSError:
-        """Return the outcome of a file copied in lanes, or the error of its copy."""
+    def _outcome(self, ticket: int, *result: Any) -> Outcome:
+        """Return the outcome of a file copied in lanes."""
         _key, source, target = self._slots[ticket].task
         if len(result) == 5:
             return Outcome(source, *result[:4])
         if len(result) == 2:
-            return OSError(result[0], os.strerror(result[0]), target)
+            return not_written(target, OSError(result[0], os.strerror(result[0])))
         size, mtime_ns, inode, error, mode, size_after, mtime_ns_after, total, _there = result
         if error:
             return error_outcome(source, error, self._options)

@@ -1,7 +1,8 @@
 """Copying, cloning or hard-linking files, with digests. A copy and its digests take one read.
 
 A copy keeps the permission bits and times of the source. Errors of a source are outcomes, as in
-:mod:`pressmark.fixity`; errors of a target, such as a full disk, end the run.
+:mod:`pressmark.fixity`, and so are those of a copy, such as a full disk: the caller decides what they mean, and removes
+copies that are not complete.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, failed_outcome
+from pressmark.fixity.outcomes import NOT_WRITTEN, PROGRESS_EVERY, Outcome, failed_outcome, not_written
 from pressmark.fs.beneath import REAL
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.progress_event import Progress
@@ -75,7 +76,8 @@ def copy_files(
 ) -> Generator[tuple[Key, Outcome], None, None]:
     """Copy files, each read once, and yield the key and outcome of each lazily, in order.
 
-    The paths of the outcomes are those of the sources.
+    The paths of the outcomes are those of the sources. If a copy cannot be written, the outcome is of kind
+    ``not-written``, and has its path: see :func:`~pressmark.fixity.outcomes.require_written`.
 
     :param tasks: a key, which can be anything; the path of a regular file, or of a symbolic link to one if links are
         followed; and the path of the copy, which does not exist, but its directory does
@@ -89,7 +91,6 @@ def copy_files(
         :func:`~pressmark.fs.beneath.real_path`
     :raises AlgorithmError: an algorithm is unknown
     :raises BagError: files cannot be cloned or linked
-    :raises OSError: a copy cannot be written
     """
     names = algorithm_names(algorithms) if algorithms else ()
     options = OpenOptions(links == "follow", real=real and links == "refuse")
@@ -117,7 +118,7 @@ def copy_files(
     shared = (((key, source), share(source, target, options)) for key, source, target in tasks)
     with closing(hash_tasks(shared, names, workers or 1, report, links="refuse", read=read)) as outcomes:
         for (key, source), outcome in outcomes:
-            yield key, outcome._replace(path=source)
+            yield key, outcome if outcome.kind == NOT_WRITTEN else outcome._replace(path=source)
 
 
 # --- clones and links -------------------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def _link(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcome
             raise BagError(source, f"cannot be hard-linked ({error.strerror}); use --mode copy") from None
         if error.errno in (errno.ENOENT, errno.EACCES, errno.ELOOP) and not os.path.lexists(target):
             return error_outcome(source, error.errno or 0, options)
-        raise
+        return not_written(target, error)
     return target
 
 
@@ -195,6 +196,8 @@ def _clone(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcom
         finally:
             os.close(clone)
         keep_status(target, status)
+    except OSError as error:
+        return not_written(target, error)
     finally:
         os.close(original)
     return target
@@ -291,7 +294,6 @@ def copy_file(
 
     :param names: official names of the algorithms
     :param on_bytes: called with the size of each block; it may raise to end the copy
-    :raises OSError: the copy cannot be written
     """
     if tuple(names) == QUICK and (quick := _copy_quickly(source, target, options, on_bytes)) is not None:
         return quick
@@ -322,6 +324,8 @@ def copy_file(
             reason = f"{total} bytes read from a file of size {before.st_size}"
         if reason is not None:
             return Outcome(source, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+    except OSError as error:
+        return not_written(target, error)
     finally:
         os.close(original)
     digests = {name: hashers[name].hexdigest() for name in names}
@@ -339,7 +343,7 @@ def _copy_quickly(
     if word == "source":
         return error_outcome(source, facts[0], options)
     if word == "target":
-        raise OSError(facts[0], os.strerror(facts[0]), target)
+        return not_written(target, OSError(facts[0], os.strerror(facts[0])))
     if word == "changed":
         size, mtime_ns, inode, size_after, mtime_ns_after, total = facts
         reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, 0)

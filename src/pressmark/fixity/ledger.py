@@ -144,7 +144,7 @@ class Ledger:
         """
         lines = []
         today = _today()
-        for path, found, size, mtime_ns, inode, _kind, _message, ctime_ns in outcomes:
+        for path, found, size, mtime_ns, inode, _kind, _message, ctime_ns, _number in outcomes:
             if found is None or size is None or mtime_ns is None or inode is None:
                 raise ValueError("outcome without digests")
             digests = '","'.join(found[name] for name in self.algorithms)

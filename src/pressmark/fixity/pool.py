@@ -235,7 +235,7 @@ class _Batch:
                 # Half the time of Outcome(...).
                 new = tuple.__new__
                 self._outcomes = [
-                    None if result is None else new(Outcome, result) for result in self.block.results(self.paths)
+                    None if result is None else new(Outcome, (*result, 0)) for result in self.block.results(self.paths)
                 ]
         return self._outcomes
 
@@ -474,7 +474,7 @@ class _Run:
             index = ticket % BLOCK
             if len(result) == 5:
                 *values, ctime_ns = result
-                outcome = tuple.__new__(Outcome, (batch.paths[index], *values, None, "", ctime_ns))
+                outcome = tuple.__new__(Outcome, (batch.paths[index], *values, None, "", ctime_ns, 0))
             else:
                 outcome = result[0] if len(result) == 1 else self._failure(batch.paths[index], *result)
             batch.outcomes[index] = outcome

@@ -13,7 +13,7 @@ from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
 from pressmark.fixity.copying import Copying, Event, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fixity.outcomes import Outcome, failed_outcome
+from pressmark.fixity.outcomes import Outcome, failed_outcome, require_written
 from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
@@ -247,6 +247,7 @@ def copy_source(
         copies = copy_files(tasks(), algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
     with contextlib.closing(copies):
         for name, outcome in copies:
+            require_written(outcome)
             if not outcome.ok:
                 raise UnreadableSourceError(outcome)
             if on_file is not None:

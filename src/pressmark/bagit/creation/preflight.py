@@ -16,7 +16,7 @@ from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, Exclusion, walk
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import Outcome, require_written
 from pressmark.fs.durable import exists, is_readable
 from pressmark.fs.names import decode_fs, is_inside
 from pressmark.reports import Problem
@@ -346,9 +346,11 @@ def record_outcomes(
     """Write the digests of files to the manifests; return the total size and number of files.
 
     :param outcomes: pairs of the path in the payload and the outcome
+    :raises OSError: a copy cannot be written
     """
     nbytes = files = 0
     for path, outcome in outcomes:
+        require_written(outcome)
         if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
             kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
             preflight.refuse(problem(kind, path, outcome.message))

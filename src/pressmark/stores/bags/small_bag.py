@@ -17,6 +17,7 @@ from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying, copy_files, keep_status
 from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.outcomes import require_written
 from pressmark.fs.beneath import real_path
 from pressmark.fs.removal import remove_tree
 
@@ -100,6 +101,8 @@ def _copied(
         copied = list(copy_files(tasks, algorithms, mode=mode, real=True, on_event=on_event))
     except BagError:  # the mode is not possible
         return None
+    for _name, outcome in copied:
+        require_written(outcome)
     now = _entries(source)
     states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in copied}
     if now is None or states != {name: facts[:2] for name, facts in now if facts is not None}:

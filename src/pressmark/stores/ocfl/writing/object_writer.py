@@ -20,6 +20,7 @@ from pressmark.errors import IdentifierError, quoted, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, copy_files
+from pressmark.fixity.outcomes import require_written
 from pressmark.fs.beneath import real_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
@@ -348,6 +349,7 @@ class CopiedFiles:
         is_real = not isinstance(source, list)
         with closing(copy_options.copy(tasks, self._algorithms, _has_content(source), is_real)) as copies:
             for (logical, content, target), outcome in copies:
+                require_written(outcome)
                 if outcome.digests is None:
                     raise UnreadableSourceError(outcome)
                 self.outcomes[logical] = outcome
