@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import threading
@@ -16,7 +17,8 @@ from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.copying import LARGE, Copying, copy_file, copy_files
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fixity.outcomes import require_written
+from pressmark.fixity.outcomes import Content, require_written
+from pressmark.fixity.pool import hash_tasks
 from pressmark.reports import Progress
 from support.implementations import Implementation
 
@@ -266,6 +268,65 @@ def test_ending_early(tmp_path: Path) -> None:
             thread.join(60)
             assert not thread.is_alive()
     assert sorted(os.listdir(tmp_path / "t")) == made
+
+
+def contents() -> list[tuple[Content, bytes | None]]:
+    """Return content of every kind, and its bytes, or None if it cannot be read."""
+    data = content(1, 3_000_000)
+    closed, ended = io.BytesIO(data), io.BytesIO(data)
+    closed.close()
+    ended.read()
+    return [
+        (Content(b"few", "bytes"), b"few"),
+        (Content(memoryview(data).cast("I"), b"view"), data),
+        (Content(b"", "empty"), b""),
+        (Content(io.BytesIO(data), "open"), data),
+        (Content(closed, "closed"), None),
+        (Content(ended, "ended"), None),
+        (Content(io.StringIO("text"), "text"), None),
+    ]
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("mode", [*MODES, None])
+def test_content(implementation: Implementation, tmp_path: Path, mode: str | None, many: bool) -> None:
+    """Bytes and open files are sources like files, in their places, to be hashed (None) or copied."""
+    (path,) = make(tmp_path / "s", (200_000,))
+    given = contents()
+    sources: list[Any] = [one for one, _data in given]
+    sources[3:3] = [os.fsencode(path)] * (300 if many else 1)
+    if mode is None:
+        found = list(hash_tasks(enumerate(sources), ("md5",)))
+    else:
+        (tmp_path / "t").mkdir()
+        folder = os.fsencode(tmp_path / "t")
+        tasks = [(number, source, b"%b/%d" % (folder, number)) for number, source in enumerate(sources)]
+        found = list(copy_files(tasks, ("md5",), mode=mode))
+    assert [key for key, _outcome in found] == list(range(len(sources)))
+    for number, outcome in found:
+        if isinstance(sources[number], bytes):
+            data: bytes | None = content(0, 200_000)
+            assert outcome.path == sources[number]
+        else:
+            data = next(data for one, data in given if one is sources[number])
+            assert outcome.path == sources[number].name
+        assert outcome.digests == (None if data is None else {"md5": expected(data, "md5")})
+        if data is not None and mode is not None:
+            assert (tmp_path / "t" / str(number)).read_bytes() == data
+            assert outcome.size == len(data)
+    assert [outcome.message for _key, outcome in found if not outcome.ok] == [
+        "cannot be read: I/O operation on closed file.",
+        "the file is at its end, so that nothing is left to read; open it again, or call seek(0) first",
+        "the file is not open in binary mode; specify an open binary file",
+    ]
+
+
+def test_content_that_cannot_be_written(tmp_path: Path) -> None:
+    """Content never overwrites a file."""
+    (tmp_path / "t").write_bytes(b"mine")
+    ((_key, outcome),) = copy_files([("key", Content(b"other"), os.fsencode(tmp_path / "t"))], ("md5",))
+    assert (outcome.kind, outcome.path) == ("not-written", os.fsencode(tmp_path / "t"))
+    assert (tmp_path / "t").read_bytes() == b"mine"
 
 
 def test_status(tmp_path: Path) -> None:

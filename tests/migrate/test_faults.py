@@ -21,7 +21,7 @@ from pressmark.fixity import Outcome, copying
 from pressmark.fs.moves import exchange
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer import object_transfer as transfer
-from pressmark.stores import Store, object_sources
+from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.ocfl.root import OcflRoot
 from support.preloading import preloadable
@@ -308,8 +308,7 @@ def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -
             if source.endswith(b"/first"):
                 copied.set()
 
-    for module in (copying, object_sources):
-        monkeypatch.setattr(module, "copy_file", hooked)
+    monkeypatch.setattr(copying, "copy_file", hooked)
 
 
 # More than the kernel for small objects accepts, which opens the directory only once.

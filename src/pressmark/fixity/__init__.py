@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         manifest_line as manifest_line,
         write_manifest as write_manifest,
     )
-    from pressmark.fixity.outcomes import Outcome as Outcome
+    from pressmark.fixity.outcomes import Content as Content, Outcome as Outcome
     from pressmark.fixity.pool import hash_files as hash_files, hash_tasks as hash_tasks
     from pressmark.fixity.tree import walk as walk
     from pressmark.fixity.verification import Verdict as Verdict, detect_algorithm as detect_algorithm, verify as verify
@@ -41,7 +41,7 @@ __all__, __getattr__, __dir__ = face(
         ".ledger": "Ledger",
         ".manifest_reader": "ManifestEntry read_manifest",
         ".manifests": "FORMATS manifest_line write_manifest",
-        ".outcomes": "Outcome",
+        ".outcomes": "Content Outcome",
         ".pool": "hash_files hash_tasks",
         ".tree": "walk",
         ".verification": "Verdict detect_algorithm verify",

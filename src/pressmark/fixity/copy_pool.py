@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome, not_written
+from pressmark.fixity.hasher import CHANGED, OpenOptions, changes, error_outcome, examine, transfer_content
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome, not_written
 from pressmark.fixity.scheduling import Plan
 from pressmark.fs.beneath import below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
@@ -32,7 +32,7 @@ __all__ = ["BATCH", "Cancelled", "CopyPool", "open_pool", "shared_pools"]
 LOOK_AHEAD, BATCH = 256, 64
 
 Key = TypeVar("Key")
-Task = tuple[Any, bytes, bytes]  # key, source, target
+Task = tuple[Any, bytes | Content, bytes]  # key, source, target
 CopyOne = Callable[..., Outcome]  # source, target, names, options, and a function called with the size of each block
 
 
@@ -73,10 +73,11 @@ class _Run:
 class _Slot:
     """A file in the queue, and finally its outcome; cancelled files have one, too."""
 
-    __slots__ = ("outcome", "run", "size", "task")
+    __slots__ = ("key", "outcome", "run", "size", "source", "target")
 
     def __init__(self, task: Task, run: _Run) -> None:
-        self.task = task
+        self.key, source, self.target = task
+        self.source = b"" if isinstance(source, Content) else source
         self.run = run
         self.size = 0
         self.outcome: Outcome | None = None
@@ -117,7 +118,7 @@ class CopyPool:
         self._failure: BaseException | None = None
 
     def copy(
-        self, tasks: Iterator[tuple[Key, bytes, bytes]], report: Callable[[Progress], object]
+        self, tasks: Iterator[tuple[Key, bytes | Content, bytes]], report: Callable[[Progress], object]
     ) -> Generator[tuple[Key, Outcome], None, None]:
         """Copy files, and yield their keys and outcomes in order.
 
@@ -140,7 +141,7 @@ class CopyPool:
                     assert slot.outcome is not None
                     files += 1
                     failed += not slot.outcome.ok
-                    yield slot.task[0], slot.outcome
+                    yield slot.key, slot.outcome
                 if monotonic() >= next_progress:
                     next_progress = monotonic() + PROGRESS_EVERY
                     report(Progress(items=files, bytes=self._bytes(), failed=failed))
@@ -175,7 +176,12 @@ class CopyPool:
         queued: list[_Slot] = []
         # An opener keeps directories open, for one thread at a time.
         with self._options.opener() as opener:
-            examined = [examine(task[1], self._options, opener) for task in batch]
+            examined = [
+                transfer_content(source, self._names, target)
+                if isinstance(source, Content)
+                else examine(source, self._options, opener)
+                for _key, source, target in batch
+            ]
         for task, status in zip(batch, examined, strict=True):
             slot = _Slot(task, run)
             slots.append(slot)
@@ -194,7 +200,7 @@ class CopyPool:
                 ticket = next(self._tickets)
                 self._slots[ticket] = slot
                 self._queued_bytes += slot.size
-                _key, source, target = slot.task
+                source, target = slot.source, slot.target
                 in_lanes = index >= serial and b"\0" not in target
                 if in_lanes and self._options.real:
                     source = below_root(source)
@@ -237,13 +243,13 @@ class CopyPool:
             self._queued_bytes -= slot.size
         if isinstance(outcome, BaseException):
             slot.run.end(outcome)
-            outcome = error_outcome(slot.task[1], errno.ECANCELED, self._options)
+            outcome = error_outcome(slot.source, errno.ECANCELED, self._options)
         slot.outcome = outcome
         slot.run.finished.put(slot)
 
     def _outcome(self, ticket: int, *result: Any) -> Outcome:
         """Return the outcome of a file copied in lanes."""
-        _key, source, target = self._slots[ticket].task
+        source, target = self._slots[ticket].source, self._slots[ticket].target
         if len(result) == 5:
             return Outcome(source, *result[:4])
         if len(result) == 2:
@@ -277,7 +283,7 @@ class CopyPool:
 
         try:
             count_bytes(0)
-            return self._copy_one(*slot.task[1:], self._names, self._options, count_bytes)
+            return self._copy_one(slot.source, slot.target, self._names, self._options, count_bytes)
         except Exception as error:
             return error
 

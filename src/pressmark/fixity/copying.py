@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pressmark import _kernels
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.hasher import CHANGED, READ_SIZE, OpenOptions, changes, error_outcome
-from pressmark.fixity.outcomes import NOT_WRITTEN, PROGRESS_EVERY, Outcome, failed_outcome, not_written
+from pressmark.fixity.hasher import CHANGED, NEW, READ_SIZE, OpenOptions, changes, error_outcome, transfer_content
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome, failed_outcome, not_written
 from pressmark.fs.beneath import REAL
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.progress_event import Progress
@@ -40,7 +40,6 @@ LARGE, LARGE_BLOCK = 1 << 25, 1 << 21  # 32 MiB, 2 MiB
 QUICK = ("sha512",)  # the digests that the kernel for small files computes
 KEPT_BITS = 0o777  # of the mode: not setuid, setgid and sticky
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # Errors of the ioctl if these files cannot be cloned.
 _NO_CLONE = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 FICLONE = 0x40049409  # linux/fs.h
@@ -48,7 +47,8 @@ _BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 
 Key = TypeVar("Key")
-Task = tuple[Any, bytes, bytes]  # key, source, target
+Source = bytes | Content
+Task = tuple[Any, Source, bytes]  # key, source, target
 
 
 class Copying(NamedTuple):
@@ -64,7 +64,7 @@ Event = Progress | Copying
 
 
 def copy_files(
-    tasks: Iterable[tuple[Key, bytes, bytes]],
+    tasks: Iterable[tuple[Key, Source, bytes]],
     algorithms: Sequence[str],
     *,
     mode: str = "copy",
@@ -80,10 +80,11 @@ def copy_files(
     ``not-written``, and has its path: see :func:`~pressmark.fixity.outcomes.require_written`.
 
     :param tasks: a key, which can be anything; the path of a regular file, or of a symbolic link to one if links are
-        followed; and the path of the copy, which does not exist, but its directory does
+        followed, or a :class:`Content`; and the path of the copy, which does not exist, but its directory does
     :param algorithms: algorithms of the digests; if empty, copies and clones are not hashed
     :param mode: ``copy``; ``reflink``: clone files, which share blocks until they are changed; ``hardlink``: link
-        files; ``auto``: reflink if the file system supports it, otherwise copy
+        files; ``auto``: reflink if the file system supports it, otherwise copy. If a :class:`Content` comes first, all
+        files are copied
     :param threads: number of threads; :data:`None` or 0 for one per core
     :param read: ``parallel``, or ``sequential``: one file at a time
     :param links: ``refuse`` symbolic links, or ``follow`` them and copy their targets
@@ -97,43 +98,50 @@ def copy_files(
     workers = 0 if read == "sequential" else resolve_threads(threads)
     report = on_event or (lambda _event: None)
     tasks = iter(tasks)
-    if mode in ("reflink", "auto"):
+    if mode != "copy":
         first = next(tasks, None)
         if first is None:
             return
         tasks = chain([first], tasks)
-        if mode == "auto":
-            mode = "reflink" if _can_clone(*first[1:], options) else "copy"
+        _key, source, target = first
+        if isinstance(source, Content) or (mode == "auto" and not _can_clone(source, target, options)):
+            mode = "copy"
+        elif mode == "auto":
+            mode = "reflink"
     report(Copying(mode))
     if mode == "copy":
         yield from _copy(tasks, names, options, workers, report)
         return
-    # Hash the copy, so that its digests are correct even if the source changes.
     share = _clone if mode == "reflink" else _link
+
+    def shared() -> Iterator[tuple[tuple[Key, bytes], bytes | Outcome]]:
+        for key, source, target in tasks:
+            if isinstance(source, Content):
+                yield (key, b""), transfer_content(source, names, target)
+            else:
+                made = share(source, target, options)
+                yield (key, b"" if isinstance(made, Outcome) else source), made
+
     if not names:
-        yield from _share_in_turn(tasks, share, options, report)
+        yield from _without_digests(shared(), report)
         return
     from pressmark.fixity.pool import hash_tasks  # clones and links are rare
 
-    shared = (((key, source), share(source, target, options)) for key, source, target in tasks)
-    with closing(hash_tasks(shared, names, workers or 1, report, links="refuse", read=read)) as outcomes:
+    # Hash the copy, so that its digests are correct even if the source changes.
+    with closing(hash_tasks(shared(), names, workers or 1, report, links="refuse", read=read)) as outcomes:
         for (key, source), outcome in outcomes:
-            yield key, outcome if outcome.kind == NOT_WRITTEN else outcome._replace(path=source)
+            yield key, outcome._replace(path=source) if source else outcome
 
 
 # --- clones and links -------------------------------------------------------------------------------------------------
 
 
-def _share_in_turn(
-    tasks: Iterable[tuple[Key, bytes, bytes]],
-    share: Callable[[bytes, bytes, OpenOptions], bytes | Outcome],
-    options: OpenOptions,
-    report: Callable[[Event], object],
+def _without_digests(
+    shared: Iterable[tuple[tuple[Key, bytes], bytes | Outcome]], report: Callable[[Event], object]
 ) -> Generator[tuple[Key, Outcome], None, None]:
-    """Clone or link files without reading them."""
+    """Yield the outcomes of clones and links that are not read."""
     files = failed = 0
-    for key, source, target in tasks:
-        made = share(source, target, options)
+    for (key, source), made in shared:
         if isinstance(made, Outcome):
             outcome = made
         else:
@@ -185,7 +193,7 @@ def _clone(source: bytes, target: bytes, options: OpenOptions) -> bytes | Outcom
         status = os.fstat(original)
         if (kind := kind_of_mode(status.st_mode)) is not None:
             return failed_outcome(source, kind, status=status)
-        clone = os.open(target, _NEW, 0o600)
+        clone = os.open(target, NEW, 0o600)
         try:
             _ficlone(original, clone)
         except OSError as error:
@@ -228,7 +236,7 @@ def keep_status(target: bytes | int, status: os.stat_result) -> None:
 
 
 def _copy(
-    tasks: Iterator[tuple[Key, bytes, bytes]],
+    tasks: Iterator[tuple[Key, Source, bytes]],
     names: Sequence[str],
     options: OpenOptions,
     workers: int,
@@ -249,6 +257,8 @@ def _is_little(tasks: Iterable[Task]) -> bool:
     """Return whether files are copied before a thread has started."""
     total = 0
     for _key, source, _target in tasks:
+        if isinstance(source, Content):
+            continue
         try:
             total += os.stat(source).st_size
         except (OSError, ValueError):
@@ -259,7 +269,7 @@ def _is_little(tasks: Iterable[Task]) -> bool:
 
 
 def _copy_in_turn(
-    tasks: Iterable[tuple[Key, bytes, bytes]],
+    tasks: Iterable[tuple[Key, Source, bytes]],
     names: Sequence[str],
     options: OpenOptions,
     report: Callable[[Event], object],
@@ -276,7 +286,11 @@ def _copy_in_turn(
             report(Progress(items=files, bytes=nbytes, failed=failed))
 
     for key, source, target in tasks:
-        outcome = copy_file(source, target, names, options, count)
+        if isinstance(source, Content):
+            outcome = transfer_content(source, names, target)
+            count(outcome.size or 0)
+        else:
+            outcome = copy_file(source, target, names, options, count)
         files += 1
         failed += not outcome.ok
         yield key, outcome
@@ -380,7 +394,7 @@ def _copy_small(
         hasher = ALGORITHMS[name].make(1)
         hasher.update(data)
         digests[name] = hasher.hexdigest()
-    copy = os.open(target, _NEW, 0o600)
+    copy = os.open(target, NEW, 0o600)
     try:
         _writer(copy)(memoryview(data))
         keep_status(copy if _BY_DESCRIPTOR else target, before)
@@ -402,7 +416,7 @@ class ReadError(Exception):
 
 
 def _opener(path: str | bytes, _flags: int) -> int:
-    return os.open(path, _NEW, 0o600)
+    return os.open(path, NEW, 0o600)
 
 
 def _writer(descriptor: int) -> Callable[[memoryview], object]:

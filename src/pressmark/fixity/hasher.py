@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pressmark.errors import FileError
 from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
-from pressmark.fixity.outcomes import Outcome, failed_outcome
+from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
 from pressmark.fs.beneath import (
     HAS_DESCRIPTORS,
     NUL,
@@ -36,6 +36,7 @@ from pressmark.threads import resolve_threads
 __all__ = [
     "CHANGED",
     "LARGE",
+    "NEW",
     "READ_SIZE",
     "FileRange",
     "OpenOptions",
@@ -44,12 +45,16 @@ __all__ = [
     "examine",
     "hash_file",
     "hash_path",
+    "transfer_content",
 ]
 
 READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
 # From this size, several threads work on one file.
 LARGE = 1 << 25  # 32 MiB
 
+CONTENT_SIZE = 1 << 20  # asked of open files of any kind
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 _BUFFERS = threading.local()
 
@@ -246,6 +251,35 @@ def hash_path(
             os.close(descriptor)
     digests = {name: hashers[name].hexdigest() for name in names}
     return Outcome(path, digests, total, before.st_mtime_ns, before.st_ino, ctime_ns=before.st_ctime_ns)
+
+
+def transfer_content(content: Content, names: Sequence[str], copy: bytes | None = None) -> Outcome:
+    """Hash content that is not in a file, and return its outcome.
+
+    :param names: official names of the algorithms
+    :param copy: path of a new file to write it to
+    """
+    hashers = {name: ALGORITHMS[name].make(1) for name in names}
+    size = 0
+    descriptor = -1
+    try:
+        if copy is not None:
+            descriptor = os.open(copy, NEW, 0o666)
+        for block in content.blocks(CONTENT_SIZE):
+            size += len(block)
+            for hasher in hashers.values():
+                hasher.update(block)
+            while block and copy is not None:
+                block = block[os.write(descriptor, block) :]
+    except OSError as error:
+        assert copy is not None
+        return not_written(copy, error)
+    except ValueError as error:
+        return Outcome(content.name, None, None, None, None, "io-error", str(error))
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    return Outcome(content.name, {name: hasher.hexdigest() for name, hasher in hashers.items()}, size, None, None)
 
 
 def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int) -> str | None:

@@ -1,13 +1,15 @@
-"""The outcome of hashing or copying a file."""
+"""The outcome of hashing or copying a file, and sources that are not files."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from pressmark.fs.file_errors import message_of
 
-__all__ = ["NOT_WRITTEN", "PROGRESS_EVERY", "Outcome", "failed_outcome", "not_written", "require_written"]
+__all__ = ["NOT_WRITTEN", "PROGRESS_EVERY", "Content", "Outcome", "failed_outcome", "not_written", "require_written"]
 
 PROGRESS_EVERY = 0.1  # seconds
 NOT_WRITTEN = "not-written"
@@ -63,3 +65,52 @@ def require_written(outcome: Outcome) -> None:
     """
     if outcome.kind == NOT_WRITTEN:
         raise OSError(outcome.number, outcome.message, outcome.path)
+
+
+class Content:
+    """Content that is not in a file, as a source to hash or copy. It is read in the calling thread.
+
+    :param data: bytes-like, or an open binary file, which is read once, from its position to its end
+    :param name: the path of its outcome
+    :ivar data: the content as given
+    """
+
+    __slots__ = ("data", "name")
+
+    def __init__(self, data: Any, name: str | bytes = b"") -> None:
+        self.data = data
+        self.name = name
+
+    def blocks(self, size: int) -> Iterator[memoryview]:
+        """Yield the content in blocks of any size.
+
+        :param size: how many bytes to ask an open file for
+        :raises ValueError: it cannot be read, or is not binary; the message says what to do
+        """
+        if not hasattr(self.data, "read"):
+            yield memoryview(self.data).cast("B")
+            return
+        is_first = True
+        while True:
+            try:
+                block = self.data.read(size)
+            except (OSError, ValueError) as error:  # ValueError: the file is closed
+                raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            if isinstance(block, str):
+                raise ValueError("the file is not open in binary mode; specify an open binary file")
+            if not isinstance(block, (bytes, bytearray, memoryview)):
+                raise ValueError("read() does not return bytes; specify an open binary file")
+            if not block:
+                if is_first and self._position():
+                    what = "the file is at its end, so that nothing is left to read"
+                    raise ValueError(f"{what}; open it again, or call seek(0) first")
+                return
+            is_first = False
+            yield memoryview(block).cast("B")
+
+    def _position(self) -> int:
+        """Return how far an open file has been read; 0 if it does not know."""
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            position = self.data.tell()
+            return position if isinstance(position, int) else 0
+        return 0

@@ -28,8 +28,9 @@ from pressmark.fixity.hasher import (
     error_outcome,
     examine,
     hash_path,
+    transfer_content,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome
 from pressmark.fixity.scheduling import SMALL, Plan
 from pressmark.fs.beneath import Directory, Opener
 from pressmark.fs.file_errors import kind_of_mode, message_of
@@ -50,12 +51,13 @@ BLOCK, LEAST = 128, 16
 # on a network.
 LITTLE, OPENING = 1 << 18, 1 << 14
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Item = Path | Outcome | FileRange
+Source = Path | Content | Outcome
+Item = Source | FileRange
 Key = TypeVar("Key")
 
 
 def hash_tasks(
-    tasks: Iterable[tuple[Key, Path | Outcome]],
+    tasks: Iterable[tuple[Key, Source]],
     algorithms: Iterable[str] | str,
     threads: int | None = None,
     on_event: Callable[[Progress], object] | None = None,
@@ -69,7 +71,7 @@ def hash_tasks(
 
     The other parameters and the errors are those of :func:`hash_files`.
 
-    :param tasks: pairs of a key, which can be anything, and a file or an outcome
+    :param tasks: pairs of a key, which can be anything, and a file, a :class:`Content` or an :class:`Outcome`
     """
     run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
     return run.outcomes(iter(tasks))
@@ -183,12 +185,14 @@ def _path(item: Item) -> str | bytes:
     """Return the path of an item of the input; a part of a file has none."""
     if isinstance(item, FileRange):
         return b""
+    if isinstance(item, Content):
+        return item.name
     return item.path if isinstance(item, Outcome) else os.fspath(item)
 
 
 def _encoded(item: Item, path: str | bytes) -> bytes | FileRange:
-    """Return ``path`` as bytes; as an empty path if it is invalid, or the item is an outcome."""
-    if isinstance(item, Outcome):
+    """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
+    if isinstance(item, (Content, Outcome)):
         return b""  # the kernel leaves empty paths, which are examined here
     try:
         return item if isinstance(item, FileRange) else os.fsencode(path)
@@ -404,7 +408,11 @@ class _Run:
             if size >= 0 or isinstance(given, FileRange):
                 batch.sizes[index] = given.size if isinstance(given, FileRange) else size
                 continue
-            status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
+            status: os.stat_result | Outcome
+            if isinstance(given, Content):
+                status = transfer_content(given, self._names)
+            else:
+                status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
             if not isinstance(status, Outcome):
                 digests = None if self._ledger is None else self._ledger.find(path, status)
                 if digests is None:

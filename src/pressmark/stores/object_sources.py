@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from pressmark.errors import quoted
-from pressmark.fixity.algorithms import ALGORITHMS, algorithm_names
-from pressmark.fixity.copying import Copying, Event, copy_file, copy_files
+from pressmark.fixity.copying import Copying, Event, copy_files
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fixity.outcomes import Outcome, failed_outcome, require_written
+from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, require_written
 from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
@@ -28,22 +27,17 @@ __all__ = [
     "SMALL_FLAGS",
     "SourceCopier",
     "UnreadableSourceError",
-    "Upload",
     "check_source",
-    "copy_in_order",
     "copy_source",
     "devices_to_copy",
     "identities_above",
     "is_content",
     "refuse_within",
+    "require_copied",
     "select_source",
     "source_tree",
 ]
 
-Key = TypeVar("Key")
-
-_BLOCK = 1 << 20  # 1 MiB
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: For opening small files, which kernels copy.
 SMALL_FLAGS = OpenOptions(follow=False).flags
 
@@ -59,15 +53,15 @@ class UnreadableSourceError(SourceError):
         self.outcome = outcome
 
 
-class Upload(NamedTuple):
-    """A file whose content is not in a file.
+def require_copied(outcome: Outcome) -> None:
+    """Raise the error of a file that was not copied.
 
-    :ivar name: its name in the object
-    :ivar content: bytes, or an open binary file
+    :raises UnreadableSourceError: the source cannot be read
+    :raises OSError: the copy cannot be written
     """
-
-    name: bytes
-    content: Any
+    require_written(outcome)
+    if not outcome.ok:
+        raise UnreadableSourceError(outcome)
 
 
 def check_source(source: object) -> None:
@@ -234,22 +228,16 @@ def copy_source(
     :raises OSError: the copy cannot be written
     """
 
-    def tasks() -> Iterator[tuple[bytes, Any, bytes]]:
+    def tasks() -> Iterator[tuple[bytes, bytes | Content, bytes]]:
         os.mkdir(target)
         for name, content in _files(source, target, links == "follow"):
             yield name, content, os.path.join(target, name)
 
     count = 0
-    copies: Generator[tuple[bytes, Outcome], None, None]
-    if isinstance(source, Mapping) and any(map(is_content, source.values())):
-        copies = copy_in_order(tasks(), algorithms, links, on_event)
-    else:
-        copies = copy_files(tasks(), algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
+    copies = copy_files(tasks(), algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
     with contextlib.closing(copies):
         for name, outcome in copies:
-            require_written(outcome)
-            if not outcome.ok:
-                raise UnreadableSourceError(outcome)
+            require_copied(outcome)
             if on_file is not None:
                 on_file(name, outcome)
             count += 1
@@ -258,83 +246,7 @@ def copy_source(
     return count
 
 
-def copy_in_order(
-    tasks: Iterable[tuple[Key, bytes | Upload, bytes]],
-    algorithms: Sequence[str],
-    links: str = "refuse",
-    on_event: Callable[[Event], object] | None = None,
-) -> Generator[tuple[Key, Outcome], None, None]:
-    """Copy files and write uploads one after another, and yield their keys and outcomes.
-
-    :raises AlgorithmError: an algorithm is unknown
-    :raises SourceError: the content of an upload cannot be read
-    :raises OSError: a file cannot be written
-    """
-    names = algorithm_names(algorithms) if algorithms else ()
-    options = OpenOptions(links == "follow", real=links == "refuse")
-    if on_event is not None:
-        on_event(Copying("copy"))
-    for key, source, target in tasks:
-        written = (
-            _write(source, target, names) if isinstance(source, Upload) else copy_file(source, target, names, options)
-        )
-        yield key, written
-
-
-def _write(upload: Upload, target: bytes, names: Sequence[str]) -> Outcome:
-    """Write an upload to its file."""
-    hashers = {name: ALGORITHMS[name].make(1) for name in names}
-    size = 0
-    descriptor = os.open(target, _NEW, 0o666)
-    try:
-        for block in _blocks(upload):
-            size += len(block)
-            for hasher in hashers.values():
-                hasher.update(block)
-            while block:
-                block = block[os.write(descriptor, block) :]
-    finally:
-        os.close(descriptor)
-    return Outcome(upload.name, {name: hasher.hexdigest() for name, hasher in hashers.items()}, size, None, None)
-
-
-def _blocks(upload: Upload) -> Iterator[memoryview]:
-    """Yield the content of an upload.
-
-    :raises SourceError: it cannot be read, or is not binary
-    """
-    content = upload.content
-    if not hasattr(content, "read"):
-        yield memoryview(content).cast("B")
-        return
-    is_first = True
-    while True:
-        try:
-            block = content.read(_BLOCK)
-        except (OSError, ValueError) as error:  # ValueError: the file is closed
-            why = getattr(error, "strerror", None) or error
-            raise SourceError("source", f"{decode_fs(upload.name)}: cannot be read: {why}") from None
-        if not isinstance(block, (bytes, bytearray, memoryview)):
-            what = "the file is not open in binary mode" if isinstance(block, str) else "read() does not return bytes"
-            raise SourceError("source", f"{decode_fs(upload.name)}: {what}; specify an open binary file")
-        if not block:
-            if is_first and _position(content):
-                what = f"{decode_fs(upload.name)}: the file is at its end, so that nothing is left to store"
-                raise SourceError("source", f"{what}; open it again, or call seek(0) first")
-            return
-        is_first = False
-        yield memoryview(block).cast("B")
-
-
-def _position(content: Any) -> int:
-    """Return how far an open file has been read; 0 if it does not know."""
-    with contextlib.suppress(AttributeError, OSError, ValueError):
-        position = content.tell()
-        return position if isinstance(position, int) else 0
-    return 0
-
-
-def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes | Upload]]:
+def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes | Content]]:
     """Yield names and paths of the files of a source, and create their directories below ``target``."""
     tops: Iterable[tuple[Any, bytes, bytes]]
     if isinstance(source, Mapping):
@@ -345,7 +257,7 @@ def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterato
     for content, inside, alone in tops:
         if is_content(content):
             _make(target, os.path.dirname(inside))
-            yield inside, Upload(inside, content)
+            yield inside, Content(content, inside)
             continue
         top = real_path(os.fsencode(content))
         for name, path, entries in source_tree(top, inside, target, follow, alone=alone):

@@ -84,7 +84,7 @@ def _has_content(found: StoredObject, name: str, content: Any) -> bool:
     if isinstance(content, bytes):
         with open(content, "rb", buffering=0) as file:
             return _digest(file) == expected
-    content = content.content
+    content = content.data
     if not hasattr(content, "read"):
         return _sha512(content).digest() == expected
     position = content.tell()

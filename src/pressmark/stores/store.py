@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pressmark.stores.stored_object import StoredObject
 
 __all__ = [
-    "Content",
     "CopyMode",
+    "Data",
     "Event",
     "ObjectSource",
     "OnEvent",
@@ -40,11 +40,11 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-Content = bytes | bytearray | memoryview | Readable
+Data = bytes | bytearray | memoryview | Readable
 SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
 #: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
 #: directories to copy, bytes, or open binary files.
-ObjectSource = SourcePath | Mapping[str, SourcePath | Content]
+ObjectSource = SourcePath | Mapping[str, SourcePath | Data]
 #: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
 CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
 OnProblem = Callable[[Problem], object]

@@ -21,12 +21,13 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
+from pressmark.fixity.outcomes import Content
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import Upload, check_source, copy_in_order, select_source
+from pressmark.stores.object_sources import check_source, require_copied, select_source
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
@@ -36,7 +37,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     write_object,
 )
 from pressmark.stores.same_content import existing_object
-from pressmark.stores.store import Content, CopyMode, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
+from pressmark.stores.store import CopyMode, Data, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -139,7 +140,7 @@ class OcflRoot(StorageRoot):
         self,
         identifier: str | bytes | StoreObject,
         *,
-        add: Mapping[str, SourcePath | Content] | None = None,
+        add: Mapping[str, SourcePath | Data] | None = None,
         remove: Sequence[str] = (),
         rename: Mapping[str, str] | None = None,
         base: str | None = None,
@@ -241,19 +242,21 @@ class OcflRoot(StorageRoot):
         if not streams:
             return source
         assert isinstance(source, Mapping)
+        from pressmark.fixity.copying import copy_files  # few sources are open files
+
         folder = stack.enter_context(self._changing(identifier)) / self.new_name()
         stack.callback(remove_tree, folder)
-        uploads = [
-            (name, Upload(encode_fs(name), source[name]), os.path.join(folder, b"%d" % number))
+        tasks = [
+            (name, Content(source[name], encode_fs(name)), os.path.join(folder, b"%d" % number))
             for number, name in enumerate(streams)
         ]
         with object_errors(self.root, identifier):
             os.mkdir(folder)
-            for _written in copy_in_order(uploads, ()):
-                pass
+            for _name, outcome in copy_files(tasks, ()):
+                require_copied(outcome)
         # As other content that is not in files.
         how["copy_options"].mode = "copy"
-        return {**source, **{name: os.fsdecode(target) for name, _upload, target in uploads}}
+        return {**source, **{name: os.fsdecode(target) for name, _content, target in tasks}}
 
     def _attempted(
         self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]

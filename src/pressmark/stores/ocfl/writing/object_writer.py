@@ -20,14 +20,14 @@ from pressmark.errors import IdentifierError, quoted, short_digest
 from pressmark.fixity import Outcome, algorithm_name
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.copying import Copying, copy_files
-from pressmark.fixity.outcomes import require_written
+from pressmark.fixity.outcomes import Content
 from pressmark.fs.beneath import real_path
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.object_sources import UnreadableSourceError, Upload, copy_in_order, is_content, source_tree
+from pressmark.stores.object_sources import is_content, require_copied, source_tree
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -61,7 +61,7 @@ __all__ = [
 Key = TypeVar("Key")
 Fixity = Mapping[str, Mapping[str, str]]
 #: A name in an object, and the path of the file to copy there, or its content.
-File = tuple[bytes, bytes | Upload]
+File = tuple[bytes, bytes | Content]
 #: Files that the caller has checked.
 Files = list[tuple[bytes, bytes]] | list[File]
 # Maximal depth of directories in a source; walking is recursive.
@@ -114,30 +114,28 @@ class CopyOptions:
 
     def copy(
         self,
-        tasks: Iterator[tuple[Key, Any, bytes]],
+        tasks: Iterator[tuple[Key, bytes | Content, bytes]],
         algorithms: tuple[str, ...],
-        has_content: bool = False,
         is_real: bool = False,
     ) -> Generator[tuple[Key, Outcome], None, None]:
         """Copy files, and yield their keys and outcomes in order.
 
-        :param tasks: key, source and path of the copy; the sources are paths, and uploads if ``has_content`` is true
+        :param tasks: as for :func:`~pressmark.fixity.copying.copy_files`
         :param is_real: the paths are from :func:`~pressmark.fs.beneath.real_path`
         """
-        if has_content:
-            self.used = "copy"
-            yield from copy_in_order(tasks, algorithms, self.links)
-            return
         self.used = None
         first = next(tasks, None)
         if first is None:
             return
-        mode = "copy" if self.mode == "auto" and (device := os.stat(first[1]).st_dev) in self.copied else self.mode
+        mode, source = self.mode, first[1]
+        device = -1 if mode != "auto" or isinstance(source, Content) else os.stat(source).st_dev
+        if device in self.copied:
+            mode = "copy"
 
         def note(event: object) -> None:
             if isinstance(event, Copying):
                 self.used = event.mode
-                if event.mode == "copy" and self.mode == "auto":
+                if event.mode == "copy" and device >= 0:
                     self.copied.add(device)
 
         tasks = chain([first], tasks)
@@ -347,11 +345,10 @@ class CopiedFiles:
         size = 0
         tasks = self._tasks(source, top, folder, copy_options.links == "follow")
         is_real = not isinstance(source, list)
-        with closing(copy_options.copy(tasks, self._algorithms, _has_content(source), is_real)) as copies:
+        with closing(copy_options.copy(tasks, self._algorithms, is_real)) as copies:
             for (logical, content, target), outcome in copies:
-                require_written(outcome)
-                if outcome.digests is None:
-                    raise UnreadableSourceError(outcome)
+                require_copied(outcome)
+                assert outcome.digests is not None
                 self.outcomes[logical] = outcome
                 if self._known:
                     self._compare(logical, outcome.digests)
@@ -438,7 +435,7 @@ class CopiedFiles:
 
     def _tasks(
         self, source: ObjectSource | Files, top: bytes, folder: str, follow: bool
-    ) -> Iterator[tuple[tuple[str, str, bytes], bytes | Upload, bytes]]:
+    ) -> Iterator[tuple[tuple[str, str, bytes], bytes | Content, bytes]]:
         """Yield logical path, content path and copy of each file as its key, its source and the path of its copy."""
         base = top + b"/" + encode_fs(folder)
         made = False
@@ -513,13 +510,6 @@ def logical_name(name: bytes) -> str:
     return logical
 
 
-def _has_content(source: ObjectSource | Files) -> bool:
-    """Return whether a source contains more than paths."""
-    if isinstance(source, list):
-        return any(not isinstance(path, bytes) for _name, path in source)
-    return isinstance(source, Mapping) and any(map(is_content, source.values()))
-
-
 def source_files(source: ObjectSource | Files, target: bytes, follow: bool, dropped: list[bytes]) -> Iterator[File]:
     """Yield names and paths of the files of a source; directories without files are added to ``dropped``.
 
@@ -548,10 +538,10 @@ def source_files(source: ObjectSource | Files, target: bytes, follow: bool, drop
 
 def _tree(
     content: Any, inside: bytes, target: bytes, follow: bool, alone: bytes
-) -> Iterator[tuple[bytes, bytes | Upload, list[DirectoryEntry] | None]]:
+) -> Iterator[tuple[bytes, bytes | Content, list[DirectoryEntry] | None]]:
     """Yield the files of one item of a source: see :func:`source_tree`."""
     if is_content(content):
-        yield inside, Upload(inside, content), None
+        yield inside, Content(content, inside), None
         return
     top = real_path(os.fsencode(content))
     yield from source_tree(top, inside, target, follow, alone=alone, deepest=DEEPEST)
