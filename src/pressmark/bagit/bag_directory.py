@@ -11,17 +11,22 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from functools import cached_property
 from types import TracebackType
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
+from pressmark.bagit.paths import BELOW_PAYLOAD
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fs.beneath import Directory, OpenBeneath, OpenBeneathByName, open_directory
 from pressmark.fs.durable import is_readable, why_unreadable
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress
+
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
+    from pressmark.fixity.outcomes import Outcome
 
 __all__ = [
     "LINKS",
@@ -30,6 +35,8 @@ __all__ = [
     "BagFiles",
     "BaseDirectory",
     "FileEntry",
+    "Match",
+    "Reading",
     "ResolvedPath",
     "open_tag_file",
 ]
@@ -99,6 +106,43 @@ class FileEntry(Protocol):
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """Return the status of the entry."""
+
+
+class Match(NamedTuple):
+    """A file that a manifest lists.
+
+    :ivar path: relative to the base directory
+    :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
+    :ivar digests: expected hex digests by algorithm; a malformed one is empty
+    :ivar is_exact: whether each manifest lists this path, in this spelling
+    """
+
+    path: bytes
+    real: bytes | None
+    digests: Mapping[str, str]
+    is_exact: bool = True
+
+    @property
+    def of_payload(self) -> bool:
+        """Whether the file is in the payload."""
+        return self.path.startswith(BELOW_PAYLOAD)
+
+
+class Reading(NamedTuple):
+    """How the files of a bag are read to verify them.
+
+    :ivar threads: number of threads; :data:`None` or 0 for one per core
+    :ivar order: ``parallel``, or ``sequential`` for hard disks
+    :ivar trusted: follow all symbolic links
+    :ivar ledger: makes the verification of the payload resumable
+    :ivar on_event: called with :class:`~pressmark.reports.Progress`
+    """
+
+    threads: int | None = None
+    order: str = "parallel"
+    trusted: bool = False
+    ledger: Ledger | None = None
+    on_event: Callable[[Progress], object] | None = None
 
 
 class BaseDirectory(Protocol):
@@ -211,6 +255,31 @@ class BagDirectory:
         :raises OSError: it cannot be read
         """
         return [os.fsencode(entry.name) for entry in self.scan(b"")]
+
+    def digests(
+        self, matches: Iterator[Match], algorithms: tuple[str, ...], reading: Reading
+    ) -> Iterator[tuple[Match, Outcome]]:
+        """Yield each file with the outcome of reading it, in order.
+
+        :param algorithms: official names; at least one
+        """
+        from pressmark.fixity.pool import hash_tasks  # tag files are read without
+
+        def path(match: Match) -> bytes:
+            if not reading.trusted and match.real is not None:
+                return match.real
+            return os.path.join(self.path, match.path if match.real is None else match.real)
+
+        return hash_tasks(
+            ((match, path(match)) for match in matches),
+            algorithms,
+            reading.threads,
+            reading.on_event,
+            links="follow" if reading.trusted else "refuse",
+            read=reading.order,
+            ledger=reading.ledger,
+            beneath=None if reading.trusted else self.beneath,
+        )
 
     def scan(self, path: bytes) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory, unordered; each is valid until the next one.

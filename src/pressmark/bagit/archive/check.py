@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -22,9 +23,10 @@ from pressmark.bagit.archive.members import Limits
 from pressmark.bagit.archive.read import Members, listed_algorithms, read_members
 from pressmark.bagit.archive.reader import MEDIA_TYPES, Archive, open_archive
 from pressmark.bagit.archive.table import TAG_FILES_IN_MEMORY, ArchivedBag, MemberTable
+from pressmark.bagit.bag_directory import Match, Reading
 from pressmark.bagit.problems import KEEP, BagReport, problem
-from pressmark.bagit.validation.bag_check import LEVELS, Verifier, check_files, reporting
-from pressmark.bagit.validation.payload import Match
+from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
+from pressmark.bagit.validation.payload import FileMatcher
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.hasher import FileRange
@@ -36,7 +38,7 @@ from pressmark.threads import Threads
 if TYPE_CHECKING:
     from pressmark.bagit.profile.profile import Profile
 
-__all__ = ["MemberVerifier", "opened_bag", "validate_archive"]
+__all__ = ["VerifiedBag", "opened_bag", "validate_archive"]
 
 _THREADS = 4
 _CHANGED = "archive changed while it was read; validate it again"
@@ -97,9 +99,13 @@ def validate_archive(
                 report_problems([problem(error.kind, b"", error.reason)])
             return report
         if members.top is not None:
-            bag = ArchivedBag(archive.path, table, members.top)
-            verifier = MemberVerifier(bag, members, report_problems, archive, threads, read, on_event)
-            tag_files = check_files(bag, report, report_problems, verifier, lenient=lenient, on_event=on_event)
+            bag = VerifiedBag(archive.path, table, members, archive)
+            reading = Reading(threads, read, on_event=on_event)
+
+            def verify_members(tag_files: TagFiles, matcher: FileMatcher) -> None:
+                verify(bag.digests, tag_files, matcher, reading, report_problems, members.progress)
+
+            tag_files = check_files(bag, report, report_problems, verify_members, lenient=lenient, on_event=on_event)
             if profile is not None:
                 report_problems(profile.check_files(tag_files.bag, bag, MEDIA_TYPES[archive.format]))
         if archive.has_changed():
@@ -175,57 +181,48 @@ def _read(
     return table, members
 
 
-class MemberVerifier(Verifier[FileRange | Outcome]):
-    """Compares the digests of an archive's members with the manifests, and reads members that have none.
+class VerifiedBag(ArchivedBag):
+    """A bag in an archive whose members were read.
 
-    :param archive: the archive to read them from; :data:`None` if all have digests
+    :param archive: the archive, to read members that have no digests; :data:`None` if all have them
     """
 
-    def __init__(
-        self,
-        bag: ArchivedBag,
-        members: Members,
-        report_problems: ReportProblems,
-        archive: Archive | None = None,
-        threads: int | None = None,
-        read: str = "parallel",
-        on_event: Callable[[Progress], object] | None = None,
-    ) -> None:
-        super().__init__(on_event, report_problems)
-        self._archive = archive
-        self._bag = bag
+    def __init__(self, path: bytes, table: MemberTable, members: Members, archive: Archive | None = None) -> None:
+        assert members.top is not None
+        super().__init__(path, table, members.top)
         self._members = members
-        self._threads = threads
-        self._read = read
-        self._before = self._now = members.progress
+        self._archive = archive
 
-    def begin(self, tag_files: TagFiles, stack: ExitStack) -> tuple[str, ...]:
-        self._needed = tag_files.bag.algorithms, tag_files.bag.tag_algorithms
-        return tag_files.bag.algorithms
+    def digests(
+        self, matches: Iterator[Match], algorithms: tuple[str, ...], reading: Reading
+    ) -> Iterator[tuple[Match, Outcome]]:
+        """Yield each file with its digests, or with those of its place in the archive."""
+        needed = set(algorithms)
+        if self._archive is None or self._archive.descriptor < 0 or not self._archive.seekable:
+            for match in matches:
+                known = self._known(match, needed)
+                if isinstance(known, Outcome):
+                    yield match, known
+            return
+        waiting: deque[Match] = deque()
 
-    def source(self, match: Match) -> FileRange | Outcome:
+        def tasks() -> Iterator[FileRange | Outcome]:
+            for match in matches:
+                waiting.append(match)
+                yield self._known(match, needed)
+
+        descriptor, report = self._archive.descriptor, reading.on_event
+        for outcome in hash_ranges(descriptor, tasks(), algorithms, reading.threads, report, read=reading.order):
+            yield waiting.popleft(), outcome
+
+    def _known(self, match: Match, needed: Collection[str]) -> FileRange | Outcome:
         """Return the place of a member in the archive, or its outcome if it was read."""
-        node = self._bag.file(match.path if match.real is None else match.real)
+        node = self.file(match.path if match.real is None else match.real)
         if node is not None and node.offset >= 0:
             return FileRange(node.offset, node.size)
         digests = {} if node is None else self._members.digests(node)
-        needed = self._needed[not match.of_payload]
         if node is None or any(name in needed and name not in digests for name in match.digests):
             # A missing digest must not count as a match.
             message = "was not read; please report this bug"
             return Outcome(match.path, None, None, None, None, "io-error", message)
         return Outcome(match.path, digests, node.size, None, None)
-
-    def hashed(
-        self, sources: Iterator[FileRange | Outcome], names: tuple[str, ...], of_payload: bool
-    ) -> Iterator[Outcome]:
-        if self._archive is None or self._archive.descriptor < 0 or not self._archive.seekable:
-            return (one for one in sources if isinstance(one, Outcome))
-        return hash_ranges(
-            self._archive.descriptor,
-            sources,
-            names,
-            self._threads,
-            self.report_event if self._on_event is not None else None,
-            read=self._read,
-        )

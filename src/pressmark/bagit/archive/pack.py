@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from itertools import chain
 
 from pressmark.bagit import bagit_txt
 from pressmark.bagit.archive.new_archive import NewArchive, modification_time, new_archive
 from pressmark.bagit.archive.packed_files import PackTask, pack_files
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagDirectory, Match
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.creation.options import Path
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import BagReport, problem
-from pressmark.bagit.validation.bag_check import Verifier, check_files
-from pressmark.bagit.validation.payload import FileMatcher, Match
+from pressmark.bagit.validation.bag_check import check_files, compare_digests
+from pressmark.bagit.validation.payload import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import walk
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
-from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import is_inside
 from pressmark.reports import Progress
 from pressmark.threads import resolve_threads
@@ -77,21 +76,20 @@ def pack_bag(path: bytes, destination: bytes, threads: int | None, on_event: Lis
             on_event(Progress("examine"))
             verdict = Verdict(on_event)
             packer = _Packer(base, archive, verdict, on_event)
-            check_files(base, verdict.report, verdict.add, packer)
+            check_files(base, verdict.report, verdict.add, packer.pack)
             if not packer.is_done:  # the archive is empty
                 verdict.add(() if verdict.is_invalid else [problem("file-changing", b"", CHANGED)])
             verdict.raise_if_invalid(path, "no archive was created")
         return verdict.report
 
 
-class _Packer(Verifier[PackTask]):
+class _Packer:
     """Writes the archive, as the part of a validation that reads files.
 
     :ivar is_done: whether all files were packed
     """
 
     def __init__(self, base: BagDirectory, archive: NewArchive, verdict: Verdict, on_event: Listener) -> None:
-        super().__init__(on_event, verdict.add)
         self.is_done = False
         self._base = base
         self._options = OpenOptions(beneath=base.beneath)
@@ -99,16 +97,7 @@ class _Packer(Verifier[PackTask]):
         self._verdict = verdict
         self._send = on_event
 
-    def source(self, match: Match) -> PackTask:
-        assert match.real is not None  # only links inside the bag are followed
-        return PackTask(match.real, match.path, list(match.digests))
-
-    def hashed(
-        self, sources: Iterator[PackTask], names: tuple[str, ...], of_payload: bool
-    ) -> Generator[Outcome, None, None]:
-        return pack_files(sources, self._archive, self._options, self._send)
-
-    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
+    def pack(self, tag_files: TagFiles, matcher: FileMatcher) -> None:
         """Check the names of all files; if the bag is complete, pack them, and report mismatches."""
         # Those that are listed under another spelling, or not in all manifests.
         others = {match.path: match.digests for match in matcher.matches() if not match.is_exact}
@@ -120,12 +109,13 @@ class _Packer(Verifier[PackTask]):
 
         def sources() -> Iterator[PackTask]:
             for match in files.matches():
+                assert match.real is not None  # only links inside the bag are followed
                 waiting.append(match)
-                yield self.source(match)
+                yield PackTask(match.real, match.path, list(match.digests))
 
-        with closing(self.hashed(sources(), (), True)) as outcomes:
+        with closing(pack_files(sources(), self._archive, self._options, self._send)) as outcomes:
             for outcome in outcomes:
-                self._compare_digests(tag_files, waiting.popleft(), outcome)
+                compare_digests(tag_files, waiting.popleft(), outcome, self._verdict.add)
                 if self._verdict.is_invalid:
                     self._archive.abandon()  # but list all problems
         if files.counts != (matcher.nfiles, matcher.nbytes, matcher.tag_files):

@@ -14,14 +14,14 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 
-from pressmark.bagit.archive.check import MemberVerifier
+from pressmark.bagit.archive.check import VerifiedBag
 from pressmark.bagit.archive.digests import StreamHasher
 from pressmark.bagit.archive.members import Limits
 from pressmark.bagit.archive.read import listed_algorithms, read_members
 from pressmark.bagit.archive.reader import open_archive
-from pressmark.bagit.archive.table import ArchivedBag, MemberTable
+from pressmark.bagit.archive.table import MemberTable
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagDirectory, Reading
 from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.changes.destination import (
@@ -35,7 +35,9 @@ from pressmark.bagit.changes.destination import (
 from pressmark.bagit.creation.options import Path
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import BagReport, problem
-from pressmark.bagit.validation.bag_check import check_files
+from pressmark.bagit.validation.bag_check import check_files, verify
+from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import ArchiveError, BagError
 from pressmark.reports import Progress
@@ -119,9 +121,13 @@ def unpack_bag(
             report = validate(bag, threads=count, keep=0, on_event=on_event, on_problem=lambda one: verdict.add([one]))
             verdict.report.counts.update(report.counts)
         else:
-            written = ArchivedBag(path, table, members.top)
+            written = VerifiedBag(path, table, members)
+
+            def verify_written(tag_files: TagFiles, matcher: FileMatcher) -> None:
+                verify(written.digests, tag_files, matcher, Reading(), verdict.add)
+
             with BagDirectory(bag) as base:
-                check_files(base, verdict.report, verdict.add, MemberVerifier(written, members, verdict.add))
+                check_files(base, verdict.report, verdict.add, verify_written)
         verdict.raise_if_invalid(path, "nothing was unpacked")
         on_event(Progress("move"))
         flush_staging(hidden)

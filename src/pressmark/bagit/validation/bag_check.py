@@ -10,22 +10,24 @@ Memory use is about 24 bytes for each line of a manifest, and does not depend on
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING
 
-from pressmark.bagit.bag_directory import BagFiles
+from pressmark.bagit.bag_directory import BagFiles, Match, Reading
 from pressmark.bagit.problems import BagReport, mismatch_problem, problem
-from pressmark.bagit.validation.payload import FileMatcher, Match
+from pressmark.bagit.validation.payload import FileMatcher
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem, Progress
 
-__all__ = ["LEVELS", "Verifier", "check_files", "reporting"]
+if TYPE_CHECKING:
+    from pressmark.fixity.ledger import Ledger
+
+__all__ = ["LEVELS", "check_files", "compare_digests", "reporting", "verify"]
 
 LEVELS = ("oxum", "complete", "full")
 # Kinds of problems of files that changed after the walk; other errors are "file-unreadable".
@@ -39,7 +41,8 @@ _KINDS = {
     "device": "file-special",
 }
 
-Source = TypeVar("Source")
+# Yields each file with the outcome of reading it, in order.
+Digests = Callable[[Iterator[Match], tuple[str, ...], Reading], Iterator[tuple[Match, Outcome]]]
 
 
 def reporting(report: BagReport, on_problem: Callable[[Problem], object] | None) -> ReportProblems:
@@ -55,94 +58,78 @@ def reporting(report: BagReport, on_problem: Callable[[Problem], object] | None)
     return report_problems
 
 
-class Verifier(ABC, Generic[Source]):
-    """Reads the files of a bag and compares their checksums.
+def verify(
+    digests: Digests,
+    tag_files: TagFiles,
+    matcher: FileMatcher,
+    reading: Reading,
+    report_problems: ReportProblems,
+    before: Progress = Progress(),  # noqa: B008, immutable
+) -> None:
+    """Read all listed files of a bag, and report those that differ from their manifests.
 
     Payload files and tag files are read in one run if their manifests have the same algorithms. Otherwise the payload
     is read first, and the tag files in a second run with their own algorithms.
 
-    :param on_event: called with :class:`~pressmark.reports.Progress` and the events of :meth:`hashed`
+    :param digests: reads files: :meth:`~pressmark.bagit.bag_directory.BagDirectory.digests`
+    :param before: what was read already, which counts in the progress
     """
+    bag, ledger = tag_files.bag, reading.ledger
+    tag_names = bag.tag_algorithms
+    names = bag.algorithms if ledger is None else ledger.algorithms
+    together = set(names) == set(tag_names)
+    now = before
 
-    def __init__(self, on_event: Callable[[Progress], object] | None, report_problems: ReportProblems) -> None:
-        self._on_event = on_event
-        self._report_problems = report_problems
-        # The progress of completed runs, and the total progress.
-        self._before = self._now = Progress()
-
-    def begin(self, tag_files: TagFiles, stack: ExitStack) -> tuple[str, ...]:
-        """Return the algorithms of the payload manifests, in the order in which they are computed."""
-        return tag_files.bag.algorithms
-
-    @abstractmethod
-    def source(self, match: Match) -> Source:
-        """Return what :meth:`hashed` takes for a file."""
-
-    @abstractmethod
-    def hashed(self, sources: Iterator[Source], names: tuple[str, ...], of_payload: bool) -> Iterator[Outcome]:
-        """Yield the outcome of each file, in order.
-
-        :param of_payload: the first run, which reads the payload
-        """
-
-    def run(self, tag_files: TagFiles, matcher: FileMatcher, stack: ExitStack) -> None:
-        """Read all listed files, and report mismatches."""
-        names, tag_names = self.begin(tag_files, stack), tag_files.bag.tag_algorithms
-        together = set(names) == set(tag_names)
-        with DiskQueue[Match]() as later:
-
-            def first() -> Iterator[Match]:
-                for match in matcher.matches():
-                    if together or match.of_payload:
-                        yield match
-                    else:
-                        later.add(match)
-
-            self._compare(tag_files, first(), names, True)
-            self._before = self._now
-            if later:
-                self._compare(tag_files, later, tag_names, False)
-
-    def _compare(self, tag_files: TagFiles, matches: Iterable[Match], names: tuple[str, ...], of_payload: bool) -> None:
-        waiting: deque[Match] = deque()
-
-        def sources() -> Iterator[Source]:
-            for match in matches:
-                # Files without comparable checksums were reported with their manifest or line.
-                if any(match.digests.get(name) for name in names):
-                    waiting.append(match)
-                    yield self.source(match)
-
+    def compare(matches: Iterable[Match], names: tuple[str, ...], ledger: Ledger | None) -> None:
+        # Files without comparable checksums were reported with their manifest or line.
+        listed = (match for match in matches if any(match.digests.get(name) for name in names))
         if not names:
-            deque(sources(), 0)
+            deque(listed, 0)
             return
-        for outcome in self.hashed(sources(), names, of_payload):
-            self._compare_digests(tag_files, waiting.popleft(), outcome)
+        first = now
 
-    def _compare_digests(self, tag_files: TagFiles, match: Match, outcome: Outcome) -> None:
-        """Compare the digests of a file with its listed checksums."""
-        if outcome.digests is None:
-            kind = _KINDS.get(str(outcome.kind), "file-unreadable")
-            if kind != "file-unreadable" or match.path not in tag_files.unreadable:
-                self._report_problems([problem(kind, match.path, outcome.message)])
-            return
-        for algorithm, expected in match.digests.items():
-            found = outcome.digests.get(algorithm)
-            if expected and found is not None and found != expected:
-                self._report_problems([mismatch_problem(match.path, algorithm, expected, found)])
+        def add(event: Progress) -> None:
+            nonlocal now
+            now = first.plus(event.items, event.bytes, event.failed)
+            if reading.on_event is not None:
+                reading.on_event(now)
 
-    def report_event(self, event: Progress) -> None:
-        """Pass the progress of :meth:`hashed` on, as the total of all files."""
-        self._now = self._before.plus(event.items, event.bytes, event.failed)
-        if self._on_event is not None:
-            self._on_event(self._now)
+        how = reading._replace(ledger=ledger, on_event=None if reading.on_event is None else add)
+        for match, outcome in digests(listed, names, how):
+            compare_digests(tag_files, match, outcome, report_problems)
+
+    with DiskQueue[Match]() as later:
+
+        def payload() -> Iterator[Match]:
+            for match in matcher.matches():
+                if together or match.of_payload:
+                    yield match
+                else:
+                    later.add(match)
+
+        compare(payload(), names, ledger)
+        if later:
+            compare(later, tag_names, None)
+
+
+def compare_digests(tag_files: TagFiles, match: Match, outcome: Outcome, report_problems: ReportProblems) -> None:
+    """Compare the digests of a file with its listed checksums."""
+    if outcome.digests is None:
+        kind = _KINDS.get(str(outcome.kind), "file-unreadable")
+        if kind != "file-unreadable" or match.path not in tag_files.unreadable:
+            report_problems([problem(kind, match.path, outcome.message)])
+        return
+    for algorithm, expected in match.digests.items():
+        found = outcome.digests.get(algorithm)
+        if expected and found is not None and found != expected:
+            report_problems([mismatch_problem(match.path, algorithm, expected, found)])
 
 
 def check_files(
     base: BagFiles,
     report: BagReport,
     report_problems: ReportProblems,
-    verifier: Verifier[Source],
+    verify: Callable[[TagFiles, FileMatcher], object],
     *,
     lenient: bool = False,
     links: str = "inside",
@@ -150,7 +137,7 @@ def check_files(
 ) -> TagFiles:
     """Check the files of a bag at the level of the report; see :func:`pressmark.bagit.validate`.
 
-    :param verifier: compares checksums in a full validation
+    :param verify: compares checksums in a full validation
     """
     with ExitStack() as stack:
         tag_files = TagFiles(base, report.level, lenient, report_problems)
@@ -158,7 +145,7 @@ def check_files(
         matcher = FileMatcher(base, tag_files, links, report_problems)
         try:
             if report.level == "full":
-                verifier.run(tag_files, matcher, stack)
+                verify(tag_files, matcher)
             else:
                 matcher.run(on_event)
             if report.level != "oxum":

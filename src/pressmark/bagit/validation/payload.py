@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
-from typing import NamedTuple
 
-from pressmark.bagit.bag_directory import BagFiles
+from pressmark.bagit.bag_directory import BagFiles, Match
 from pressmark.bagit.bag_tags import ManifestFile, missing_problem
 from pressmark.bagit.manifest import PATH_LIMIT
 from pressmark.bagit.manifest_index import Listing
@@ -20,27 +19,7 @@ from pressmark.fixity.outcomes import PROGRESS_EVERY
 from pressmark.fs.disk_queue import DiskQueue
 from pressmark.reports import Problem, Progress
 
-__all__ = ["FileMatcher", "Match"]
-
-
-class Match(NamedTuple):
-    """A file that a manifest lists.
-
-    :ivar path: relative to the base directory
-    :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
-    :ivar digests: expected hex digests by algorithm; a malformed one is empty
-    :ivar is_exact: whether each manifest lists this path, in this spelling
-    """
-
-    path: bytes
-    real: bytes | None
-    digests: Mapping[str, str]
-    is_exact: bool = True
-
-    @property
-    def of_payload(self) -> bool:
-        """Whether the file is in the payload."""
-        return self.path.startswith(BELOW_PAYLOAD)
+__all__ = ["FileMatcher"]
 
 
 class FileMatcher:

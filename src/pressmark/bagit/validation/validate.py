@@ -10,16 +10,14 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import BagDirectory, Reading
 from pressmark.bagit.problems import KEEP, BagReport
-from pressmark.bagit.validation.bag_check import LEVELS, Verifier, check_files, reporting
+from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
 from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
-from pressmark.bagit.validation.payload import Match
-from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
+from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError, SpillError
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fixity.pool import hash_files
 from pressmark.reports import Problem, Progress
 
 if TYPE_CHECKING:
@@ -177,75 +175,42 @@ class _Validation(NamedTuple):
                 )
         report = BagReport(level=self.level, keep=self.keep)
         report_problems = reporting(report, self.on_problem)
-        trusted = self.links == "trusted"
-        with BagDirectory(path) as base:
-            verifier = _FileVerifier(base, trusted, self.threads, self.order, ledger, self.on_event, report_problems)
+        with BagDirectory(path) as base, ExitStack() as stack:
+
+            def verify_files(tag_files: TagFiles, matcher: FileMatcher) -> None:
+                opened = _opened(ledger, tag_files.bag.algorithms, base.path, stack)
+                reading = Reading(self.threads, self.order, self.links == "trusted", opened, self.on_event)
+                verify(base.digests, tag_files, matcher, reading, report_problems)
+
             tag_files = check_files(
-                base, report, report_problems, verifier, lenient=self.lenient, links=self.links, on_event=self.on_event
+                base,
+                report,
+                report_problems,
+                verify_files,
+                lenient=self.lenient,
+                links=self.links,
+                on_event=self.on_event,
             )
             if self.profile is not None:
                 report_problems(self.profile.check(tag_files.bag))
         return report
 
 
-class _FileVerifier(Verifier[bytes]):
-    """Reads files; those of the payload with the ledger."""
+def _opened(ledger: AnyLedger | None, algorithms: tuple[str, ...], path: bytes, stack: ExitStack) -> Ledger | None:
+    """Return the open ledger of a bag; :data:`None` without one, or if nothing is hashed.
 
-    def __init__(
-        self,
-        base: BagDirectory,
-        trusted: bool,
-        threads: int | None,
-        read: str,
-        ledger: AnyLedger | None,
-        on_event: Callable[[Progress], object] | None,
-        report_problems: ReportProblems,
-    ) -> None:
-        super().__init__(on_event, report_problems)
-        self._base = base
-        self._trusted = trusted
-        self._threads = threads
-        self._read = read
-        self._given = ledger
-        self._ledger: Ledger | None = None
+    :raises LedgerError: it was created for other files or algorithms
+    """
+    if ledger is None or not algorithms:
+        return None
+    from pressmark.fixity.ledger import Ledger  # few validations use a ledger
 
-    def begin(self, tag_files: TagFiles, stack: ExitStack) -> tuple[str, ...]:
-        """Open the ledger, and return its algorithms, or those of the payload manifests.
-
-        :raises LedgerError: it was created for other files or algorithms
-        """
-        names = tag_files.bag.algorithms
-        ledger = self._given
-        if ledger is None or not names:
-            return names
-        from pressmark.fixity.ledger import Ledger  # few validations use a ledger
-
-        if not isinstance(ledger, Ledger):
-            ledger = stack.enter_context(Ledger(ledger, names, [self._base.path]))
-        if set(ledger.algorithms) != set(names):
-            wanted = ", ".join(names)
-            raise LedgerError(
-                ledger.name,
-                f"ledger was created for other algorithms than those of the bag ({wanted});"
-                " choose another file (--ledger)",
-            )
-        self._ledger = ledger
-        return ledger.algorithms
-
-    def source(self, match: Match) -> bytes:
-        """Return the path of a file: relative to the base directory, or the full path if links are trusted."""
-        if not self._trusted and match.real is not None:
-            return match.real
-        return os.path.join(self._base.path, match.path if match.real is None else match.real)
-
-    def hashed(self, sources: Iterator[bytes], names: tuple[str, ...], of_payload: bool) -> Iterator[Outcome]:
-        return hash_files(
-            sources,
-            names,
-            self._threads,
-            self.report_event if self._on_event is not None else None,
-            links="follow" if self._trusted else "refuse",
-            read=self._read,
-            ledger=self._ledger if of_payload else None,
-            beneath=None if self._trusted else self._base.beneath,
+    if not isinstance(ledger, Ledger):
+        ledger = stack.enter_context(Ledger(ledger, algorithms, [path]))
+    if set(ledger.algorithms) != set(algorithms):
+        wanted = ", ".join(algorithms)
+        raise LedgerError(
+            ledger.name,
+            f"ledger was created for other algorithms than those of the bag ({wanted}); choose another file (--ledger)",
         )
+    return ledger
