@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
     from pressmark.stores.job import CheckStore as CheckStore
-    from pressmark.stores.ocfl.changes import Changes as Changes
+    from pressmark.stores.ocfl.differences import Changes as Changes
     from pressmark.stores.ocfl.history import VersionInfo as VersionInfo
     from pressmark.stores.ocfl.root import OcflRoot as OcflRoot
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore as PairtreeStore
@@ -44,7 +44,7 @@ __all__, __getattr__, __dir__ = face(
         ".bags.bag_folder": "BagFolder",
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
-        ".ocfl.changes": "Changes",
+        ".ocfl.differences": "Changes",
         ".ocfl.history": "VersionInfo",
         ".ocfl.root": "OcflRoot",
         ".pairtree.pairtree_store": "PairtreeStore",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores.ocfl.changes import Changes
+from pressmark.stores.ocfl.differences import Changes
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
 

@@ -20,7 +20,7 @@ from pressmark.migrate.transfer.failures import TransferError
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.ocfl.changes import compare_states
+from pressmark.stores.ocfl.differences import compare_states
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing.bulk_writer import WrittenSmall

@@ -12,7 +12,7 @@ from pressmark.errors import AlgorithmError, ObjectError
 from pressmark.fs.beneath import read_all
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.ocfl.changes import Changes, compare_states
+from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.history import (
     VersionInfo,
     VersionMissingError,

@@ -40,7 +40,7 @@ from pressmark.stores.problems import problem
 from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
 
 if TYPE_CHECKING:
-    from pressmark.stores.ocfl.changes import Changes
+    from pressmark.stores.ocfl.differences import Changes
     from pressmark.stores.ocfl.history import VersionInfo
     from pressmark.stores.ocfl.ocfl_object import OcflObject
 

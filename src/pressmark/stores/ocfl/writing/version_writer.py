@@ -25,7 +25,6 @@ from pressmark.fs.run_directories import RunDirectory
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
-from pressmark.stores.ocfl.changes import Changes, compare_states
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
     OBJECT,
@@ -35,6 +34,7 @@ from pressmark.stores.ocfl.declarations import (
     later,
     read_declaration,
 )
+from pressmark.stores.ocfl.differences import Changes, compare_states
 from pressmark.stores.ocfl.inventory import (
     INVENTORY,
     InventoryError,

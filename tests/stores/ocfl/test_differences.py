@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pressmark.stores.ocfl.changes import Changes, compare_states
+from pressmark.stores.ocfl.differences import Changes, compare_states
 
 
 def test_each_kind_of_change() -> None:
