@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.run_directories import leftovers
+from pressmark.fs.staging import leftovers
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.disk_faults import DiskFault
 

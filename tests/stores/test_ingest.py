@@ -15,7 +15,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
 from support.implementations import Implementation, use
 from support.trees import snapshot, write

@@ -13,7 +13,7 @@ import pytest
 
 from pressmark import jobs, stores
 from pressmark.fs.locks import FileLock
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store, recheck as settling

@@ -11,7 +11,7 @@ import pytest
 
 from pressmark import stores
 from pressmark.errors import ObjectError
-from pressmark.fs import run_directories
+from pressmark.fs import staging
 from pressmark.layouts import layout
 from pressmark.stores import Store
 from support.trees import write
@@ -77,10 +77,10 @@ def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write(tmp_path, {f"{word}/f": word.encode()})
     root.put("abcdef", tmp_path / "old")
 
-    def refused(top: bytes) -> None:
+    def refused(top: bytes, **_how: int) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), top)
 
-    for module in ("stores.ocfl.root", "fs.run_directories"):
+    for module in ("stores.ocfl.root", "fs.staging"):
         monkeypatch.setattr(f"pressmark.{module}.remove_tree", refused)
     root.put("abcdef", tmp_path / "new", replace=True)
     with root.get("abcdef").open("f") as file:
@@ -90,5 +90,5 @@ def test_an_old_version_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not list(root.objects())
     assert {one.kind for one in root.check().problems} >= {"leftover"}
     monkeypatch.undo()
-    run_directories.clear(os.path.join(os.fsencode(root.root), b"extensions", b"pressmark-staging"))
+    staging.clear(os.path.join(os.fsencode(root.root), b"extensions", b"pressmark-staging"))
     assert root.repair().ok

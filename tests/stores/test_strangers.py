@@ -13,7 +13,7 @@ import pytest
 from pressmark import stores
 from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.owners import UntrustedError
-from pressmark.fs.run_directories import RunDirectory, kind_of_leftover, leftovers, own_leftovers
+from pressmark.fs.staging import RunDirectory, kind_of_leftover, leftovers, own_leftovers
 from support.users import OTHER, THIRD, as_user, needs_users, shared_folder
 
 TEAM = 54300

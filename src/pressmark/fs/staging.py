@@ -1,7 +1,21 @@
-"""The private staging directory of a change, locked while a run uses it.
+"""Hidden directories of changes: private ones, locked while a run uses them, alone or in a directory that runs share.
 
-Its name is fixed, so the next run finds the leftovers of a killed run. Because other users know the name, the directory
-is checked for its owner, and on Linux all paths in it start with its descriptor.
+A fixed name shows the leftovers of a killed run to the next run. Because other users know such a name, the directory is
+checked for its owner, and on Linux all paths in it start with its descriptor.
+
+The runs that change a store create private directories in a shared one, on the file system of the store. New files are
+written to the private directory of the run and moved to their paths by one rename. Old files are moved to it by one
+rename and then removed. A lock in the shared directory, held for a moment, serialises the moves of all runs.
+
+::
+
+    <shared>/ next to the objects; skipped by walks
+    ├── lock                    held during moves
+    └── <run>/                  private to the run that holds its lock
+        ├── lock
+        └── …
+
+The private directory of a killed run is removed by the next run, which finds its lock free.
 """
 
 from __future__ import annotations
@@ -13,15 +27,25 @@ import stat
 import sys
 from types import TracebackType
 
-from pressmark.fs.locks import FileLock
-from pressmark.fs.owners import UntrustedError, make_shared, require_private, require_shared
+from pressmark.fs.locks import FileLock, lock_descriptor
+from pressmark.fs.moves import TRIES, rename_new
+from pressmark.fs.owners import UntrustedError, is_own, make_shared, require_private, require_shared
 from pressmark.fs.removal import remove_tree
 
-__all__ = ["LOCK", "StagingDirectory"]
+__all__ = [
+    "LOCK",
+    "RunDirectory",
+    "StagingDirectory",
+    "clear",
+    "kind_of_leftover",
+    "leftovers",
+    "own_leftovers",
+]
 
 LOCK = b"lock"
-# Attempts at locking a directory that its owner may remove as empty.
-TRIES = 1000
+# Private to a run in a shared directory: other users may check the lock in it, but neither list nor change it.
+_RUN_MODE = 0o711
+_LOOK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _OPEN = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 
@@ -32,6 +56,8 @@ class StagingDirectory:
     :param path: path of the directory; its parent exists
     :param holds: the names that a killed run may leave in it, except the lock; :data:`None` for any
     :param shared: trust all users who can change the parent directory; any of them can finish the run
+    :param mode: of the directory; not with ``shared``
+    :param wait: wait for another run that holds the lock
 
     :ivar path: path of the directory
     :ivar inside: path of the directory for accessing files in it
@@ -40,7 +66,15 @@ class StagingDirectory:
     :raises OSError: it cannot be created
     """
 
-    def __init__(self, path: bytes, *, holds: frozenset[bytes] | None = None, shared: bool = False) -> None:
+    def __init__(
+        self,
+        path: bytes,
+        *,
+        holds: frozenset[bytes] | None = None,
+        shared: bool = False,
+        mode: int = 0o700,
+        wait: bool = False,
+    ) -> None:
         self.path = self.inside = path
         self._shared = shared
         self._descriptor = -1
@@ -51,13 +85,13 @@ class StagingDirectory:
                 if shared:
                     make_shared(path)
                 else:
-                    os.mkdir(path, 0o700)
+                    os.mkdir(path, mode)
                 is_new = True
             try:
                 self._open()
                 if holds is not None:
                     self._check_names(holds)
-                self._lock = FileLock(os.path.join(self.inside, LOCK))
+                self._lock = FileLock(os.path.join(self.inside, LOCK), wait=wait)
                 return
             except FileNotFoundError:  # just removed by another run
                 self._close()
@@ -125,9 +159,7 @@ class StagingDirectory:
         if by_name and not os.path.samestat(os.lstat(self.path), os.fstat(self._descriptor)):
             raise UntrustedError(self.path, "replaced by another user; choose a directory that only you can write to")
         if not stat.S_ISDIR(made.st_mode):
-            from pressmark.fs.moves import rename_new  # a directory replaces no file
-
-            rename_new(source, target)
+            rename_new(source, target)  # a directory replaces no file
         elif by_name:
             os.rename(name, target, src_dir_fd=self._descriptor)
         else:
@@ -172,3 +204,130 @@ class StagingDirectory:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self.inside = -1, self.path
+
+
+# --- private directories in a shared one ------------------------------------------------------------------------------
+
+
+class RunDirectory:
+    """The private directory of a run in the shared directory ``folder``; a context manager.
+
+    Entering it removes the directories of killed runs. Leaving it removes the directory, and ``folder`` if it is empty.
+
+    :param folder: the shared directory, on the file system of the files to be moved; created if it does not exist
+
+    :ivar path: path of the private directory
+    :raises UntrustedError: ``folder`` is a symbolic link, or belongs to a user who cannot change the store
+    :raises OSError: it cannot be created
+    """
+
+    def __init__(self, folder: bytes) -> None:
+        self._folder = folder
+        self.path = b""
+
+    def __enter__(self) -> RunDirectory:
+        for _ in range(TRIES):
+            with contextlib.suppress(FileExistsError):
+                make_shared(self._folder)
+            # Another run may remove either directory as empty.
+            with contextlib.suppress(FileNotFoundError):
+                require_shared(self._folder)
+                path = os.path.join(self._folder, os.urandom(8).hex().encode())
+                # Wait: another run may be checking the lock.
+                self._own = StagingDirectory(path, mode=_RUN_MODE, wait=True)
+                self.path = path
+                break
+        else:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), self._folder)
+        clear(self._folder)
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, _value: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        # The change is complete or undone; files that cannot be removed are left to the next run.
+        with contextlib.suppress(OSError):
+            for entry in os.listdir(self.path):
+                if entry != LOCK:
+                    self._own.remove(entry)
+        self._own.leave()
+        with contextlib.suppress(OSError):
+            if os.listdir(self._folder) == [LOCK]:  # a run was killed during a move
+                FileLock(os.path.join(self._folder, LOCK)).release()
+            os.rmdir(self._folder)
+
+    def lock(self, *, wait: bool = True) -> FileLock:
+        """Acquire the lock for moves, and return it. It must be held for a moment only.
+
+        :raises BlockingIOError: another run holds it, and ``wait`` is false
+        """
+        return FileLock(os.path.join(self._folder, LOCK), wait=wait)
+
+    def __truediv__(self, name: bytes) -> bytes:
+        return os.path.join(self.path, name)
+
+
+def leftovers(folder: bytes) -> list[bytes]:
+    """Return the private directories of killed runs in ``folder``. Symbolic links are not followed."""
+    found: list[bytes] = []
+    if os.path.islink(folder):
+        return found
+    try:
+        entries = sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    for name in entries:
+        path = os.path.join(folder, name)
+        is_run = name != LOCK and os.path.isdir(path) and not os.path.islink(path)
+        if is_run and not _is_held(os.path.join(path, LOCK)):
+            found.append(path)
+    return found
+
+
+def kind_of_leftover(path: bytes) -> str:
+    """Return the kind of problem of a leftover directory: ``leftover``, or of another user ``leftover-foreign``."""
+    try:
+        own = is_own(os.lstat(path), os.path.dirname(path))
+    except OSError:  # just removed
+        own = True
+    return "leftover" if own else "leftover-foreign"
+
+
+def own_leftovers(folder: bytes) -> list[bytes]:
+    """Return the :func:`leftovers` that :func:`clear` removes: those of the current user."""
+    return [path for path in leftovers(folder) if kind_of_leftover(path) == "leftover"]
+
+
+def _is_held(path: bytes) -> bool:
+    """Return whether a living run holds a lock, without creating it."""
+    try:
+        try:
+            descriptor = os.open(path, os.O_RDWR | _LOOK)
+        except PermissionError:  # readable lock of another user
+            descriptor = os.open(path, os.O_RDONLY | _LOOK)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # unknown: assume that it is held
+    try:
+        lock_descriptor(descriptor)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def clear(folder: bytes) -> None:
+    """Remove the leftovers of killed runs of the current user in ``folder``."""
+    for path in own_leftovers(folder):
+        with contextlib.suppress(OSError):
+            # If a run has created the directory but not the lock, it creates another directory.
+            if not os.path.lexists(os.path.join(path, LOCK)) and not os.listdir(path):
+                os.rmdir(path)
+                continue
+            with FileLock(os.path.join(path, LOCK)):
+                for name in os.listdir(path):
+                    if name != LOCK:
+                        remove_tree(os.path.join(path, name))
+            os.rmdir(path)

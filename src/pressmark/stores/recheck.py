@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.names import encode_fs
-from pressmark.fs.run_directories import LOCK, leftovers
+from pressmark.fs.staging import LOCK, leftovers
 from pressmark.reports import Problem
 from pressmark.stores.problems import problem
 from pressmark.stores.store import OnProblem, StoreObject

@@ -23,7 +23,7 @@ from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_fi
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED

@@ -19,7 +19,7 @@ import pytest
 from pressmark import layout, migrate as migrate_module, stores
 from pressmark.bagit.bag import Bag
 from pressmark.errors import ObjectError, StoreError
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.migrate.object_digest import object_digest, read_files
 from pressmark.migrate.reread import verify_object
 from pressmark.migrate.transfer import target

@@ -442,7 +442,7 @@ def test_nothing_is_published_over_a_version(
             change = lambda: other.update("x", add={"theirs": tmp_path / "in/one"})  # noqa: E731
             monkeypatch.setattr(LocalStorage, "add", real)
             # The lock of another host does not hold here.
-            monkeypatch.setattr("pressmark.fs.run_directories.RunDirectory.lock", lambda _directory: Unlocked())
+            monkeypatch.setattr("pressmark.fs.staging.RunDirectory.lock", lambda _directory: Unlocked())
             interrupt(folder(root), change, is_listed=False)
             monkeypatch.undo()
             if not has_flags:

@@ -19,7 +19,7 @@ from pressmark import Vitro, stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.names import encode_fs
-from pressmark.fs.run_directories import leftovers
+from pressmark.fs.staging import leftovers
 from pressmark.stores import RepairStep
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.implementations import Implementation, use

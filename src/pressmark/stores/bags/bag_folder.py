@@ -29,7 +29,7 @@ from pressmark.fs.durable import (
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
 from pressmark.layouts import Layout
 from pressmark.reports import Report

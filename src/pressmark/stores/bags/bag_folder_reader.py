@@ -4,7 +4,7 @@
 
     <root>/
     ├── .pressmark-bags.json     how identifiers are found, if specified on creation
-    ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.run_directories`
+    ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.staging`
     │   └── index                of many bags: see :mod:`pressmark.stores.bags.bag_index`
     ├── ark+=13030=xt12t3/       a bag
     └── scans/2019.tar.gz        a serialized bag; bags may be in directories
@@ -41,7 +41,7 @@ from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, is_directory
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk, too_long
-from pressmark.fs.run_directories import kind_of_leftover
+from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, Pairtree, layout as layout_by_name, layout_from_config
 from pressmark.reports import Problem

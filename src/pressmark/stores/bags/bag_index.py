@@ -26,7 +26,7 @@ from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.locks import FileLock
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.owners import make_shared, require_shared
-from pressmark.fs.run_directories import LOCK
+from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives

@@ -14,7 +14,7 @@ from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, is_case_insensitive, too_long
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, record_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pressmark.fs.durable import flush_directory
 from pressmark.fs.moves import prune_empty_parents, restore
 from pressmark.fs.names import encode_fs
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, BagFolderReader

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import kind_of_leftover
+from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem, Progress, Report
 from pressmark.stores.ocfl.declarations import EXTENSIONS

@@ -25,7 +25,7 @@ from pressmark.errors import LayoutConfigError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
-from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report

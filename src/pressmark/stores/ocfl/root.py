@@ -6,7 +6,7 @@
     ├── 0=ocfl_1.1                           the declaration
     ├── ocfl_layout.json                     names the layout
     ├── extensions/<layout>/config.json      its parameters
-    ├── extensions/pressmark-staging/        during a change: see :mod:`pressmark.fs.run_directories`
+    ├── extensions/pressmark-staging/        during a change: see :mod:`pressmark.fs.staging`
     └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object_check`
 
 An object appears and disappears by one rename, while a lock keeps other runs of Pressmark from moving anything. A new

@@ -18,7 +18,7 @@ from pressmark.fs.beneath import read_all
 from pressmark.fs.durable import exists
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, first_link, is_absent, too_long
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem

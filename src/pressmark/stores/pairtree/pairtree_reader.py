@@ -3,7 +3,7 @@
 The specification is draft-kunze-pairtree-01. Open points follow the related specification of December 2008 ("Pairtrees
 for Collection Storage"); in particular, a directory of one character ends every ppath.
 
-Changes are staged in the store's work directory (:mod:`pressmark.fs.run_directories`), which exists next to
+Changes are staged in the store's work directory (:mod:`pressmark.fs.staging`), which exists next to
 ``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
 ``pairtree_pressmark`` in its last directory; the next change of the object, or a repair, completes it.
 """

@@ -13,7 +13,7 @@ from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 
 from pressmark.errors import ObjectError
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.layouts import Pairtree
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source

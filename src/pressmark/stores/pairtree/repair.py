@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pressmark.fs.durable import exists
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, PathError
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk_directory
-from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.fs.walk import ordered_tree
 from pressmark.layouts import Pairtree

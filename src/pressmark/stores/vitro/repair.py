@@ -11,7 +11,7 @@ from typing import Any
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import RunDirectory, own_leftovers
+from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired

@@ -5,7 +5,7 @@ the object.
 
     <root>/
     ├── file_storage_namespaces.properties   prefixes of namespaces: see :mod:`pressmark.stores.vitro.namespaces`
-    ├── file_storage_pressmark/              during a change: see :mod:`pressmark.fs.run_directories`
+    ├── file_storage_pressmark/              during a change: see :mod:`pressmark.fs.staging`
     └── file_storage_root/
         └── a~n/342/4/myPhoto.jpg
 
@@ -29,7 +29,7 @@ from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists, flush_directory, why_unreadable
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link, glob_matcher, is_absent, is_junk
-from pressmark.fs.run_directories import LOCK, kind_of_leftover
+from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report

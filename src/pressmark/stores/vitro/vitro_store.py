@@ -15,7 +15,7 @@ from pressmark.fs.atomic import Replacement, replace_file
 from pressmark.fs.durable import exists, flush_directory, flush_tree
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report

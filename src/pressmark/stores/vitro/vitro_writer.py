@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 from pressmark.fs.durable import exists
 from pressmark.fs.names import decode_fs, encode_fs
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.layouts import Vitro
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy

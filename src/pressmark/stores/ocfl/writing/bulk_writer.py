@@ -17,7 +17,7 @@ from pressmark.errors import StoreError
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import PATH_MAX, decode_fs
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import SMALL_FLAGS, check_source, devices_to_copy
 from pressmark.stores.ocfl.declarations import OBJECT, declaration

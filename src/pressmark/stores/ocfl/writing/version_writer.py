@@ -21,7 +21,7 @@ from pressmark.fixity.outcomes import Outcome, failed_outcome
 from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.run_directories import RunDirectory
+from pressmark.fs.staging import RunDirectory
 from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError

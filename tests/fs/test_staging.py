@@ -13,7 +13,7 @@ import pytest
 import pressmark
 from pressmark.fs.locks import FileLock
 from pressmark.fs.owners import UntrustedError
-from pressmark.fs.run_directories import LOCK, RunDirectory, leftovers
+from pressmark.fs.staging import LOCK, RunDirectory, leftovers
 from support.trees import snapshot, write
 
 
@@ -38,7 +38,7 @@ def test_leftovers_are_removed(folder: bytes) -> None:
     """A run removes leftovers of killed runs, not those of live runs."""
     path = os.path.join(folder, b"shop")
     code = (
-        "import os, sys; from pressmark.fs.run_directories import RunDirectory\n"
+        "import os, sys; from pressmark.fs.staging import RunDirectory\n"
         "with RunDirectory(os.fsencode(sys.argv[1])) as shop:\n"
         "    os.makedirs(shop / b'closed/inside'); open(shop / b'closed/inside/file', 'w').close()\n"
         "    os.chmod(shop / b'closed', 0)\n"
