@@ -34,7 +34,6 @@ SAID_DIFFERENTLY = {
     "lane_count",
     "move_objects",
     "read_small_folders",
-    "run_steps",
     "scan_ocfl",
     "sha_extensions",
     "supported",

@@ -28,7 +28,7 @@ from bagit.naive import flaws
 from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, update
-from pressmark.bagit.changes.bag_transaction import is_decided
+from pressmark.bagit.changes.bag_changes import is_decided
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete

@@ -32,19 +32,24 @@ STAGING = b".pressmark-bag/"
 pytestmark = [pytest.mark.kill, pytest.mark.skipif(os.name != "posix", reason="needs signals")]
 
 # Every run reports each stage, so that it can be killed in a short one.
-BEGIN = """
+BEGIN = f"""
 import datetime, os, sys, time
+sys.path.append({str(Path(__file__).parents[1])!r})
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag import update
 from pressmark.errors import BagError
 from pressmark.reports import Progress
 path = sys.argv[1]
 day = datetime.date(2026, 11, 21)
+from support.steps import observed
+# Else everything is in its place before a signal comes.
+steps = observed(lambda _base, _step: time.sleep(0.003))
+steps.__enter__()
 rename = os.rename
-def slowly(*paths):
+def slowly(*paths, **more):
     time.sleep(0.003)
-    rename(*paths)
-os.rename = slowly  # else everything is in its place before a signal comes
+    rename(*paths, **more)
+os.rename = slowly
 stage = ""
 def say(event):
     global stage

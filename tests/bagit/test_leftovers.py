@@ -14,7 +14,7 @@ import pytest
 
 from pressmark.bagit import create, update, validate
 from pressmark.bagit.changes import Event
-from pressmark.bagit.changes.bag_transaction import is_decided, recover
+from pressmark.bagit.changes.bag_changes import is_decided, recover
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
 from pressmark.reports import Progress

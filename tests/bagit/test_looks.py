@@ -13,11 +13,12 @@ import pytest
 
 from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import BagDirectory
-from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
+from pressmark.bagit.changes.bag_changes import BagChange, is_decided, recover
 from pressmark.bagit.fetch.complete import complete
 from pressmark.errors import BagError
-from pressmark.fs import transaction
+from pressmark.fs.steps import MOVE, Step
 from support.effort import stride
+from support.steps import observed
 
 from .bags import Sketch, tree
 from .loopback import serving, whole
@@ -160,19 +161,24 @@ def test_moved_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     base = os.fsencode(tmp_path / "b")
     before = tree(tmp_path / "b")
 
-    def no(*_args: Any) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     def change() -> None:
-        with BagTransaction(base) as change:
+        with BagChange(base) as change:
             Path(os.fsdecode(change.new), "bagit.txt").write_bytes(b"new")
             change.commit({}, [b"bagit.txt", b"bag-info.txt"], [b"bagit.txt"])
 
     with monkeypatch.context() as patch:
-        patch.setattr(BagTransaction, "_move_in", no)
-        patch.setattr(BagTransaction, "_undo", no)
-        patch.setattr(transaction, "flush_directory", lambda _path: blind(patch, "journal.undo"))
-        with pytest.raises((BagError, OSError)):
+        failing = False
+
+        def fail(_base: bytes, step: Step) -> None:
+            """Fail from the first move in."""
+            nonlocal failing
+            if step[0] == MOVE and step[1].startswith(b".pressmark-bag/new"):
+                blind(patch, "journal.undo")
+                failing = True
+            if failing:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        with observed(fail), pytest.raises((BagError, OSError)):
             change()
         with pytest.raises(BagError, match="Stale file handle"):
             is_decided(base)

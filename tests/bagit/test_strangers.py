@@ -11,7 +11,7 @@ import pytest
 
 from pressmark.bagit.bag import create
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes.bag_transaction import BagTransaction
+from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.errors import BagError
 from support.events import at
 from support.users import OTHER, as_user, needs_users, shared_folder
@@ -98,7 +98,7 @@ def test_a_planted_directory_in_a_bag(tmp_path: Path, mode: int, mode_of_it: int
     (base / "mine").write_bytes(b"1")
     as_user(OTHER, base, lambda: os.mkdir(os.fsdecode(STAGING), mode_of_it))
     with pytest.raises(BagError, match="owned by another user"):
-        BagTransaction(os.fsencode(base))
+        BagChange(os.fsencode(base))
     assert not os.listdir(base / os.fsdecode(STAGING))
 
 

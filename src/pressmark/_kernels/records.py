@@ -1,10 +1,29 @@
-"""Records that both implementations accept and return: directory trees in memory."""
+"""Records that both implementations accept and return: directory trees in memory, and steps of changes."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["DEEPEST", "TOGETHER", "Other", "Tree", "Wanted"]
+__all__ = [
+    *("DEEPEST", "TOGETHER", "Other", "Tree", "Wanted"),
+    *("ALONE", "LOCK", "MAKE", "MODE", "MOVE", "RMDIR", "UNLINK", "WRITE", "Step"),
+]
+
+#: A step of ``run_steps``: its kind, a path in the directory (empty: the directory itself), and what the kind says.
+#:
+#: ========== =========================================================================================================
+#: ``MAKE``   create a directory; the mode, to which the umask applies
+#: ``MODE``   set the mode of a file or directory; the mode
+#: ``LOCK``   create and lock a file, which must not exist; nothing. Windows has no such step
+#: ``WRITE``  create a file; its content
+#: ``MOVE``   rename a file or directory; its new path in the directory, which must not exist
+#: ``ALONE``  fail with ``EEXIST`` if a directory contains anything else than this name; the name
+#: ``UNLINK`` remove a file; nothing
+#: ``RMDIR``  remove an empty directory; nothing
+#: ========== =========================================================================================================
+Step: TypeAlias = tuple[int, bytes, bytes | int | None]
+# The same numbers are in file_steps.h.
+MAKE, MODE, LOCK, WRITE, MOVE, ALONE, UNLINK, RMDIR = range(8)
 
 # The largest ``Wanted.depth``: each level has an open directory.
 DEEPEST = 256

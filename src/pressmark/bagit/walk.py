@@ -195,7 +195,7 @@ class _Walk:
 
     def _unfinished(self) -> Problem:
         """Return the problem of the hidden directory of a change: an error if names were moved, or could have been."""
-        from pressmark.fs.transaction import JOURNAL, UNDO  # few bags have the directory
+        from pressmark.fs.changes import JOURNAL, UNDO  # few bags have the directory
 
         journals = (b"%b/%b" % (STAGING, name) for name in (JOURNAL, UNDO))
         if any(self._base.resolve(journal).kind != "dangling" for journal in journals):

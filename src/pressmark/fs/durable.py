@@ -17,6 +17,7 @@ __all__ = [
     "flush_directory",
     "flush_file",
     "flush_filesystem",
+    "flush_path",
     "flush_tree",
     "is_directory",
     "is_readable",
@@ -121,6 +122,15 @@ def flush_directory(directory: bytes) -> None:
     """
     if os.name != "nt":
         _flush(directory, _OPEN_DIRECTORY)
+
+
+def flush_path(path: bytes) -> None:
+    """Flush a file to disk, or the entries of a directory, on systems that can.
+
+    :raises OSError: it cannot be read or written
+    """
+    if os.name != "nt" or not os.path.isdir(path):
+        _flush(path, _OPEN_FILE)
 
 
 def flush_tree(top: bytes) -> None:

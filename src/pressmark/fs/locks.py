@@ -117,6 +117,10 @@ class FileLock:
         except FileNotFoundError:
             return False
 
+    def detach(self) -> int:
+        """Return the descriptor of the file, which holds the lock; the caller closes it."""
+        return self._descriptor
+
     def release(self) -> None:
         """Release the lock, and remove the file, or with ``owner`` empty it."""
         if self._owner:

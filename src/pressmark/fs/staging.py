@@ -39,6 +39,7 @@ __all__ = [
     "clear",
     "kind_of_leftover",
     "leftovers",
+    "lock_shared",
     "own_leftovers",
 ]
 
@@ -55,8 +56,7 @@ class StagingDirectory:
 
     :param path: path of the directory; its parent exists
     :param holds: the names that a killed run may leave in it, except the lock; :data:`None` for any
-    :param shared: trust all users who can change the parent directory; any of them can finish the run
-    :param mode: of the directory; not with ``shared``
+    :param mode: of the directory
     :param wait: wait for another run that holds the lock
 
     :ivar path: path of the directory
@@ -71,21 +71,16 @@ class StagingDirectory:
         path: bytes,
         *,
         holds: frozenset[bytes] | None = None,
-        shared: bool = False,
         mode: int = 0o700,
         wait: bool = False,
     ) -> None:
         self.path = self.inside = path
-        self._shared = shared
         self._descriptor = -1
         is_new = False
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 is_new = False
-                if shared:
-                    make_shared(path)
-                else:
-                    os.mkdir(path, mode)
+                os.mkdir(path, mode)
                 is_new = True
             try:
                 self._open()
@@ -114,9 +109,6 @@ class StagingDirectory:
         self.leave()
 
     def _open(self) -> None:
-        if self._shared:
-            require_shared(self.path)
-            return
         if not _HAS_DESCRIPTORS:
             require_private(self.path, os.lstat(self.path))
             return
@@ -181,13 +173,12 @@ class StagingDirectory:
 
     def leave(self) -> None:
         """Release the lock, and remove the directory if it is empty; otherwise the lock file stays for the next run."""
-        if not self._shared:
-            names = None
-            with contextlib.suppress(OSError):
-                names = os.listdir(self.inside)
-            if names != [LOCK]:
-                self.abandon()
-                return
+        names = None
+        with contextlib.suppress(OSError):
+            names = os.listdir(self.inside)
+        if names != [LOCK]:
+            self.abandon()
+            return
         self._lock.release()
         with contextlib.suppress(OSError):
             # Only if it was not replaced.
@@ -204,6 +195,23 @@ class StagingDirectory:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor, self.inside = -1, self.path
+
+
+def lock_shared(path: bytes) -> int:
+    """Lock a directory that all users trust who can change its parent directory, and create it if it is missing.
+
+    :return: descriptor of the lock; the caller removes the lock and the directory, or leaves them to the next run
+    :raises BlockingIOError: another run uses it
+    :raises UntrustedError: users who cannot change the parent directory could have created it, or can change it
+    :raises OSError: it cannot be created
+    """
+    for _ in range(TRIES):
+        with contextlib.suppress(FileExistsError):
+            make_shared(path)
+        with contextlib.suppress(FileNotFoundError):  # just removed by another run
+            require_shared(path)
+            return FileLock(os.path.join(path, LOCK)).detach()
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
 
 
 # --- private directories in a shared one ------------------------------------------------------------------------------

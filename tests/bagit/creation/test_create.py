@@ -23,16 +23,17 @@ from fixity.conftest import environment
 from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
-from pressmark.bagit.changes.bag_transaction import BagTransaction
 from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Ledger
 from pressmark.fixity.copying import Copying
-from pressmark.fs.staging import StagingDirectory
+from pressmark.fs import changes
+from pressmark.fs.steps import ALONE, MAKE, Step
 from pressmark.reports import Progress
 from support.events import at, stages
 from support.implementations import Implementation
+from support.steps import killed_between_moves, observed
 from support.users import OTHER, as_user, needs_users
 
 from ..bags import tree
@@ -571,8 +572,12 @@ def test_an_unwritable_destination(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def mkdir(path: bytes, *_args: object, **_options: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
+    def before(_base: bytes, step: Step) -> None:
+        if step[0] == MAKE:
+            mkdir(step[1])
+
     monkeypatch.setattr(os, "mkdir", mkdir)
-    with pytest.raises(BagError, match="cannot write to this directory: Permission denied") as caught:
+    with observed(before), pytest.raises(BagError, match="cannot write to this directory: Permission") as caught:
         create(source, tmp_path / "t" if elsewhere else None)
     assert os.fsdecode(caught.value.path) == str(tmp_path if elsewhere else source)
 
@@ -736,20 +741,18 @@ def test_changes_meanwhile(tmp_path: Path, what: str, elsewhere: bool) -> None:
     assert sorted({"a", "sub"} & set(os.listdir(source))) == ["a", "sub"]
 
 
-def test_a_name_that_appears_at_the_last_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_appears_at_the_last_moment(tmp_path: Path) -> None:
     """A file that appears after the other files were moved makes all of them move back."""
     source = make(tmp_path / "s")
     before = tree(source)
-    real = BagTransaction._move_out
 
-    def move_out(change: BagTransaction, moves: Any) -> None:
-        real(change, moves)
-        (source / "late").write_bytes(b"late")
+    def appear(_base: bytes, step: Step) -> None:
+        if step[0] == ALONE:
+            (source / "late").write_bytes(b"late")
 
-    monkeypatch.setattr(BagTransaction, "_move_out", move_out)
-    refused("late': changed, added", source)
+    with observed(appear):
+        refused("late': changed", source)
     assert tree(source) == {**before, b"late": b"late"}
-    monkeypatch.undo()
     create(source)
     assert flaws(source) == []
 
@@ -860,8 +863,7 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
     """After a kill just before the end, the bag is valid, and the same call removes the hidden directory."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BagTransaction, "_clean", lambda _self: None)
-        patch.setattr(StagingDirectory, "leave", StagingDirectory.abandon)
+        patch.setattr(changes, "_remove_hidden", lambda _changes: None)
         create(source)
     assert [(one.kind, one.severity) for one in validate(source).problems] == [("change-unfinished", "warning")]
     with pytest.raises(BagError, match="already a bag"):
@@ -871,19 +873,8 @@ def test_killed_in_the_last_moment(tmp_path: Path) -> None:
 
 def interrupt(source: Path) -> None:
     """Stop a run between its moves, as kill -9 does."""
-
-    class Killed(BaseException):
-        pass
-
-    def killed(*_args: object) -> None:
-        raise Killed
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BagTransaction, "_move_in", killed)
-        patch.setattr(BagTransaction, "_undo", killed)
-        patch.setattr("pressmark.fs.transaction.UNDO", b"journal")
-        with pytest.raises(Killed):
-            create(source)
+    with killed_between_moves(STAGING):
+        create(source)
     assert not (source / "bagit.txt").exists()
     journal = json.loads((source / os.fsdecode(STAGING) / "journal").read_bytes())
     assert journal["request"]["command"] == "create"

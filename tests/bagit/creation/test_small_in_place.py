@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import errno
 import hashlib
 import os
 import subprocess
@@ -17,17 +16,19 @@ import pytest
 from pressmark import _kernels
 from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.changes import Event, Notice, small_changes
+from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.creation import in_place
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from pressmark.fixity import ALGORITHMS
-from pressmark.fs.locks import FileLock
+from pressmark.fs import steps
+from pressmark.fs.steps import ALONE, MOVE, UNLINK, WRITE, Step
 from pressmark.reports import Progress
 from support.events import at
 from support.implementations import PURE, Implementation, use
 from support.preloading import preloadable
+from support.steps import observed
 from support.turns import in_one_turn
 
 from ..bags import tree
@@ -99,7 +100,6 @@ def test_the_files_of_a_directory(implementation: Implementation, tmp_path: Path
     assert read([*bases[:1], bases[0] + b"/b", bases[0] + b"\0"], b"none", hashers) == [None] * 3
     if implementation == PURE:
         assert found is listed is None
-        assert implementation.kernels.run_steps([b"a", b"b"], [[], []]) == [(errno.ENOSYS, -1)] * 2
         return
     directories = ["a", "a/b", "data", "empty", "empty/more"]
     entries, computed = found
@@ -210,20 +210,17 @@ def test_slow_directories(tmp_path: Path) -> None:
 
 
 @native
-def test_a_change_in_several_bags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_in_several_bags(tmp_path: Path) -> None:
     """A directory that changes while several bags are created is left unchanged."""
     folders = [make(tmp_path / f"s{number}") for number in range(6)]
     before = tree(folders[3])
-    run = _kernels.active.run_steps
 
-    def steps(bases: list[bytes], changes: list[list[Any]]) -> list[tuple[int, int]]:
-        found = run(bases, changes)
-        if len(changes[0]) > 2:  # the new files
+    def change(_base: bytes, step: Step) -> None:
+        if step[0] == WRITE:
             (folders[3] / "a" / "z").write_bytes(b"other")
-        return found
 
-    monkeypatch.setattr(_kernels.active, "run_steps", steps)
-    made = list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
+    with observed(change):
+        made = list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
     assert [bag is None for bag in made] == [number == 3 for number in range(6)]
     assert {path: data for path, data in tree(folders[3]).items() if STAGING not in path} == {
         **before,
@@ -237,53 +234,53 @@ def test_a_change_in_several_bags(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @native
 @pytest.mark.parametrize("count", [1, 6])
-def test_each_step_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """All that a step has changed is on disk before the next; many directories are flushed by one call."""
+def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """All that a phase has changed is on disk before the next; many directories are flushed by one call."""
     folders = [os.fsencode(make(tmp_path / f"s{number}")) for number in range(count)]
-    run, flush = _kernels.active.run_steps, small_changes.flush_filesystem
+    run, one, all_at_once = _kernels.active.run_steps, steps.flush_path, steps.flush_filesystem
     done: list[tuple[str, list[str]]] = []
 
-    def steps(bases: list[bytes], changes: list[list[Any]]) -> list[tuple[int, int]]:
-        by_kind = {
-            kind: [os.fsdecode(path) for number, path, _other in changes[0] if number == kind] for kind in (3, 4, 5, 7)
-        }
-        done.append(("write", by_kind[3] + by_kind[5] + by_kind[7]))
-        done.append(("flush", by_kind[4]))
-        assert (bases, len(changes)) == (folders, count)
-        return run(bases, changes)
+    def observe(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, int, int]]:
+        assert (bases, len(lists)) == (folders, count)
+        done.append(("write", [os.fsdecode(path) for kind, path, _other in lists[0] if kind in (WRITE, MOVE, UNLINK)]))
+        return run(bases, lists)
 
-    def together(base: bytes) -> None:
-        done.append(("flush", [os.fsdecode(base)]))
-        flush(base)
+    def flush(path: bytes) -> None:
+        done.append(("flush", [os.fsdecode(os.path.relpath(path, folders[0]))]))
+        one(path)
 
-    monkeypatch.setattr(_kernels.active, "run_steps", steps)
-    monkeypatch.setattr(small_changes, "flush_filesystem", together)
-    assert all(create_small_bags(folders, options(info=None), False))
+    def flush_all(base: bytes) -> None:
+        done.append(("flush", ["everything"]))
+        all_at_once(base)
+
+    monkeypatch.setattr(_kernels.active, "run_steps", observe)
+    monkeypatch.setattr(steps, "flush_path", flush)
+    monkeypatch.setattr(steps, "flush_filesystem", flush_all)
+    assert all(create_small_bags(folders, options(info=None, threads=1), False))
     names = ["manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"]
     hidden = os.fsdecode(STAGING)
     new = [f"{hidden}/new/{name}" for name in ["bag-info.txt", "bagit.txt", *names[:2]]]
-    written = [sorted(paths) for word, paths in done if word == "write" and paths]
-    assert written == [
-        sorted([*new, f"{hidden}/journal.part"]),
-        [f"{hidden}/journal.part"],
-        sorted(["a", "a b", "a.txt", "b", "bagit-2.txt", "data", "empty"]),
-        sorted([f"{hidden}/data", *(f"{hidden}/new/{name}" for name in names)]),
-        [f"{hidden}/new/bagit.txt"],
-        [f"{hidden}/journal"],
-        [f"{hidden}/lock"],
+    # What is written, and then flushed.
+    expected = [
+        ([*new, f"{hidden}/journal.part"], [*new, f"{hidden}/new", f"{hidden}/journal.part"]),
+        ([f"{hidden}/journal.part"], [hidden]),
+        (["a", "a b", "a.txt", "b", "bagit-2.txt", "data", "empty"], [f"{hidden}/data", "."]),
+        ([f"{hidden}/data", *(f"{hidden}/new/{name}" for name in names)], ["."]),
+        ([f"{hidden}/new/bagit.txt"], ["."]),
+        ([f"{hidden}/journal"], []),
+        ([f"{hidden}/lock"], []),
     ]
-    flushed = [sorted(paths) for word, paths in done if word == "flush" and paths]
-    if count == 1:
-        assert flushed == [
-            sorted([*new, f"{hidden}/journal.part", f"{hidden}/new"]),
-            [hidden],
-            sorted([f"{hidden}/data", ""]),
-            [""],
-            [""],
-        ]
-        return
-    order = [word for word, paths in done if paths]
-    assert order == [*(["write", "flush"] * 5), "write", "write"]
+    found: list[tuple[list[str], list[str]]] = []
+    for word, paths in done:
+        if word == "flush":
+            found[-1][1].extend(paths)
+        elif paths:
+            found.append((paths, []))
+    if count > 1:
+        expected = [(written, ["everything"] if flushed else []) for written, flushed in expected]
+    assert [(sorted(one), sorted(other)) for one, other in found] == [
+        (sorted(one), sorted(other)) for one, other in expected
+    ]
 
 
 @native
@@ -342,76 +339,30 @@ def test_an_exception_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run = _kernels.active.run_steps
     calls = 0
 
-    def steps(bases: list[bytes], changes: list[list[Any]]) -> list[tuple[int, int]]:
+    def interrupted(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, int, int]]:
         nonlocal calls
         calls += 1
         if calls == step:
             raise KeyboardInterrupt
-        return run(bases, changes)
+        return run(bases, lists)
 
-    monkeypatch.setattr(_kernels.active, "run_steps", steps)
+    monkeypatch.setattr(_kernels.active, "run_steps", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(create_small_bags(list(map(os.fsencode, folders)), options(), False))
     assert all(tree(folder) == before for folder in folders)
 
 
 @native
-def test_a_name_that_appears_between_the_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_appears_between_the_moves(tmp_path: Path) -> None:
     """It becomes payload, too: the moves are reversed, and the directory is read again."""
     folder = make(tmp_path / "s")
     payload = {**tree(folder), b"new": b"x"}
-    run = _kernels.active.run_steps
 
-    def steps(bases: list[bytes], changes: list[list[Any]]) -> list[tuple[int, int]]:
-        if any(kind == 6 for one in changes for kind, *_more in one):
+    def appear(base: bytes, step: Step) -> None:
+        if step[0] == ALONE and not os.path.exists(os.path.join(base, STAGING, b"data", b"new")):
             (folder / "new").write_bytes(b"x")
-        return run(bases, changes)
 
-    monkeypatch.setattr(_kernels.active, "run_steps", steps)
-    create(folder)
+    with observed(appear):
+        create(folder)
     assert {path[5:]: data for path, data in tree(folder).items() if path.startswith(b"data/")} == payload
     assert flaws(folder) == []
-
-
-@native
-def test_steps_end_with_the_first_failure(tmp_path: Path) -> None:
-    """Each list of steps ends on its own; a lock is held until its descriptor is closed."""
-    base = os.fsencode(tmp_path)
-    run = _kernels.active.run_steps
-    [(error, lock)] = run([base], [[(0, b"d", 0o750), (1, b"d", 0o700), (2, b"d/lock", None)]])
-    assert (error, (tmp_path / "d").stat().st_mode & 0o777) == (0, 0o700)
-    with pytest.raises(BlockingIOError):
-        FileLock(base + b"/d/lock")
-    os.close(lock)
-    (tmp_path / "there").touch()
-    changes: list[list[tuple[int, bytes, bytes | int | None]]] = [
-        [(3, b"f", b"data"), (4, b"f", None), (5, b"f", b"g"), (4, b"", None)],
-        [(6, b"d", b"lock"), (6, b"", b"d"), (7, b"there", None)],
-        [(5, b"there", b"d/lock")],
-        [(2, b"d/lock", None)],
-        [(7, b"nul\0", None)],
-        [(5, b"there", b"nul\0")],
-        [(7, b"x" * 5000, None)],
-        [(8, b"d", None)],
-        [(7, b"d/lock", None), (8, b"d", None)],
-    ]
-    errors = (0, *[errno.EEXIST] * 3, *[errno.EINVAL] * 2, errno.ENAMETOOLONG, errno.ENOTEMPTY, 0)
-    assert run([base] * len(changes), changes) == [(number, -1) for number in errors]
-    assert tree(tmp_path) == {b"g": b"data", b"there": b""}
-    # A base directory that is empty or has a NUL is not the root of the file system.
-    assert run([b"", base + b"\0"], [[(0, b"new", 0o777)]] * 2) == [(errno.EINVAL, -1)] * 2
-    with pytest.raises(ValueError, match="one list of steps"):
-        run([base], [])
-
-
-@native
-def test_directories_share_steps(tmp_path: Path) -> None:
-    """The same list of steps changes each directory."""
-    bases = [os.fsencode(tmp_path / name) for name in "abcde"]
-    for base in bases[:4]:
-        os.mkdir(base)
-    one: list[tuple[int, bytes, bytes | int | None]] = [(3, b"f", b"1"), (5, b"f", b"g")]
-    other: list[tuple[int, bytes, bytes | int | None]] = [(3, b"f", b"2")]
-    found = _kernels.active.run_steps(bases, [one, one, other, one, one])
-    assert found == [(0, -1)] * 4 + [(errno.ENOENT, -1)]
-    assert tree(tmp_path) == {b"a/g": b"1", b"b/g": b"1", b"c/f": b"2", b"d/g": b"1"}

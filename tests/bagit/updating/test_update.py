@@ -14,15 +14,16 @@ import pytest
 
 from pressmark.bagit import bag_directory as base_module
 from pressmark.bagit.bag import Bag, create, update
-from pressmark.bagit.bag_directory import BagDirectory
+from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import Event, Notice
-from pressmark.bagit.changes.bag_transaction import BagTransaction
+from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger
 from pressmark.reports import Progress
 from support.implementations import Implementation
+from support.steps import killed_between_moves
 from support.users import OTHER, as_user, needs_users
 
 from ..bags import PAYLOAD, Sketch, digest, from_disk, tree
@@ -644,28 +645,18 @@ def test_invalid_arguments(tmp_path: Path) -> None:
 def test_two_runs(tmp_path: Path) -> None:
     """A second run is refused during a change."""
     bag = sketched(tmp_path / "b")
-    with BagTransaction(os.fsencode(bag)), pytest.raises(BagError, match="in use by another run"):
+    with BagChange(os.fsencode(bag)), pytest.raises(BagError, match="in use by another run"):
         update(bag)
     update(bag)
 
 
-def test_an_interrupted_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_update(tmp_path: Path) -> None:
     """After an interrupted update, the directory is not a bag; the same call finishes it, another finishes it first."""
-
-    class Killed(BaseException):
-        pass
-
-    def killed(*_args: object) -> None:
-        raise Killed
 
     for number, options in enumerate(({"add": "md5"}, {"add": "sha256"})):
         bag = sketched(tmp_path / f"b{number}")
-        with monkeypatch.context() as patch:
-            patch.setattr(BagTransaction, "_move_in", killed)
-            patch.setattr(BagTransaction, "_undo", killed)
-            patch.setattr("pressmark.fs.transaction.UNDO", b"journal")
-            with pytest.raises(Killed):
-                update(bag, add="md5")
+        with killed_between_moves(STAGING):
+            update(bag, add="md5")
         assert not (bag / "bagit.txt").exists()
         with pytest.raises(BagError):
             Bag.open(bag)

@@ -1,4 +1,4 @@
-"""The queue between the threads that hash many files.
+"""The queue between the threads that hash many files, and changes of files.
 
 The native implementation hashes some files itself, several at a time in the lanes of vector registers. This one has no
 lanes: the shared code reads each file and hashes it with hashlib.
@@ -7,11 +7,15 @@ lanes: the shared code reads each file and hashes it with hashlib.
 from __future__ import annotations
 
 import heapq
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from errno import ENOSYS
+from errno import EAGAIN, EEXIST, EINVAL, EIO, ENOSYS
+from time import sleep
 from typing import Any
+
+from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
 
 __all__ = [
     "Engine",
@@ -191,11 +195,6 @@ def read_small_folders(
     return [None] * len(paths)
 
 
-def run_steps(bases: list[bytes], changes: list[list[tuple[int, bytes, bytes | int | None]]]) -> list[tuple[int, int]]:
-    """Return an error for each directory: the shared code changes it."""
-    return [(ENOSYS, -1)] * len(bases)
-
-
 def scan_ocfl(
     top: bytes, place: bytes, names: list[bytes], reads: str, version: str, clashes: bool, budget: int
 ) -> tuple[int, list[tuple[bytes, Any]]]:
@@ -204,3 +203,127 @@ def scan_ocfl(
     Nothing is read here: the shared code does that.
     """
     return budget, [(place + b"/" + name if place else name, None) for name in names]
+
+
+# --- changes of files -------------------------------------------------------------------------------------------------
+
+_CREATE = os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
+# On Windows, a virus scanner that holds a new file makes renaming it fail for a moment.
+RENAME_TRIES, RENAME_PAUSE = 8, 0.05  # seconds, doubled after each try
+
+
+def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, int, int]]:
+    """Change files in order, in many directories; stop in each directory at its first failure.
+
+    :param bases: the directories
+    :param lists: for each directory its steps, which several may share: see :data:`~pressmark._kernels.records.Step`
+    :return: for each directory 0 or an errno, the number of steps that were made, and the descriptor of a locked file,
+        or -1; the caller closes it
+    :raises ValueError: there are not as many lists as directories
+    """
+    if len(bases) != len(lists):
+        raise ValueError("one list of steps for each directory")
+    outcomes: list[tuple[int, int, int]] = []
+    try:
+        for base, steps in zip(bases, lists, strict=True):
+            outcomes.append(_run(base, steps))
+    except BaseException:
+        for _error, _made, lock in outcomes:
+            if lock >= 0:
+                os.close(lock)
+        raise
+    return outcomes
+
+
+def _run(base: bytes, steps: list[Step]) -> tuple[int, int, int]:
+    lock, made = -1, 0
+    if not base or b"\0" in base:
+        return EINVAL, made, lock
+    try:
+        for step in steps:
+            if step[0] == LOCK:
+                lock = _lock(b"%b/%b" % (base, step[1]))
+            else:
+                _make(base, *step)
+            made += 1
+    except OSError as error:
+        return error.errno or EIO, made, lock
+    except ValueError:  # a NUL
+        return EINVAL, made, lock
+    except BaseException:
+        if lock >= 0:
+            os.close(lock)
+        raise
+    return 0, made, lock
+
+
+def _make(base: bytes, kind: int, name: bytes, other: bytes | int | None) -> None:
+    path = b"%b/%b" % (base, name) if name else base
+    if isinstance(other, int):
+        if kind == MAKE:
+            os.mkdir(path, other)
+        elif kind == MODE:
+            os.chmod(path, other)
+        else:
+            raise ValueError(kind)
+    elif other is None:
+        if kind == UNLINK:
+            os.unlink(path)
+        elif kind == RMDIR:
+            os.rmdir(path)
+        else:
+            raise ValueError(kind)
+    elif kind == WRITE:
+        _write(path, other)
+    elif kind == MOVE:
+        _move(path, b"%b/%b" % (base, other))
+    elif kind == ALONE and b"\0" not in other:
+        if any(found != other for found in os.listdir(path)):
+            raise OSError(EEXIST, "")
+    else:
+        raise ValueError(kind)
+
+
+def _lock(path: bytes) -> int:
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(ENOSYS, "") from None
+    descriptor = os.open(path, os.O_RDWR | _CREATE, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Another run can remove the directory of the file between the calls: then its name leads elsewhere.
+        if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            raise OSError(EAGAIN, "")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _write(path: bytes, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | _CREATE, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
+def _move(old: bytes, new: bytes) -> None:
+    # The caller holds a lock: only other programs can interfere between the calls.
+    try:
+        os.lstat(new)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    else:
+        os.lstat(old)  # the error of a missing file comes first
+        raise OSError(EEXIST, "")
+    for attempt in range(RENAME_TRIES):
+        try:
+            os.rename(old, new)
+            return
+        except PermissionError:
+            if os.name != "nt" or attempt == RENAME_TRIES - 1:
+                raise
+            sleep(RENAME_PAUSE * 2**attempt)

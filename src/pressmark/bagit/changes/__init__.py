@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from pressmark.errors import BagError
 from pressmark.fs.file_errors import raising
 from pressmark.fs.owners import UntrustedError
-from pressmark.fs.staging import StagingDirectory
 from pressmark.reports import Problem, Progress
 
 if TYPE_CHECKING:
     from pressmark.fixity.copying import Copying
 
-__all__ = ["RUN_AGAIN", "Event", "Listener", "Notice", "enter_staging", "refusing", "with_stages"]
+__all__ = ["RUN_AGAIN", "Event", "Listener", "Notice", "as_bag_error", "refusing", "with_stages"]
 
 RUN_AGAIN = "run the same command again"
 
@@ -55,26 +54,20 @@ def with_stages(on_event: Listener | None) -> Listener:
     return tell
 
 
-def enter_staging(
-    staging: bytes, base: bytes, *, holds: frozenset[bytes] | None = None, shared: bool = False
-) -> StagingDirectory:
-    """Create the staging directory of a change of ``base``, or take over the directory of a killed run, and lock it.
+def as_bag_error(error: OSError, staging: bytes, base: bytes) -> BagError:
+    """Return the error of entering the hidden directory of a change of ``base``.
 
-    :param holds: passed to :class:`~pressmark.fs.staging.StagingDirectory`, as is ``shared``
-    :raises BagError: the directory cannot be created, another run holds it, or another user could have created it or
-        written to it
-    :raises OSError: its lock cannot be created
+    :param staging: the hidden directory
     """
-    try:
-        return StagingDirectory(staging, holds=holds, shared=shared)
-    except BlockingIOError:
-        raise BagError(base, "in use by another run; wait for it to finish") from None
-    except UntrustedError as error:
-        raise BagError(error.filename, error.reason) from None
-    except OSError as error:
-        if error.filename != staging:
-            raise
+    if isinstance(error, BlockingIOError):
+        return BagError(base, "in use by another run; wait for it to finish")
+    if isinstance(error, UntrustedError):
+        return BagError(error.filename, error.reason)
+    reason = error.strerror or str(error)
+    if error.filename == staging:
         # The user does not know the hidden name, but the directory that would contain it.
-        raise BagError(
-            os.path.dirname(staging), f"cannot write to this directory: {error.strerror or error}"
-        ) from error
+        found = BagError(os.path.dirname(staging), f"cannot write to this directory: {reason}")
+    else:
+        found = BagError(error.filename if isinstance(error.filename, (str, bytes)) else base, reason)
+    found.__cause__ = error
+    return found

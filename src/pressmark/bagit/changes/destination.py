@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from pressmark.bagit.changes import enter_staging, refusing
+from pressmark.bagit.changes import as_bag_error, refusing
 from pressmark.errors import BagError
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
 from pressmark.fs.staging import StagingDirectory
@@ -44,7 +44,11 @@ def staging_of(destination: bytes, names: Sequence[bytes], advice: str) -> Itera
             refuse_existing(destination)
         if not os.path.isdir(parent):
             raise BagError(parent, "not a directory" if exists(parent) else "directory not found; create it first")
-        hidden = enter_staging(staging, destination, holds=frozenset(names))
+    try:
+        hidden = StagingDirectory(staging, holds=frozenset(names))
+    except OSError as error:
+        refused = as_bag_error(error, staging, destination)
+        raise refused from refused.__cause__
     try:
         with refusing(destination, advice), _by_name(hidden):
             yield hidden

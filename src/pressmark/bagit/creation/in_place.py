@@ -12,9 +12,10 @@ import os
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import RUN_AGAIN, Listener, refusing
-from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided, recover
+from pressmark.bagit.changes.bag_changes import BagChange, is_decided, recover
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import (
+    APPEARED,
     CHANGED_MEANWHILE,
     ChangeDetector,
     Preflight,
@@ -64,12 +65,12 @@ def create_in_place(
             for _path, file in options.tag_files:
                 if is_inside(file, where):
                     raise BagError(file, "the tag file is inside the source directory; move it elsewhere first")
-        with _entered(where) as transaction:
-            if transaction.recovered is not None:
+        with _entered(where) as change:
+            if change.recovered is not None:
                 on_event(Progress("recover"))
-                if transaction.recovered == request:
+                if change.recovered == request:
                     return None
-                if transaction.recovered.get("command") == "create":
+                if change.recovered.get("command") == "create":
                     raise BagError(
                         path,
                         "an interrupted run was completed: this is now a bag, but created with different options;"
@@ -81,22 +82,16 @@ def create_in_place(
             with refusing(path, "nothing was changed"):
                 preflight.check_directory(base)
                 preflight.raise_if_refused(path)
-                names, info = _stage(base, transaction.new, options, ledger, preflight, on_event)
+                names, info = _stage(base, change.new, options, ledger, preflight, on_event)
                 away = [name for name in os.listdir(where) if name not in (STAGING, *preflight.discarded)]
             on_event(Progress("move"))
-
-            def nothing_new() -> None:
-                for name in os.listdir(where):
-                    if name != STAGING:
-                        raise BagError(os.path.join(path, name), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
-
-            transaction.commit(request, away, names, nested=True, discarded=preflight.discarded, between=nothing_new)
+            change.commit(request, away, names, nested=True, discarded=preflight.discarded, alone=APPEARED)
             return info
 
 
-def _entered(where: bytes) -> BagTransaction:
+def _entered(where: bytes) -> BagChange:
     try:
-        return BagTransaction(where)
+        return BagChange(where)
     except BagError as error:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -22,6 +22,7 @@ from pressmark.fs.names import decode_fs, is_inside
 from pressmark.reports import Problem
 
 __all__ = [
+    "APPEARED",
     "CHANGED_MEANWHILE",
     "ChangeDetector",
     "Listener",
@@ -41,6 +42,7 @@ NAMED = 3
 # Number of files that are kept between check and hashing.
 FEW = 1000
 CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
+APPEARED = f"{CHANGED_MEANWHILE}; {RUN_AGAIN}"
 
 
 class Preflight:

@@ -6,7 +6,7 @@ Directories that need special handling or fail are left to :mod:`.in_place`, whi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -15,16 +15,16 @@ from typing import NamedTuple
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.changes import RUN_AGAIN, Listener, Notice
-from pressmark.bagit.changes.bag_transaction import FORMAT
-from pressmark.bagit.changes.small_changes import SmallChange, SmallChanges
+from pressmark.bagit.changes import Listener, Notice
+from pressmark.bagit.changes.bag_changes import FORMAT
 from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import CHANGED_MEANWHILE, empty_directories, is_writable
+from pressmark.bagit.creation.preflight import APPEARED, empty_directories, is_writable
 from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.fixity.scheduling import Plan
+from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Progress
 from pressmark.threads import call_for_all, ordered_map, resolve_threads
@@ -60,13 +60,15 @@ class _Folder:
     """A directory that becomes a bag.
 
     :param base: its real path
+    :ivar is_created: whether it is a bag now
+    :ivar changed: path of a file that was changed after it was read, which prevented the bag; else :data:`None`
     """
 
-    __slots__ = ("bytes", "change", "digests", "entries", "files", "problems")
+    __slots__ = ("base", "bytes", "changed", "digests", "entries", "files", "is_created", "problems")
 
     def __init__(self, base: bytes, entries: _Entries, digests: _Digests) -> None:
+        self.base = base
         self.entries = entries
-        self.change = SmallChange(base, [path for path, _facts in entries if b"/" not in path])
         self.files = [(path, facts) for path, facts in entries if facts is not None]
         self.digests = digests
         self.bytes = sum([facts[0] for _path, facts in self.files])
@@ -75,24 +77,31 @@ class _Folder:
             self.problems = [
                 problem("directory-empty", path)._replace(severity="warning") for path in empty_directories(entries)
             ]
+        self.is_created = False
+        self.changed: bytes | None = None
 
     def is_movable(self) -> bool:
         """Return whether all directories can be moved, which writes to them."""
         return len(self.files) == len(self.entries) or all(
-            is_writable(b"%b/%b" % (self.change.base, path))
+            is_writable(b"%b/%b" % (self.base, path))
             for path, facts in self.entries
             if facts is None and b"/" not in path
         )
 
-    def write_tag_files(self, options: CreateOptions) -> None:
+    def tag_files(self, options: CreateOptions) -> dict[bytes, bytes]:
+        """Return the content of all tag files by name."""
         paths = [path for path, _facts in self.files]
-        self.change.new = small_tag_files(options, list(zip(paths, self.digests, strict=True)), self.bytes)
+        return small_tag_files(options, list(zip(paths, self.digests, strict=True)), self.bytes)
 
-    def changed(self, now: _Entries | None) -> bytes | None:
-        """Return the path of a file that is no longer as it was read, if any."""
-        if now == self.entries:
-            return None
-        return min((path for path, _facts in set(self.entries).symmetric_difference(now or ())), default=b"")
+    def moves(self, names: Iterable[bytes]) -> Moves:
+        """Return the moves that make it a bag with the tag files ``names``."""
+        return Moves.ordered(FORMAT, [path for path, _facts in self.entries if b"/" not in path], names, nested=True)
+
+    def compare(self, now: _Entries | None) -> None:
+        """Set :attr:`changed` if its files are no longer as they were read."""
+        if now != self.entries:
+            differing = set(self.entries).symmetric_difference(now or ())
+            self.changed = min((path for path, _facts in differing), default=b"")
 
 
 def is_supported(options: CreateOptions) -> bool:
@@ -109,25 +118,10 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
     folder = _read(_real_paths([path]), options, nested)[0]
     if folder is None:
         return None
-    with SmallChanges([folder.change]) as changes:
-        changes.enter()
-        if not changes.changes:
-            return None
-        on_event(Progress("examine"))
-        for found in folder.problems:
-            on_event(Notice(found))
-        on_event(Progress("hash", of_items=len(folder.files), of_bytes=folder.bytes))
-        on_event(Progress(items=len(folder.files), bytes=folder.bytes))
-        on_event(Progress("tag"))
-        folder.write_tag_files(options)
-        changes.prepare(options.request(nested=nested))
-        on_event(Progress("check", of_items=len(folder.files), of_bytes=folder.bytes))
-        changed = folder.changed(_entries([folder.change.base])[0])
-        if changed is not None:
-            raise BagError(os.path.join(path, changed), f"{CHANGED_MEANWHILE}; {RUN_AGAIN}")
-        on_event(Progress("move"))
-        changes.commit()
-        return new_info(options, folder.bytes, len(folder.files)) if changes.changes else None
+    _create([folder], options, nested, on_event)
+    if folder.changed is not None:
+        raise BagError(os.path.join(path, folder.changed), APPEARED)
+    return new_info(options, folder.bytes, len(folder.files)) if folder.is_created else None
 
 
 def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
@@ -143,32 +137,57 @@ def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bo
         return
     size = max(LEAST, min(LOCKS // workers, len(paths) // (4 * workers)))
     batches = [bases[begin : begin + size] for begin in range(0, len(bases), size)]
-    create = partial(_create, options=options, nested=nested)
+    create = partial(_create_batch, options=options, nested=nested)
     for found in ordered_map(create, batches, threads=workers, name="pressmark-bags"):
         yield from found
 
 
-def _create(bases: list[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
+def _create_batch(bases: list[bytes], options: CreateOptions, nested: bool) -> list[NewBag | None]:
     folders = _read(bases, options, nested)
-    by_change = {folder.change: folder for folder in folders if folder is not None}
-    with SmallChanges(list(by_change)) as changes:
-        changes.enter()
-        for change in changes.changes:
-            by_change[change].write_tag_files(options)
-        changes.prepare(options.request(nested=nested))
-        now = _entries([change.base for change in changes.changes])
-        for change, entries in zip(changes.changes, now, strict=True):
-            if by_change[change].changed(entries) is not None:
-                changes.discard(change)
-        changes.commit()
-        made = set(changes.changes)
+    _create([folder for folder in folders if folder is not None], options, nested, lambda _event: None)
     names = tuple(sorted(options.algorithms))
     return [
         NewBag(len(folder.files), folder.bytes, names, folder.problems)
-        if folder is not None and folder.change in made
+        if folder is not None and folder.is_created
         else None
         for folder in folders
     ]
+
+
+def _create(folders: Sequence[_Folder], options: CreateOptions, nested: bool, on_event: Listener) -> None:
+    """Create bags of directories that were read; one that fails is unchanged, or left to the next run."""
+    entered = enter([folder.base for folder in folders], FORMAT, resume=False)
+    changes = [change for change in entered if isinstance(change, Change)]
+    folders = [folder for folder, change in zip(folders, entered, strict=True) if isinstance(change, Change)]
+    if not folders:
+        return
+    by_change = dict(zip(changes, folders, strict=True))
+    files, nbytes = sum(len(folder.files) for folder in folders), sum(folder.bytes for folder in folders)
+
+    def check(going: list[Change]) -> list[bool]:
+        on_event(Progress("check", of_items=files, of_bytes=nbytes))
+        read = [by_change[change] for change in going]
+        for folder, now in zip(read, _entries([folder.base for folder in read]), strict=True):
+            folder.compare(now)
+        unchanged = [folder.changed is None for folder in read]
+        if any(unchanged):
+            on_event(Progress("move"))
+        return unchanged
+
+    try:
+        on_event(Progress("examine"))
+        for found in [found for folder in folders for found in folder.problems]:
+            on_event(Notice(found))
+        on_event(Progress("hash", of_items=files, of_bytes=nbytes))
+        on_event(Progress(items=files, bytes=nbytes))
+        on_event(Progress("tag"))
+        tags = [folder.tag_files(options) for folder in folders]
+        moves = [folder.moves(names) for folder, names in zip(folders, tags, strict=True)]
+        errors = commit(changes, options.request(nested=nested), moves, tags, check=check, alone=APPEARED)
+    finally:
+        leave(changes)
+    for folder, error in zip(folders, errors, strict=True):
+        folder.is_created = error is None
 
 
 def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Folder | None]:

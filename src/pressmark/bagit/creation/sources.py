@@ -82,7 +82,7 @@ def _refuse_unfinished(path: bytes) -> None:
     with refusing(path):
         if not exists(os.path.join(path, STAGING)):
             return
-    from pressmark.bagit.changes.bag_transaction import is_decided  # few sources have a staging directory
+    from pressmark.bagit.changes.bag_changes import is_decided  # few sources have a staging directory
 
     if is_decided(path):
         raise BagError(path, "a change of this directory was interrupted; run that command again first")

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from pressmark.bagit.bag_directory import STAGING, BagDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, refusing
-from pressmark.bagit.changes.bag_transaction import BagTransaction
+from pressmark.bagit.changes.bag_changes import BagChange
 from pressmark.bagit.fetch.download import NO_SPACE, Download, Downloader, DownloadPolicy
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
 from pressmark.bagit.fetch.partial import BLOCK, remove_partial, unlink
@@ -111,7 +111,7 @@ def complete(
             is_changing = exists(os.path.join(path, STAGING))
         if is_changing:
             # Finish an interrupted change first: it can affect manifests or fetch.txt.
-            change = ending.enter_context(BagTransaction(path))
+            change = ending.enter_context(BagChange(path))
         run = _Run(BagTags.open(path), policy, threads, verify, change is not None, ending, on_event, on_problem)
         return run.report()
 
@@ -312,7 +312,7 @@ class _Run:
             self._downloader = Downloader(self._policy)
             self._ending.callback(self._downloader.close)
         if not job.is_present and self._places is None:
-            self._ending.enter_context(BagTransaction(self._bag.path))
+            self._ending.enter_context(BagChange(self._bag.path))
             self._places = self._ending.enter_context(_Downloads(self._base))
 
     def _add(self, problems: list[Problem]) -> None:

@@ -18,7 +18,7 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missing_problem, open_listing, read_tag_files
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Listener, Notice, refusing, with_stages
-from pressmark.bagit.changes.bag_transaction import BagTransaction, is_decided
+from pressmark.bagit.changes.bag_changes import BagChange, is_decided
 from pressmark.bagit.creation.preflight import real_path, why_unlistable
 from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
@@ -65,13 +65,13 @@ def update_bag(
         where = os.path.realpath(path)
         if not is_decided(where):
             BagTags.open(path)  # raises BagError
-        transaction = stack.enter_context(BagTransaction(where))
-        if transaction.recovered is not None:
+        change = stack.enter_context(BagChange(where))
+        if change.recovered is not None:
             on_event(Progress("recover"))
-            if transaction.recovered == options.request():
+            if change.recovered == options.request():
                 return
         with refusing(path, "nothing was changed"):
-            _Update(base, transaction, options, threads, read, ledger, on_event, stack).run()
+            _Update(base, change, options, threads, read, ledger, on_event, stack).run()
 
 
 def algorithms_to_read(
@@ -99,12 +99,12 @@ class _Job(NamedTuple):
 
 
 class _Update:
-    """The update of a bag, within its transaction."""
+    """The update of a bag, within its change."""
 
     def __init__(
         self,
         base: BagDirectory,
-        transaction: BagTransaction,
+        change: BagChange,
         options: UpdateOptions,
         threads: int | None,
         read: str,
@@ -113,8 +113,8 @@ class _Update:
         stack: contextlib.ExitStack,
     ) -> None:
         self._base = base
-        self._transaction = transaction
-        self._new = transaction.new
+        self._change = change
+        self._new = change.new
         self._options = options
         self._threads = threads
         self._read = read
@@ -469,7 +469,7 @@ class _Update:
             os.unlink(os.path.join(self._new, name))
         away = gone | {name for name in changed if exists(self._path(name))}
         self._on_event(Progress("move"))
-        self._transaction.commit(self._options.request(), away, changed)
+        self._change.commit(self._options.request(), away, changed)
 
     def _refuse_links(self, changed: Collection[bytes]) -> None:
         """Refuse to rewrite files that listed symbolic links point to.

@@ -86,7 +86,7 @@ class Listener:
 
 def interruption_message(directory: bytes, ledger: Ledger | None) -> str:
     """Return the message of an interrupted change of a directory."""
-    from pressmark.bagit.changes.bag_transaction import is_decided  # only an interruption needs it
+    from pressmark.bagit.changes.bag_changes import is_decided  # only an interruption needs it
 
     try:
         if is_decided(os.path.realpath(directory)):

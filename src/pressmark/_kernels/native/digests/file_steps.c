@@ -25,23 +25,6 @@ static int make_lock(const char *path, int *lock)
     return error;
 }
 
-static int flush(const char *path)
-{
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    int error = 0;
-    if (file < 0) return errno;
-#ifdef F_FULLFSYNC
-    /* On macOS, fsync leaves data in the cache of the drive. */
-    if (fcntl(file, F_FULLFSYNC) != -1) {
-        close(file);
-        return 0;
-    }
-#endif
-    if (fsync(file) && errno != EINVAL && errno != EBADF && errno != ENOTSUP) error = errno;
-    close(file);
-    return error;
-}
-
 static int move_new(const char *old, const char *path)
 {
     struct stat status;
@@ -92,7 +75,6 @@ int pm_step_run(const char *base, const pm_step *step, int *lock)
     case PM_STEP_MODE: return chmod(path, (mode_t)step->size) ? errno : 0;
     case PM_STEP_LOCK: return make_lock(path, lock);
     case PM_STEP_WRITE: return pm_small_new(path, (const uint8_t *)step->other, step->size);
-    case PM_STEP_FLUSH: return flush(path);
     case PM_STEP_MOVE: return move_new(path, other);
     case PM_STEP_ALONE: return is_alone(path, step->other);
     case PM_STEP_UNLINK: return unlink(path) ? errno : 0;

@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
+/* The numbers are those of records.py. */
 enum {
     PM_STEP_MAKE,   /* creates a directory; the umask applies to its mode */
     PM_STEP_MODE,   /* sets the mode of a file or directory */
     PM_STEP_LOCK,   /* creates and locks a file, which must not exist */
     PM_STEP_WRITE,  /* creates a file */
-    PM_STEP_FLUSH,  /* a file or directory, on systems and file systems that can */
     PM_STEP_MOVE,   /* renames; the new path must not exist */
     PM_STEP_ALONE,  /* fails with EEXIST if a directory contains anything but this name */
     PM_STEP_UNLINK, /* removes a file */

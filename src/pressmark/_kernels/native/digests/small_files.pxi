@@ -105,17 +105,14 @@ cdef extern from "digests/file_steps.h":
     int pm_step_run(const char *, const pm_step *, int *) nogil
 
 
-def run_steps(list bases not None, list changes not None):
+def run_steps(list bases not None, list lists not None):
     """Change files in order, in many directories; stop in each directory at its first failure.
 
-    The steps are, by number: 0 create a directory with a mode, to which the umask applies; 1 set the mode; 2 create a
-    file and lock it; 3 create a file with its content; 4 flush a file or directory to disk; 5 rename, where the new
-    path must not exist; 6 check that a directory contains only this name; 7 remove a file; 8 remove an empty directory.
-
     :param bases: the directories
-    :param changes: for each directory its steps, which several may share: number, path in the directory, and the mode,
-        the content, the new path in the directory, the only name, or :data:`None`
-    :return: for each directory 0 or an errno, and the descriptor of a locked file, or -1. A failed step has none
+    :param lists: for each directory its steps, which several may share: see :data:`~pressmark._kernels.records.Step`
+    :return: for each directory 0 or an errno, the number of steps that were made, and the descriptor of a locked file,
+        or -1; the caller closes it
+    :raises ValueError: there are not as many lists as directories
     """
     cdef Py_ssize_t total = 0, count = len(bases), i, end = 0
     cdef bytes base
@@ -124,9 +121,9 @@ def run_steps(list bases not None, list changes not None):
     cdef list kept = []
     cdef pm_step *all_steps = NULL
     cdef _change *found = NULL
-    if len(changes) != count:
+    if len(lists) != count:
         raise ValueError("one list of steps for each directory")
-    for steps in changes:
+    for steps in lists:
         if steps is not shared:
             one, shared = tuple(steps), steps
             total += len(one)
@@ -138,7 +135,7 @@ def run_steps(list bases not None, list changes not None):
             raise MemoryError
         for i in range(count):
             base = held[i]
-            found[i].base, found[i].lock = base, -1
+            found[i].base, found[i].lock, found[i].made = base, -1, 0
             found[i].error = 22 if not base or b"\0" in base else 0  # EINVAL on all systems
             if i and kept[i] is kept[i - 1]:
                 found[i].first, found[i].end = found[i - 1].first, found[i - 1].end
@@ -153,8 +150,9 @@ def run_steps(list bases not None, list changes not None):
                 end = found[i].first
                 while end < found[i].end and not found[i].error:
                     found[i].error = pm_step_run(found[i].base, &all_steps[end], &found[i].lock)
+                    found[i].made += not found[i].error
                     end += 1
-        return [(found[i].error, found[i].lock) for i in range(count)]
+        return [(found[i].error, found[i].made, found[i].lock) for i in range(count)]
     finally:
         free(all_steps)
         free(found)
@@ -165,6 +163,7 @@ ctypedef struct _change:
     const char *base
     Py_ssize_t first
     Py_ssize_t end
+    Py_ssize_t made
     int error
     int lock
 
