@@ -50,6 +50,7 @@ def main() -> None:
         shutil.rmtree(copy, ignore_errors=True)
         assert get(), where
         assert snapshot(copy) == whole, where
+        assert not list(folder.glob(".pressmark-*")), where
         shutil.rmtree(copy)
         if ending.status == 0:
             break

@@ -25,8 +25,11 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from types import TracebackType
+from typing import Self
 
+from pressmark.fs.durable import exists
 from pressmark.fs.locks import FileLock, lock_descriptor
 from pressmark.fs.moves import TRIES, rename_new
 from pressmark.fs.owners import UntrustedError, is_own, make_shared, require_private, require_shared
@@ -34,6 +37,7 @@ from pressmark.fs.removal import remove_tree
 
 __all__ = [
     "LOCK",
+    "NewPath",
     "RunDirectory",
     "StagingDirectory",
     "clear",
@@ -100,7 +104,7 @@ class StagingDirectory:
                 raise
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
 
-    def __enter__(self) -> StagingDirectory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -197,6 +201,62 @@ class StagingDirectory:
         self._descriptor, self.inside = -1, self.path
 
 
+class NewPath(StagingDirectory):
+    """The hidden directory in which a new file or directory is written, beside its path; at the end, it is emptied.
+
+    Its name depends on that of the target only, so the next run finds the directory of a killed run. Errors that leave
+    the context name the hidden directory as the user sees it.
+
+    :param target: an absolute path
+    :param names: the names that a run may leave in the directory
+    :ivar existed: the target exists, and a killed run has left the directory, whose files are kept: it may have
+        published the target. Otherwise its files were removed
+    :raises FileExistsError: the target exists, and no killed run has left the directory
+    :raises NotADirectoryError: its parent is not a directory
+    :raises FileNotFoundError: its parent does not exist
+    :raises OSError: as for :class:`StagingDirectory`
+    """
+
+    def __init__(self, target: bytes, names: Sequence[bytes]) -> None:
+        hidden = self.beside(target)
+        parent = os.path.dirname(target)
+        if not exists(hidden) and exists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+        if not os.path.isdir(parent):
+            number = errno.ENOTDIR if exists(parent) else errno.ENOENT
+            raise OSError(number, os.strerror(number), parent)
+        super().__init__(hidden, holds=frozenset(names))
+        self._names = names
+        try:
+            self.existed = exists(target)
+            if not self.existed:
+                self._empty()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+
+    @staticmethod
+    def beside(target: bytes) -> bytes:
+        """Return the path of the hidden directory of ``target``."""
+        import hashlib  # many runs write to no new path
+
+        parent, name = os.path.split(target)
+        return os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError) and isinstance(error.filename, (str, bytes)):
+            error.filename = self.shown(error.filename)
+        with contextlib.suppress(OSError):  # the next run removes the rest
+            self._empty()
+        self.leave()
+
+    def _empty(self) -> None:
+        for name in self._names:
+            self.remove(name)
+
+
 def lock_shared(path: bytes) -> int:
     """Lock a directory that all users trust who can change its parent directory, and create it if it is missing.
 
@@ -233,7 +293,7 @@ class RunDirectory:
         self._folder = folder
         self.path = b""
 
-    def __enter__(self) -> RunDirectory:
+    def __enter__(self) -> Self:
         for _ in range(TRIES):
             with contextlib.suppress(FileExistsError):
                 make_shared(self._folder)

@@ -29,6 +29,7 @@ from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Ledger
 from pressmark.fixity.copying import Copying
 from pressmark.fs import changes
+from pressmark.fs.staging import NewPath
 from pressmark.fs.steps import ALONE, MAKE, Step
 from pressmark.reports import Progress
 from support.events import at, stages
@@ -662,7 +663,7 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     source = make(tmp_path / "s")
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.leave())
+        patch.setattr(NewPath, "__exit__", lambda hidden, *_error: hidden.leave())
         patch.setattr("pressmark.bagit.creation.copy.flush_staging", lambda _hidden: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
@@ -678,7 +679,7 @@ def test_a_run_killed_after_its_end(tmp_path: Path) -> None:
     """If only the cleaning was missing, another call reports the name as occupied."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
+        patch.setattr(NewPath, "__exit__", lambda hidden, *_error: hidden.abandon())
         create(source, tmp_path / "t")
     assert len(os.listdir(tmp_path)) == 3
     refused("already exists", source, tmp_path / "t", algorithms="md5")
@@ -690,7 +691,7 @@ def test_the_same_call_after_its_end(tmp_path: Path) -> None:
     """The same call finds the bag that it had created."""
     source = make(tmp_path / "s")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pressmark.bagit.changes.destination._leave", lambda hidden, _names: hidden.abandon())
+        patch.setattr(NewPath, "__exit__", lambda hidden, *_error: hidden.abandon())
         create(source, tmp_path / "t")
     events: list[Event] = []
     bag = create(source, tmp_path / "t", on_event=events.append)

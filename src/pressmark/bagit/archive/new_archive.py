@@ -29,10 +29,9 @@ from pressmark.bagit.archive.write import (
 from pressmark.bagit.changes import Listener
 from pressmark.bagit.changes.destination import (
     checked_destination,
-    empty_staging,
+    new_path,
     publish,
     refuse_existing,
-    staging_of,
 )
 from pressmark.bagit.creation.options import source_date_epoch
 from pressmark.bagit.paths import archive_ending
@@ -112,11 +111,10 @@ def new_archive(destination: bytes, time: int, threads: int, on_event: Listener)
         expected = ", ".join(map(os.fsdecode, _ENDINGS))
         raise BagError(destination, f"this archive format cannot be written; use a name that ends with {expected}")
     with (
-        staging_of(place, (_FILE, _TAGS), "no archive was created") as hidden,
+        new_path(place, (_FILE, _TAGS), "no archive was created") as hidden,
         Threads(threads, "pressmark-archive") as pool,
     ):
         refuse_existing(place)
-        empty_staging(hidden, (_FILE, _TAGS))
         with open(os.path.join(hidden.inside, _FILE), "xb", _BUFFER) as file:
             workers = pool if threads > 1 else None
             writer = _writer(file, destination, ending.lower(), time, workers, threads)

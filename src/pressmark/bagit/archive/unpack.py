@@ -26,11 +26,10 @@ from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.changes.bag_verdict import Verdict
 from pressmark.bagit.changes.destination import (
     checked_destination,
-    empty_staging,
     flush_staging,
+    new_path,
     publish,
     refuse_existing,
-    staging_of,
 )
 from pressmark.bagit.creation.options import Path
 from pressmark.bagit.paths import archive_ending
@@ -92,9 +91,8 @@ def unpack_bag(
     verdict = Verdict(on_event)
     with ExitStack() as stack:
         archive = stack.enter_context(open_archive(path, limits))
-        hidden = stack.enter_context(staging_of(place, (_BAG,), "nothing was unpacked"))
+        hidden = stack.enter_context(new_path(place, (_BAG,), "nothing was unpacked"))
         refuse_existing(place)
-        empty_staging(hidden, (_BAG,))
         bag = os.path.join(hidden.inside, _BAG)
         pool = stack.enter_context(Threads(count, "pressmark-digests")) if count > 1 else None
         table = stack.enter_context(MemberTable(archive))

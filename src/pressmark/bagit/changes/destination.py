@@ -1,18 +1,17 @@
-"""The staging directory of a new bag or archive: hidden, beside its destination."""
+"""The destination of a new bag or archive, which is written in a hidden directory beside it."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from pressmark.bagit.changes import as_bag_error, refusing
 from pressmark.errors import BagError
 from pressmark.fs.durable import can_flush_filesystem, exists, flush_directory, flush_filesystem
-from pressmark.fs.staging import StagingDirectory
+from pressmark.fs.staging import NewPath, StagingDirectory
 
-__all__ = ["checked_destination", "empty_staging", "flush_staging", "publish", "refuse_existing", "staging_of"]
+__all__ = ["checked_destination", "flush_staging", "new_path", "publish", "refuse_existing"]
 
 
 def checked_destination(path: bytes) -> bytes:
@@ -26,34 +25,31 @@ def checked_destination(path: bytes) -> bytes:
 
 
 @contextmanager
-def staging_of(destination: bytes, names: Sequence[bytes], advice: str) -> Iterator[StagingDirectory]:
-    """Enter the staging directory of a new file or directory; afterwards remove everything in it.
-
-    Its name depends on the destination only, so the next run finds the directory of a killed run. Errors name the
-    hidden directory as the user sees it.
+def new_path(destination: bytes, names: Sequence[bytes], advice: str) -> Iterator[NewPath]:
+    """Enter the hidden directory of a new file or directory; its errors become errors of the bag.
 
     :param destination: an absolute path
     :param names: the names that a run may leave in the directory
     :param advice: appended to the errors of the operating system
     :raises BagError: the destination exists and no run was interrupted, or its parent is not a directory
     """
-    parent, name = os.path.split(destination)
-    staging = os.path.join(parent, b".pressmark-%b.tmp" % hashlib.sha256(name).hexdigest()[:16].encode())
     with refusing(destination):
-        if not exists(staging):
-            refuse_existing(destination)
-        if not os.path.isdir(parent):
-            raise BagError(parent, "not a directory" if exists(parent) else "directory not found; create it first")
-    try:
-        hidden = StagingDirectory(staging, holds=frozenset(names))
-    except OSError as error:
-        refused = as_bag_error(error, staging, destination)
-        raise refused from refused.__cause__
-    try:
-        with refusing(destination, advice), _by_name(hidden):
-            yield hidden
-    finally:
-        _leave(hidden, names)
+        try:
+            hidden = NewPath(destination, names)
+        except OSError as error:
+            raise _refusal(error, destination) from error.__cause__
+    with refusing(destination, advice), hidden, _by_name(hidden):
+        yield hidden
+
+
+def _refusal(error: OSError, destination: bytes) -> BagError:
+    parent = os.path.dirname(destination)
+    if isinstance(error, FileExistsError) and error.filename == destination:
+        return BagError(destination, "destination already exists; choose another name")
+    if error.filename == parent and isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        is_file = isinstance(error, NotADirectoryError)
+        return BagError(parent, "not a directory" if is_file else "directory not found; create it first")
+    return as_bag_error(error, NewPath.beside(destination), destination)
 
 
 def refuse_existing(destination: bytes) -> None:
@@ -65,17 +61,8 @@ def refuse_existing(destination: bytes) -> None:
         raise BagError(destination, "destination already exists; choose another name")
 
 
-def empty_staging(hidden: StagingDirectory, names: Sequence[bytes]) -> None:
-    """Remove the files of an unfinished run.
-
-    :raises OSError: a file or directory cannot be removed
-    """
-    for name in names:
-        hidden.remove(name)
-
-
 def publish(hidden: StagingDirectory, name: bytes, destination: bytes, noun: str) -> None:
-    """Move a flushed file or directory from the staging directory to its destination.
+    """Move a flushed file or directory from the hidden directory to its destination.
 
     :param noun: for an error
     :raises BagError: the destination exists
@@ -98,21 +85,11 @@ def flush_staging(hidden: StagingDirectory) -> None:
         os.sync()
 
 
-def _leave(hidden: StagingDirectory, names: Sequence[bytes]) -> None:
-    with suppress(OSError):  # the next run removes the rest
-        empty_staging(hidden, names)
-    hidden.leave()
-
-
 @contextmanager
 def _by_name(hidden: StagingDirectory) -> Iterator[None]:
-    """Replace the internal path of the hidden directory in errors by its name."""
+    """Replace the internal path of the hidden directory in errors of the bag by its name."""
     try:
         yield
-    except OSError as error:
-        if isinstance(error.filename, (str, bytes)):
-            error.filename = hidden.shown(error.filename)
-        raise
     except BagError as error:
         path = os.fsencode(error.path)
         if hidden.shown(path) == path:

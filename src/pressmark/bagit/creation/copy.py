@@ -23,11 +23,10 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Listener, refusing, with_stages
 from pressmark.bagit.changes.destination import (
     checked_destination,
-    empty_staging,
     flush_staging,
+    new_path,
     publish,
     refuse_existing,
-    staging_of,
 )
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import ChangeDetector, Preflight, record_outcomes
@@ -101,13 +100,12 @@ def publish_new(
     :return: the content of bag-info.txt; :data:`None` if an interrupted run had finished
     :raises BagError: the bag cannot be created
     """
-    with staging_of(destination, _HOLDS, "no bag was created") as hidden:
-        if exists(destination):
+    with new_path(destination, _HOLDS, "no bag was created") as hidden:
+        if hidden.existed:
             if not _was_finished(hidden, destination, request):
                 refuse_existing(destination)
             on_event(Progress("recover"))
             return None
-        empty_staging(hidden, _HOLDS)
         bag, info = build(hidden.inside)
         with open(os.path.join(hidden.inside, _REQUEST), "xb") as file:
             file.write(_packed(request, os.lstat(bag)))

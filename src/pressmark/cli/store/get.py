@@ -29,7 +29,7 @@ from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
 from pressmark.fs.durable import flush_directory, flush_tree
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
-from pressmark.fs.staging import StagingDirectory
+from pressmark.fs.staging import NewPath
 from pressmark.stores.object_copy import copy_object
 
 __all__ = ["get_command"]
@@ -83,7 +83,6 @@ def get_command(
     if os.path.lexists(destination):
         raise CallError(f"{os.fsdecode(destination)}: already exists; choose another name")
     target = os.path.abspath(destination)
-    hidden_path = os.path.join(os.path.dirname(target), b".pressmark-%s.tmp" % os.urandom(8).hex().encode())
     with command_errors():
         store = open_store(path, kind, layout, identifiers, ignore)
         if is_inside(destination, store.root):
@@ -97,8 +96,7 @@ def get_command(
             objects = Objects(sink, None, True, False)
             try:
                 found = find_object(store, identifier, version)
-                hidden = stack.enter_context(StagingDirectory(hidden_path))
-                stack.callback(hidden.remove, b"files")
+                hidden = stack.enter_context(NewPath(target, (b"files",)))
                 new = os.path.join(hidden.inside, b"files")
                 files, empty = copy_object(found, new, mode=mode, verify=verify)
                 flush_tree(new)
@@ -114,6 +112,8 @@ def get_command(
                     objects.flush()
                 if isinstance(error, PressmarkError) and not isinstance(error, BagError):
                     raise
+                if isinstance(error, BlockingIOError):
+                    raise Failure(f"{quoted(destination)}: in use by another run; wait for it to finish") from None
                 why = str(error) if isinstance(error, BagError) else f"{quoted(destination)}: {cause(error)}"
                 raise Failure(why) from None
             if as_json:
