@@ -268,8 +268,11 @@ def nested(top: Path, depth: int) -> Path:
 
 
 @pytest.mark.parametrize("excess", [0, 1])
-def test_default_limits(implementation: Implementation, tmp_path: Path, excess: int) -> None:
+def test_default_limits(
+    implementation: Implementation, tmp_path: Path, excess: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tree at a limit is whole, above it large; a file above the limit of files has no content."""
+    monkeypatch.setattr("pressmark._kernels.pure.trees.TURN", 60)  # seconds, on a busy machine
     nested(tmp_path / "deep", 64 + excess)
     (tmp_path / "many").mkdir()
     for number in range(4095 + excess):
