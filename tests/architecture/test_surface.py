@@ -33,7 +33,6 @@ SAID_DIFFERENTLY = {
     "copy_small_tree",
     "lane_count",
     "move_objects",
-    "read_small_folders",
     "scan_ocfl",
     "sha_extensions",
     "supported",

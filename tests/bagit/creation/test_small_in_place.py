@@ -1,4 +1,4 @@
-"""Directories of few small files, read and changed by the kernel: the bag is the same as of any other directory."""
+"""Directories of few small files, read and changed many at a time: the bag is the same as of any other directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,24 +18,21 @@ from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.creation import in_place
 from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.creation.small_folders import list_small_folders, read_small_folders
 from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.errors import BagError
-from pressmark.fixity import ALGORITHMS
 from pressmark.fs import steps
 from pressmark.fs.steps import ALONE, MOVE, UNLINK, WRITE, Step
 from pressmark.reports import Progress
 from support.events import at
-from support.implementations import PURE, Implementation, use
+from support.implementations import Implementation, use
 from support.preloading import preloadable
 from support.steps import observed
-from support.turns import in_one_turn
 
 from ..bags import tree
 from ..naive import flaws
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
-
-native = pytest.mark.skipif(_kernels.active.NAME != "native", reason="needs the native implementation")
 
 DAY = datetime.date(2026, 11, 21)
 FILES = {
@@ -46,12 +42,12 @@ FILES = {
     "a/b/c": b"4",
     "a.txt": b"5",
     "data/bagit.txt": b"6",
+    "none": b"",
     "bagit-2.txt": b"7",
 }
 INFO = {"Title": ["a b " * 50, "c"], "contact-name": "J\u00e4ne", "Bag-Size": "much", "X": "two\nlines "}
 UNUSUAL: dict[str, Callable[[Path], object]] = {
-    "empty file": lambda folder: (folder / "e").touch(),
-    "large file": lambda folder: (folder / "e").write_bytes(bytes(1 << 15)),
+    "large file": lambda folder: (folder / "e").write_bytes(bytes((256 << 10) + 1)),
     "link": lambda folder: (folder / "e").symlink_to("b"),
     "pipe": lambda folder: os.mkfifo(folder / "e"),
     "not ASCII": lambda folder: (folder / "\u00e9").write_bytes(b"1"),
@@ -72,8 +68,8 @@ def make(folder: Path) -> Path:
 
 
 def is_read(folder: Path) -> bool:
-    """Return whether the kernel reads all files of a directory."""
-    return _kernels.active.read_small_folders([os.fsencode(folder)], STAGING, ()) != [None]
+    """Return whether all files of a directory are read in memory."""
+    return list(read_small_folders([os.fsencode(folder)], STAGING, ("sha512",))) != [None]
 
 
 def options(**more: object) -> CreateOptions:
@@ -81,29 +77,24 @@ def options(**more: object) -> CreateOptions:
     return CreateOptions.from_arguments(**{**given, "read": "parallel", "date": DAY, **more})  # type: ignore[arg-type]
 
 
-def test_the_files_of_a_directory(implementation: Implementation, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("implementation")
+def test_the_files_of_a_directory(tmp_path: Path) -> None:
     """Paths in the order of a walk, sizes, times and digests; the skipped name is not entered."""
     folder = make(tmp_path / "s")
     (folder / "skipped").write_bytes(b"")
     names = ("md5", "sha1", "sha256", "sha512", "blake2b-256")
-    hashers = tuple((name, ALGORITHMS[name].make, name != "md5") for name in names)
-
-    def read(*arguments: Any) -> list[Any]:
-        return in_one_turn(lambda: implementation.kernels.read_small_folders(*arguments))
-
     bases = [os.fsencode(folder)] * 5
-    [found, *others] = read(bases, b"skipped", hashers)
+    [found, *others] = read_small_folders(bases, b"skipped", names)
     assert others == [found] * 4  # enough files to fill lanes
-    assert read(bases[:1], b"skipped", hashers) == [found]
-    [listed] = read(bases[:1], b"skipped", (), False)
-    # An empty file, no directory, and a name with a NUL.
-    assert read([*bases[:1], bases[0] + b"/b", bases[0] + b"\0"], b"none", hashers) == [None] * 3
-    if implementation == PURE:
-        assert found is listed is None
-        return
+    assert list(read_small_folders(bases[:1], b"skipped", names)) == [found]
+    [listed] = list_small_folders(bases[:1], b"skipped")
+    # No directory, none of this name, and a name with a NUL.
+    unread = [bases[0] + end for end in (b"/b", b"/none", b"\0")]
+    assert list(read_small_folders(unread, b"none", names)) == [None] * 3
+    assert found is not None
     directories = ["a", "a/b", "data", "empty", "empty/more"]
     entries, computed = found
-    assert listed == (entries, [])
+    assert listed == entries
     assert [os.fsdecode(path) for path, _ in entries] == sorted(
         [*FILES, *directories], key=lambda path: path.split("/")
     )
@@ -184,13 +175,12 @@ def test_changes_are_noticed(tmp_path: Path, change: str) -> None:
     assert before.keys() - {b"a/z"} <= tree(folder).keys()
 
 
-@native
 def test_slow_directories(tmp_path: Path) -> None:
-    """A directory that takes longer than half a second, at 40 ms for each file, is left to calls that Ctrl-C ends."""
+    """A directory that takes much longer than others, at 40 ms for each file, is left to calls that Ctrl-C ends."""
     library = preloadable(Path(__file__).parents[2] / "cli" / "slow.c", tmp_path)
     code = (
-        "import os, sys; from pressmark import _kernels\n"
-        "found = _kernels.active.read_small_folders(list(map(os.fsencode, sys.argv[1:])), b'', ())\n"
+        "import os, sys; from pressmark.bagit.creation.small_folders import read_small_folders\n"
+        "found = read_small_folders(list(map(os.fsencode, sys.argv[1:])), b'', ('sha512',))\n"
         "print([one is not None for one in found])"
     )
     folders = []
@@ -209,7 +199,6 @@ def test_slow_directories(tmp_path: Path) -> None:
     assert done.stdout == "[True, False]\n"
 
 
-@native
 def test_a_change_in_several_bags(tmp_path: Path) -> None:
     """A directory that changes while several bags are created is left unchanged."""
     folders = [make(tmp_path / f"s{number}") for number in range(6)]
@@ -232,7 +221,6 @@ def test_a_change_in_several_bags(tmp_path: Path) -> None:
         assert not (folder / os.fsdecode(STAGING)).exists()
 
 
-@native
 @pytest.mark.parametrize("count", [1, 6])
 def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """All that a phase has changed is on disk before the next; many directories are flushed by one call."""
@@ -264,7 +252,7 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     expected = [
         ([*new, f"{hidden}/journal.part"], [*new, f"{hidden}/new", f"{hidden}/journal.part"]),
         ([f"{hidden}/journal.part"], [hidden]),
-        (["a", "a b", "a.txt", "b", "bagit-2.txt", "data", "empty"], [f"{hidden}/data", "."]),
+        (["a", "a b", "a.txt", "b", "bagit-2.txt", "data", "empty", "none"], [f"{hidden}/data", "."]),
         ([f"{hidden}/data", *(f"{hidden}/new/{name}" for name in names)], ["."]),
         ([f"{hidden}/new/bagit.txt"], ["."]),
         ([f"{hidden}/journal"], []),
@@ -283,7 +271,6 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     ]
 
 
-@native
 def test_directories_left_to_others(tmp_path: Path) -> None:
     """Bags, unusual directories, interrupted changes and missing directories are not changed."""
     folders = {name: make(tmp_path / name) for name in ("plain", "bag", "link", "interrupted", "linked")}
@@ -318,7 +305,6 @@ def test_the_directory_that_the_system_opens(
     assert [folder for folder in folders if (folder / "bagit.txt").exists()] == [expected]
 
 
-@native
 @pytest.mark.parametrize("more", ["s/a", "s", "alias", "s/."])
 def test_directories_inside_others(tmp_path: Path, more: str) -> None:
     """If a directory is inside another one, none is changed with others."""
@@ -330,7 +316,6 @@ def test_directories_inside_others(tmp_path: Path, more: str) -> None:
     assert {path: data for path, data in tree(tmp_path).items() if not path.startswith(b"t/")} == before
 
 
-@native
 @pytest.mark.parametrize("step", range(1, 7))
 def test_an_exception_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     """All directories are unchanged, or bags if the last step is done."""
@@ -352,7 +337,6 @@ def test_an_exception_between_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert all(tree(folder) == before for folder in folders)
 
 
-@native
 def test_a_name_that_appears_between_the_moves(tmp_path: Path) -> None:
     """It becomes payload, too: the moves are reversed, and the directory is read again."""
     folder = make(tmp_path / "s")

@@ -10,7 +10,7 @@ import heapq
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from errno import EAGAIN, EEXIST, EINVAL, EIO, ENOSYS
 from time import sleep
 from typing import Any
@@ -25,7 +25,6 @@ __all__ = [
     "lane_count",
     "lane_level",
     "move_objects",
-    "read_small_folders",
     "run_steps",
     "scan_ocfl",
     "sha_extensions",
@@ -186,13 +185,6 @@ def write_small_objects(
 def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool) -> list[bool]:
     """Return :data:`False` for each object: the shared code moves it."""
     return [False] * len(objects)
-
-
-def read_small_folders(
-    paths: list[bytes], skip: bytes, algorithms: tuple[tuple[str, Callable[[int], Any], bool], ...], reads: bool = True
-) -> list[tuple[list[tuple[bytes, tuple[int, int, int] | None]], list[dict[str, str]]] | None]:
-    """Return :data:`None` for each path: the shared code reads the files."""
-    return [None] * len(paths)
 
 
 def scan_ocfl(

@@ -12,22 +12,20 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Listener, Notice
 from pressmark.bagit.changes.bag_changes import FORMAT
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import APPEARED, empty_directories, is_writable
+from pressmark.bagit.creation.small_folders import Digests, Entries, list_small_folders, read_small_folders
 from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
 from pressmark.errors import BagError
-from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.scheduling import Plan
 from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Progress
-from pressmark.threads import call_for_all, ordered_map, resolve_threads
+from pressmark.threads import ordered_map, resolve_threads
 
 __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
 
@@ -35,10 +33,6 @@ __all__ = ["NewBag", "create_small", "create_small_bags", "is_supported"]
 LOCKS = 128
 # Directories in a batch.
 LEAST = 16
-
-# The path of each entry, and for a file its size, time of modification and inode; and the digests of the files.
-_Entries = list[tuple[bytes, tuple[int, int, int] | None]]
-_Digests = list[dict[str, str]]
 
 
 class NewBag(NamedTuple):
@@ -66,7 +60,7 @@ class _Folder:
 
     __slots__ = ("base", "bytes", "changed", "digests", "entries", "files", "is_created", "problems")
 
-    def __init__(self, base: bytes, entries: _Entries, digests: _Digests) -> None:
+    def __init__(self, base: bytes, entries: Entries, digests: Digests) -> None:
         self.base = base
         self.entries = entries
         self.files = [(path, facts) for path, facts in entries if facts is not None]
@@ -97,7 +91,7 @@ class _Folder:
         """Return the moves that make it a bag with the tag files ``names``."""
         return Moves.ordered(FORMAT, [path for path, _facts in self.entries if b"/" not in path], names, nested=True)
 
-    def compare(self, now: _Entries | None) -> None:
+    def compare(self, now: Entries | None) -> None:
         """Set :attr:`changed` if its files are no longer as they were read."""
         if now != self.entries:
             differing = set(self.entries).symmetric_difference(now or ())
@@ -167,7 +161,7 @@ def _create(folders: Sequence[_Folder], options: CreateOptions, nested: bool, on
     def check(going: list[Change]) -> list[bool]:
         on_event(Progress("check", of_items=files, of_bytes=nbytes))
         read = [by_change[change] for change in going]
-        for folder, now in zip(read, _entries([folder.base for folder in read]), strict=True):
+        for folder, now in zip(read, list_small_folders([folder.base for folder in read], STAGING), strict=True):
             folder.compare(now)
         unchanged = [folder.changed is None for folder in read]
         if any(unchanged):
@@ -195,16 +189,9 @@ def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Fol
 
     :param bases: their real paths
     """
-
-    def read(some: list[bytes]) -> list[tuple[_Entries, _Digests] | None]:
-        return _kernels.active.read_small_folders(some, STAGING, algorithms)
-
-    # Few files do not fill the lanes.
-    lanes = Plan(options.algorithms, 1).lanes if len(bases) > 1 else ()
-    algorithms = tuple((name, ALGORITHMS[name].make, name in lanes) for name in options.algorithms)
     is_excluded = options.is_excluded
     folders: list[_Folder | None] = []
-    for base, found in zip(bases, call_for_all(read, bases), strict=True):
+    for base, found in zip(bases, read_small_folders(bases, STAGING, options.algorithms), strict=True):
         folder = None
         if found is not None and _is_plain(found[0], nested, is_excluded):
             with suppress(OSError):
@@ -213,20 +200,11 @@ def _read(bases: list[bytes], options: CreateOptions, nested: bool) -> list[_Fol
     return folders
 
 
-def _is_plain(entries: _Entries, nested: bool, is_excluded: Callable[[str], object] | None) -> bool:
+def _is_plain(entries: Entries, nested: bool, is_excluded: Callable[[str], object] | None) -> bool:
     """Return whether a directory has content, is not a bag, and no name in it is excluded."""
     if not entries or not (nested or all(path != FORMAT.marker for path, _facts in entries)):
         return False
     return is_excluded is None or not any(is_excluded(decode_fs(os.path.basename(path))) for path, _facts in entries)
-
-
-def _entries(bases: list[bytes]) -> list[_Entries | None]:
-    """Return the entries of directories; their files are not read."""
-
-    def read(some: list[bytes]) -> list[tuple[_Entries, _Digests] | None]:
-        return _kernels.active.read_small_folders(some, STAGING, (), False)
-
-    return [None if one is None else one[0] for one in call_for_all(read, bases)]
 
 
 def _real_paths(paths: Sequence[bytes]) -> list[bytes]:

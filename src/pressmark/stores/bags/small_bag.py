@@ -12,6 +12,7 @@ from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.creation.options import CreateOptions
 from pressmark.bagit.creation.preflight import empty_directories, why_unlistable
+from pressmark.bagit.creation.small_folders import list_small_folders
 from pressmark.bagit.creation.tag_writer import small_tag_files
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
@@ -117,8 +118,8 @@ def _copied(
 
 def _entries(source: bytes) -> list[tuple[bytes, tuple[int, int, int] | None]] | None:
     """Return the directories and files in a directory: their paths, and the size, time and inode of each file."""
-    (found,) = _kernels.active.read_small_folders([source], b"", (), False)
-    return found and found[0]
+    (found,) = list_small_folders([source], b"")
+    return found
 
 
 def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _Files) -> SmallBag | None:

@@ -19,7 +19,6 @@ __all__ = [
     "level",
     "levels",
     "move_objects",
-    "read_small_folders",
     "run_steps",
     "sha_extensions",
     "supported",
@@ -625,4 +624,3 @@ include "file_block.pxi"
 
 include "small_files.pxi"
 include "small_objects.pxi"
-include "small_folders.pxi"

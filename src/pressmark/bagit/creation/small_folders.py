@@ -1,0 +1,76 @@
+"""Read directories of few small files with plain names, many in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from pressmark import _kernels
+from pressmark.fixity.digest_columns import hash_trees
+from pressmark.fs.trees import Tree, Wanted, trees
+
+__all__ = ["Digests", "Entries", "list_small_folders", "read_small_folders"]
+
+# Larger directories are read by several threads, file by file.
+_SMALL = Wanted(entries=128, depth=16, total=256 << 10, file=256 << 10)
+# Bytes that need a rule: for escapes in manifests, or for names that are not ASCII.
+_UNUSUAL = bytes([*range(0x20), *range(0x7F, 0x100)]) + b"%\\"
+
+# The path of each entry in the order of a walk, and for a file its size, time of modification in nanoseconds and inode.
+Entries = list[tuple[bytes, tuple[int, int, int] | None]]
+# The digests of each file in this order, by algorithm.
+Digests = list[dict[str, str]]
+
+
+def read_small_folders(
+    bases: Sequence[bytes], skip: bytes, algorithms: Sequence[str]
+) -> Iterator[tuple[Entries, Digests] | None]:
+    """Read directories, and yield the entries and digests of each; :data:`None` for one that is unusual.
+
+    That is one with links, special files, many or large files, names that are not printable ASCII or differ only in
+    case, or one that cannot be read as a whole.
+
+    :param bases: the directories; each may be named by a link
+    :param skip: a name in each directory to ignore
+    :param algorithms: official names; at least one
+    """
+    for batch in trees(b"", bases, _SMALL._replace(skip=skip), 1):
+        columns = hash_trees(batch, algorithms)
+        for tree in batch.trees:
+            entries = _entries(batch, tree, "whole")
+            yield None if entries is None else (entries, _digests(tree, columns))
+
+
+def list_small_folders(bases: Sequence[bytes], skip: bytes) -> Iterator[Entries | None]:
+    """Yield the entries of directories as :func:`read_small_folders` does, without reading files."""
+    for batch in trees(b"", bases, _SMALL._replace(skip=skip, content="none"), 1):
+        for tree in batch.trees:
+            yield _entries(batch, tree, "unwanted")
+
+
+def _entries(batch: _kernels.active.TreeBatch, tree: Tree, state: str) -> Entries | None:
+    files = cast("dict[bytes, int]", tree.files)
+    if tree.state != "whole" or tree.others or not _are_plain([*files, *cast("dict[bytes, int]", tree.directories)]):
+        return None
+    states, sizes, mtimes, inodes = batch.states, batch.sizes, batch.mtimes, batch.inodes
+    found: Entries = []
+    for path, number in files.items():
+        if states[number] != state:
+            return None
+        found.append((path, (sizes[number], mtimes[number], inodes[number])))
+    if tree.directories:
+        found += [(path, None) for path in cast("dict[bytes, int]", tree.directories)]
+        found.sort(key=lambda entry: entry[0].replace(b"/", b"\0"))
+    return found
+
+
+def _are_plain(paths: list[bytes]) -> bool:
+    text = b"\n".join(paths)
+    if len(text.translate(None, _UNUSUAL)) != len(text) - text.count(b"\n") or text.count(b"\n") != len(paths) - 1:
+        return not paths
+    return len(set(text.lower().split(b"\n"))) == len(paths)
+
+
+def _digests(tree: Tree, columns: dict[str, list[str | None]]) -> Digests:
+    numbers = tree.files.values()
+    return [{name: cast(str, column[number]) for name, column in columns.items()} for number in numbers]
