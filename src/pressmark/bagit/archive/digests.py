@@ -21,6 +21,8 @@ T = TypeVar("T")
 USUAL = ("md5", "sha1", "sha256", "sha512")
 BLOCK = 1 << 20  # 1 MiB, the largest block of a stream
 
+# Smaller blocks are hashed at once: threads that take turns cost more.
+TINY = 4 << 10  # bytes
 # Smaller blocks are hashed together, because a call in another thread costs as much as hashing 16 KiB.
 SMALL = 128 << 10  # bytes
 TOGETHER = 1 << 20  # bytes
@@ -114,7 +116,7 @@ class StreamHasher:
 
     def begin(self, hashers: Collection[Hasher], block: bytes) -> list[Future[Any] | _Batch]:
         """Feed a block to hashers, and return what to wait for."""
-        if self._pool is None:
+        if self._pool is None or len(block) < TINY:
             for hasher in hashers:
                 hasher.update(block)
             return []
@@ -179,7 +181,8 @@ class DigestStream:
 
     def digests(self) -> dict[str, str]:
         """Return the digests in hex by algorithm; wait for them."""
-        self._wait()
+        if self._running:
+            self._wait()
         return {name: hasher.hexdigest() for name, hasher in self._hashers.items()}
 
     def _wait(self) -> None:
@@ -195,8 +198,8 @@ class WaitingStreams(Generic[T]):
         self._waiting: deque[tuple[T, int, DigestStream]] = deque()
         self._held = 0  # bytes in memory
 
-    def add(self, item: T, size: int, stream: DigestStream) -> None:
-        """Add a stream.
+    def add(self, item: T, size: int, stream: DigestStream) -> Iterator[tuple[T, dict[str, str]]]:
+        """Add a stream, and yield the first ones, until one is not done and the others take little memory.
 
         :param item: is returned with its digests
         :param size: size of the stream in bytes
@@ -204,9 +207,6 @@ class WaitingStreams(Generic[T]):
         size = min(size, BLOCK)
         self._held += size
         self._waiting.append((item, size, stream))
-
-    def done(self) -> Iterator[tuple[T, dict[str, str]]]:
-        """Yield the first streams, until one is not done and the others take little memory."""
         while self._waiting and (
             self._waiting[0][2].is_done or self._held > BYTES_WAITING or len(self._waiting) > STREAMS_WAITING
         ):

@@ -51,8 +51,7 @@ def pack_files(
         for task in tasks:
             stream = archive.hasher.stream(task.algorithms)
             outcome = packer.pack(task, stream)
-            waiting.add(outcome, outcome.size or 0, stream)
-            yield from starmap(_with_digests, waiting.done())
+            yield from starmap(_with_digests, waiting.add(outcome, outcome.size or 0, stream))
         yield from starmap(_with_digests, waiting.rest())
         packer.report()
 

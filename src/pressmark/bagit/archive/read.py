@@ -87,7 +87,6 @@ class Members:
     """The members of an archive; :func:`read_members` returns them.
 
     :ivar top: the top-level directory; :data:`None` if there is not exactly one
-    :ivar progress: number of files with digests, and of bytes that were read for them
     """
 
     def __init__(
@@ -101,7 +100,6 @@ class Members:
         on_event: Callable[[Progress], object] | None,
     ) -> None:
         self.top: bytes | None = None
-        self.progress = Progress()
         self._archive = archive
         self._table = table
         self._hasher = hasher
@@ -117,7 +115,7 @@ class Members:
         # Members of zip files whose content other threads read.
         self._ranges: deque[tuple[_File, Member]] = deque()
         self._directories: set[bytes] = set()
-        self._bytes = 0
+        self._files = self._bytes = 0
         self._described = self._kept = 0  # files that the draft describes, and their bytes
         self._is_stray = self._is_faulty = False
 
@@ -159,25 +157,28 @@ class Members:
                     continue
                 fault = "name of the top-level directory"
             found = fault or self._take(name, member)
-            if isinstance(found, FileRange):
+            if isinstance(found, str):
+                self._report_fault(member.name, found)
+            elif found is not None:
                 yield found
-            else:
-                self._check(member.name, found)
 
     def _take(self, name: bytes, member: Member) -> FileRange | str | None:
         """Take a member; return a content to be read, or why the member cannot be unpacked."""
-        top = name.partition(b"/")[0]
-        self.top = self.top or top
-        if top != self.top or (name == top and member.kind != "directory"):
+        parts = name.split(b"/", 2)
+        if self.top is None:
+            self.top = parts[0]
+        if parts[0] != self.top or (len(parts) == 1 and member.kind != "directory"):
             self._is_stray = True
             return None
         try:
             if member.kind == "directory":
-                self._make_directory(name)
+                if self._into is not None:
+                    self._make_directory(name)
                 return self._table.add(name, "directory")
-            self._make_directory(name.rpartition(b"/")[0])
+            if self._into is not None:
+                self._make_directory(name.rpartition(b"/")[0])
             if member.kind == "file":
-                return self._take_file(name, member)
+                return self._take_file(name, parts, member)
             if member.kind == "hardlink":
                 return self._take_hard_link(name, member.target)
         except FileExistsError:
@@ -191,8 +192,7 @@ class Members:
             self._report_problems([problem("file-special", name.partition(b"/")[2])])
         return self._table.add(name, "special")
 
-    def _take_file(self, name: bytes, member: Member) -> FileRange | str | None:
-        parts = name.split(b"/", 2)
+    def _take_file(self, name: bytes, parts: list[bytes], member: Member) -> FileRange | str | None:
         kept = len(parts) == 2 and is_described(parts[1])
         if kept:
             self._choice.add_tag_file(parts[1])
@@ -202,7 +202,7 @@ class Members:
         is_read_later = member.offset >= 0 and self._into is None
         number = 0
         if not is_read_later or (member.crc is not None and self._algorithms):
-            number = self._number(parts[1:2] == [PAYLOAD] and len(parts) == 3)
+            number = self._number(len(parts) == 3 and parts[1] == PAYLOAD)
         file = name, member.size, number, start
         stream = self._hasher.stream(() if is_read_later else self._sets[number])
         if kept or self._into is not None or (self._algorithms != () and not is_read_later):
@@ -212,8 +212,7 @@ class Members:
                     self._table.keep(block)
                 self._kept += len(block) if kept else 0
         if not is_read_later:
-            self._waiting.add(file, member.size, stream)
-            self._record(self._waiting.done())
+            self._record(self._waiting.add(file, member.size, stream))
             return None
         if member.crc is None or not self._algorithms:
             return self._table.add(name, "file", member.size, start=start, offset=member.offset)
@@ -249,11 +248,10 @@ class Members:
             self._choice.use(_is_payload(name), self._sets[node.algorithms])
         return self._table.add(name, "file", node.size, node.value, node.algorithms, node.start, node.offset)
 
-    def _check(self, name: bytes, fault: str | None) -> None:
-        """Report that a member cannot be unpacked, if it cannot."""
-        if fault is not None:
-            self._is_faulty = True
-            self._report_problems([problem("archive-member", b"", f"{quoted(name)}: {fault}")])
+    def _report_fault(self, name: bytes, fault: str) -> None:
+        """Report that a member cannot be unpacked."""
+        self._is_faulty = True
+        self._report_problems([problem("archive-member", b"", f"{quoted(name)}: {fault}")])
 
     # --- the directory ------------------------------------------------------------------------------------------------
 
@@ -264,7 +262,7 @@ class Members:
         return os.path.join(self._into, below) if below else self._into
 
     def _make_directory(self, name: bytes) -> None:
-        if self._into is None or name in self._directories:
+        if name in self._directories:
             return
         if len(self._directories) >= _REMEMBERED:
             self._directories.clear()
@@ -279,7 +277,7 @@ class Members:
             try:
                 os.symlink(target, self._place(name))
             except FileExistsError:
-                self._check(name, SAME_NAME)
+                self._report_fault(name, SAME_NAME)
 
     # --- digests ------------------------------------------------------------------------------------------------------
 
@@ -292,8 +290,12 @@ class Members:
 
     def _record(self, streams: Iterable[tuple[_File, dict[str, str]]]) -> None:
         """Add files to the table, and report those that cannot be unpacked together with the others."""
-        for file, digests in streams:
-            self._add(file, digests)
+        for (name, size, number, start), digests in streams:
+            value = bytes.fromhex("".join([digests[one] for one in self._sets[number]]))
+            self._files += 1
+            fault = self._table.add(name, "file", size, value, number, start)
+            if fault is not None:
+                self._report_fault(name, fault)
 
     def _add_range(self, file: _File, member: Member, outcome: Outcome) -> None:
         """Add a file whose content another thread has read."""
@@ -301,13 +303,7 @@ class Members:
             self._archive.damaged(f"content of a member: {outcome.message}")
         if int(outcome.digests["crc32"], 16) != member.crc:
             self._archive.damaged("CRC mismatch of a member")
-        self._add(file, outcome.digests)
-
-    def _add(self, file: _File, digests: dict[str, str]) -> None:
-        name, size, number, start = file
-        value = bytes.fromhex("".join([digests[one] for one in self._sets[number]]))
-        self.progress = Progress(items=self.progress.items + 1, bytes=self._position)
-        self._check(name, self._table.add(name, "file", size, value, number, start))
+        self._record([(file, outcome.digests)])
 
     def lacking(self) -> tuple[str, ...]:
         """Return all needed algorithms if some digests are missing, otherwise ``()``."""
@@ -327,9 +323,11 @@ class Members:
     # --- progress -----------------------------------------------------------------------------------------------------
 
     @property
-    def _position(self) -> int:
+    def progress(self) -> Progress:
+        """Number of files with digests, and of bytes that were read for them."""
         # Zip files are not read from begin to end.
-        return self._bytes if self._into is not None and self._archive.format == "zip" else self._archive.position
+        is_unpacked_zip = self._into is not None and self._archive.format == "zip"
+        return Progress(items=self._files, bytes=self._bytes if is_unpacked_zip else self._archive.position)
 
     def _report_if_due(self) -> None:
         if self._on_event is not None and monotonic() >= self._next_event:
@@ -338,7 +336,7 @@ class Members:
     def _report_progress(self) -> None:
         self._next_event = monotonic() + PROGRESS_EVERY
         if self._on_event is not None:
-            self._on_event(self.progress._replace(bytes=self._position))
+            self._on_event(self.progress)
 
 
 def _is_payload(name: bytes) -> bool:

@@ -19,6 +19,7 @@ __all__ = ["TarReader", "is_header"]
 
 RECORD = 512  # bytes per block
 _ZEROS = bytes(RECORD)
+_NO_PREFIX = bytes(155)
 
 _KINDS = {
     **dict.fromkeys((b"\0", b"0", b"7"), "file"),
@@ -35,6 +36,8 @@ _USTAR = b"ustar\0"
 # Mode, user, group and time, which decide nothing here, but end the archive for programs that cannot read them.
 _NUMBERS = (slice(100, 108), slice(108, 116), slice(116, 124), slice(136, 148))
 _NUMBER = re.compile(rb"[\x80\xff].*| *[0-7]*(?:[ \0].*)?", re.DOTALL)
+# All of them in their usual form, and the size.
+_USUAL_NUMBERS = re.compile(rb"(?:[0-7]{6}[0-7 ]\0){3}.{12}[0-7]{11}[ \0]", re.DOTALL)
 # Beginnings of the keywords of sparse files: of GNU tar, and of Solaris.
 _SPARSE = (b"GNU.sparse.", b"SUN.holesdata")
 
@@ -109,12 +112,12 @@ class TarReader:
         if not is_header(block):
             self._file.damaged("wrong checksum of a header")
         name = _text(block[:100])
-        if any(block[345:500]) and block[156:157] != b"S":  # where a sparse file has its map
+        if block[345:500] != _NO_PREFIX and block[156:157] != b"S":  # where a sparse file has its map
             if block[257:263] != _USTAR:
                 self._file.damaged("prefix of a name in a header of another format than ustar")
             if prefix := _text(block[345:500]):
                 name = prefix + b"/" + name
-        if not all(_NUMBER.fullmatch(block, field.start, field.stop) for field in _NUMBERS):
+        if not _USUAL_NUMBERS.match(block, 100) and not all(_NUMBER.fullmatch(block[field]) for field in _NUMBERS):
             self._file.damaged("malformed number in a header")
         return _Header(name, self._number(block[124:136]), block[156:157], _text(block[157:257]))
 
@@ -174,14 +177,14 @@ class TarReader:
             kind = "directory"  # Unix V7 format
         # Links, directories and devices have no content, whatever the size.
         has_content = _KINDS.get(header.type, "file") == "file" or header.type == b"D"
-        if header.type == b"S" or any(key.startswith(_SPARSE) for key in about):
+        if header.type == b"S" or (about and any(key.startswith(_SPARSE) for key in about)):
             what = f"sparse file {quoted(about.get(b'GNU.sparse.name', name))}"
             self._file.damaged(f"{what}, which is not supported; unpack the archive, and validate the directory")
         if records and size and not has_content:
             self._file.damaged("extended header of a member without content states a size")
         self._left = size if has_content else 0
         self._padding = -self._left % RECORD
-        if self._decimal(about.get(b"SCHILY.realsize", b"%d" % size)) != size:
+        if b"SCHILY.realsize" in about and self._decimal(about[b"SCHILY.realsize"]) != size:
             self._file.damaged("two sizes of a member")
         if kind != "file":
             return Member(name, kind, 0, lambda: iter(()), target)

@@ -252,6 +252,8 @@ class ZipReader:
 
     def _check_extra_type(self, mode: int, extras: dict[int, bytes]) -> None:
         """Check that no extra field states another type."""
+        if _EXTRA_MODE not in extras and _EXTRA_TYPE not in extras:
+            return
         extra_mode = int.from_bytes(extras.get(_EXTRA_MODE, b"")[4:6], "little") & 0o170000
         if _EXTRA_TYPE in extras or extra_mode not in (0, mode):
             self._file.damaged("extra field states another type of a member")
@@ -322,8 +324,9 @@ class ZipReader:
         self._check_extra_type(entry.mode, extras)
         sums, expected = (crc, packed, size), (entry.crc, entry.packed, entry.size)
         # Before a descriptor, programs leave out what they do not know.
-        known = zip(sums, expected, strict=True)
-        agrees = all(one == other or (flags & _DESCRIPTOR and not one) for one, other in known)
+        agrees = sums == expected or (
+            flags & _DESCRIPTOR and all(one in (0, other) for one, other in zip(sums, expected, strict=True))
+        )
         alike = rest[:length] == entry.raw_name and method == entry.method and not (flags ^ entry.flags) & ~_ADVICE
         if not alike or not agrees or self._name(rest[:length], flags, entry.system, extras) != entry.name:
             self._file.damaged("header of a member differs from the central directory")
