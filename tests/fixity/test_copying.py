@@ -14,13 +14,13 @@ import pytest
 
 from fixity.trees import SIZES, content, expected, make
 from pressmark.errors import AlgorithmError, BagError
-from pressmark.fixity import Outcome, copying
-from pressmark.fixity.copying import LARGE, Copying, copy_file, copy_files
-from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity import Outcome, copying, hasher
+from pressmark.fixity.copying import Copying, copy_files
+from pressmark.fixity.hasher import LARGE, OpenOptions, transfer
 from pressmark.fixity.outcomes import Content, require_written
 from pressmark.fixity.pool import hash_tasks
 from pressmark.reports import Progress
-from support.implementations import Implementation
+from support.implementations import PURE, Implementation, use
 
 MODES = ("copy", "hardlink", "auto")
 
@@ -43,6 +43,15 @@ def copied(tasks: list[Task], *how: Any, **options: Any) -> list[Outcome]:
     return [outcome for _key, outcome in found]
 
 
+def one_copy(
+    source: Path, target: Path, names: tuple[str, ...] = ("md5",), threads: int = 1, **options: Any
+) -> Outcome:
+    """Copy a file without the kernels."""
+    how = OpenOptions(False)
+    with how.opener() as opener:
+        return transfer(os.fsencode(source), names, how, opener, threads, copy=os.fsencode(target), **options)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("read", ["parallel", "sequential"])
 def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, read: str) -> None:
@@ -58,35 +67,33 @@ def test_every_size(implementation: Implementation, tmp_path: Path, mode: str, r
         assert (outcome.size, outcome.mtime_ns) == (size, os.stat(source).st_mtime_ns)
 
 
-@pytest.mark.parametrize("names", [("sha512",), ("sha512", "md5", "blake3"), ("xxh64",)])
-def test_a_large_file(tmp_path: Path, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("names", [("sha512",), ("sha512", "md5", "blake3"), ("xxh64",), ()])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_large_file(tmp_path: Path, names: tuple[str, ...], threads: int) -> None:
     """A file copied by several threads, with a short last block."""
     data = content(1, 1 << 20) * (LARGE >> 20) + b"end"
     (tmp_path / "s").write_bytes(data)
     counted: list[int] = []
-    outcome = copy_file(
-        os.fsencode(tmp_path / "s"), os.fsencode(tmp_path / "t"), names, OpenOptions(False), counted.append
-    )
+    outcome = one_copy(tmp_path / "s", tmp_path / "t", names, threads, on_bytes=counted.append)
     assert outcome.digests == {name: expected(data, name) for name in names}
     assert (tmp_path / "t").read_bytes() == data
     assert sum(counted) == len(data)
 
 
 def test_each_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is read once for any number of digests."""
+    """A file is read once for any number of digests, and a small one in one call."""
     paths = make(tmp_path / "s", (10, 200_000))
-    total = 0
-    real = os.read
+    sizes: list[int] = []
+    real = hasher._readinto
 
-    def read(descriptor: int, size: int) -> bytes:
-        nonlocal total
-        data = real(descriptor, size)
-        total += len(data)
-        return data
+    def read(file: Any, buffer: memoryview) -> int:
+        sizes.append(real(file, buffer))
+        return sizes[-1]
 
-    monkeypatch.setattr(copying.os, "read", read)
-    list(copy_files(jobs(paths, tmp_path / "t"), ("sha512", "md5", "sha1"), threads=1))
-    assert total == 200_010
+    monkeypatch.setattr(hasher, "_readinto", read)
+    with use(PURE):
+        list(copy_files(jobs(paths, tmp_path / "t"), ("sha512", "md5", "sha1"), threads=1))
+    assert sorted(sizes) == [10, 200_000]
 
 
 def test_events(tmp_path: Path) -> None:
@@ -199,8 +206,9 @@ def test_copies_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def full(_descriptor: int, _data: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(copying.os, "write", full)
-    found = copied(jobs(paths, tmp_path / "u"), ("md5",))
+    monkeypatch.setattr(os, "write", full)
+    with use(PURE):
+        found = copied(jobs(paths, tmp_path / "u"), ("md5",))
     assert [(one.kind, one.number, one.message) for one in found] == [
         ("not-written", errno.ENOSPC, os.strerror(errno.ENOSPC))
     ] * 3
@@ -214,8 +222,9 @@ def test_timeouts_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def late(_descriptor: int, _data: object) -> int:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
-    monkeypatch.setattr(copying.os, "write", late)
-    (outcome,) = copied(jobs(paths, tmp_path / "t"), ("md5",))
+    monkeypatch.setattr(os, "write", late)
+    with use(PURE):
+        (outcome,) = copied(jobs(paths, tmp_path / "t"), ("md5",))
     assert (outcome.kind, outcome.number) == ("not-written", errno.ETIMEDOUT)
 
 
@@ -225,33 +234,34 @@ def test_originals_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     """An original that changes during the copy has no digest."""
     path = tmp_path / "s"
     path.write_bytes(bytes(size))
-    real = os.read
+    real = hasher._readinto
     done = False
 
-    def read(descriptor: int, length: int) -> bytes:
+    def read(file: Any, buffer: memoryview) -> int:
         nonlocal done
         if not done:
             done = True
             if what == "longer":
-                with open(path, "ab") as file:
-                    file.write(b"x" * 10)
+                with open(path, "ab") as grown:
+                    grown.write(b"x" * 10)
             elif what == "shorter":
                 os.truncate(path, 5)
             else:
                 os.utime(path, (1, 1))
-        return real(descriptor, length)
+        return real(file, buffer)
 
-    monkeypatch.setattr(copying.os, "read", read)
-    outcome = copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
+    monkeypatch.setattr(hasher, "_readinto", read)
+    outcome = one_copy(path, tmp_path / "t")
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
+    assert (tmp_path / "t").exists() == (size == LARGE)
 
 
 def test_an_endlessly_growing_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copying an endlessly growing file ends."""
     path = tmp_path / "s"
     path.write_bytes(b"begin")
-    monkeypatch.setattr(copying.os, "read", lambda _descriptor, size: b"x" * size)
-    outcome = copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
+    monkeypatch.setattr(hasher, "_readinto", lambda _file, buffer: len(buffer))
+    outcome = one_copy(path, tmp_path / "t")
     assert outcome.kind == "changed-while-read"
 
 
@@ -264,7 +274,7 @@ def test_ending_early(tmp_path: Path) -> None:
     running.close()
     made = sorted(os.listdir(tmp_path / "t"))
     for thread in threading.enumerate():
-        if thread.name.startswith("pressmark-copy"):
+        if thread.name.startswith("pressmark"):
             thread.join(60)
             assert not thread.is_alive()
     assert sorted(os.listdir(tmp_path / "t")) == made
@@ -335,7 +345,7 @@ def test_status(tmp_path: Path) -> None:
     path.write_bytes(b"x")
     os.chmod(path, 0o6751)
     os.utime(path, ns=(1_234_567_891, 2_345_678_912))
-    copy_file(os.fsencode(path), os.fsencode(tmp_path / "t"), ("md5",), OpenOptions(False))
+    assert one_copy(path, tmp_path / "t").ok
     status = os.stat(tmp_path / "t")
     assert stat.S_IMODE(status.st_mode) == 0o751
     assert status.st_mtime_ns == 2_345_678_912

@@ -27,7 +27,7 @@ from pressmark.fixity import (
     read_ahead,
     walk,
 )
-from pressmark.fixity.hasher import OpenOptions, hash_path
+from pressmark.fixity.hasher import OpenOptions, transfer
 from pressmark.reports import Progress
 from support.implementations import NATIVE, Implementation, native_is_missing, use
 from support.processes import run_python
@@ -182,7 +182,7 @@ def test_a_large_file_that_changes(implementation: Implementation, large: Path, 
 
     manner = OpenOptions()
     with manner.opener() as opener:
-        outcome = hash_path(str(large), ["blake3"], manner, opener, 2, cut)
+        outcome = transfer(str(large), ["blake3"], manner, opener, 2, cut)
     assert (outcome.digests, outcome.kind) == (None, "changed-while-read")
     assert all(done > 0 for done in reported)
     large.write_bytes(content(8, LARGE_SIZE))
@@ -257,7 +257,7 @@ hasher.LARGE, read_ahead.READ_SIZE = 1 << 18, 1 << 16
 before, seen = caught(), []
 manner = hasher.OpenOptions()
 with manner.opener() as opener:
-    assert hasher.hash_path({path!r}, ["blake3"], manner, opener, 2, lambda _: seen.append(caught())).ok
+    assert hasher.transfer({path!r}, ["blake3"], manner, opener, 2, lambda _: seen.append(caught())).ok
 assert len(seen) > 0 and set(seen) == {{before}}, (before, seen)
 """
 
@@ -463,8 +463,8 @@ def test_few_small_files_start_no_thread(
 ) -> None:
     """A few small files are hashed by the iterating thread; more files, or larger ones, by others."""
     started: list[object] = []
-    start = pool_module._Run._start
-    monkeypatch.setattr(pool_module._Run, "_start", lambda run: started.append(run) or start(run))
+    start = pool_module.Run._start
+    monkeypatch.setattr(pool_module.Run, "_start", lambda run: started.append(run) or start(run))
     paths = [str(tmp_path / name) for name in ("small", "empty", "none", "again")]
     for path, size in ((paths[0], 10_000), (paths[1], 0), (paths[3], 70_000)):
         Path(path).write_bytes(content(1, size))

@@ -12,7 +12,7 @@ import pytest
 
 from pressmark.errors import AlgorithmError
 from pressmark.fixity import Outcome, hasher as hasher_module, read_ahead as read_ahead_module
-from pressmark.fixity.hasher import FileRange
+from pressmark.fixity.outcomes import FileRange
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Progress
 from support.implementations import Implementation
@@ -66,7 +66,6 @@ def test_large_parts_are_read_by_several_threads(
 ) -> None:
     """A large range ends where it should, also without preadv."""
     monkeypatch.setattr(hasher_module, "LARGE", 1)
-    monkeypatch.setattr("pressmark.fixity.ranges.LARGE", 1)
     monkeypatch.setattr(read_ahead_module, "READ_SIZE", 1000)
     if not positioned:
         monkeypatch.delattr(read_ahead_module.os, "preadv", raising=False)

@@ -1,9 +1,10 @@
-"""Blocks of files in one call: digests of small regular files, sizes of larger ones, and -1 for any other path."""
+"""Blocks of files in one call: digests and copies of small regular files, sizes of larger ones, -1 for other paths."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,16 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def blocks(paths: list[bytes], names: list[str], most: int, *, follow: bool = True, beneath: int | None = None) -> Any:
-    """Return the block of the files, hashed by this thread."""
+def blocks(
+    paths: list[bytes],
+    names: list[str],
+    most: int,
+    *,
+    copies: list[bytes] | None = None,
+    follow: bool = True,
+    beneath: int | None = None,
+) -> Any:
+    """Return the block of the files, hashed and copied by this thread."""
     from pressmark._kernels.native._digests import Engine
 
     options = OpenOptions(follow=follow, beneath=beneath)
@@ -52,7 +61,7 @@ def blocks(paths: list[bytes], names: list[str], most: int, *, follow: bool = Tr
         False,
         beneath,
     )
-    engine.submit_block(-2, paths, most)
+    engine.submit_block(-2, paths, copies, most)
     assert engine.work(False) is None
     [(ticket, block)] = engine.collect(1.0)
     assert ticket == -2
@@ -137,7 +146,7 @@ def test_results(tmp_path: Path, names: list[str]) -> None:
             digests = {name: expected(content(number, size), name) for name in names}
             is_small = size <= MOST
             times = status.st_mtime_ns, status.st_ctime_ns
-            found = (path, digests, size, times[0], status.st_ino, None, "", times[1])
+            found = (path, digests, size, times[0], status.st_ino, None, "", times[1], 0)
             wanted.append(found if is_small else None)
         assert block.results(paths) == wanted
         assert [list(result[1]) for result in block.results(paths) if result] == [names] * block.done
@@ -174,3 +183,48 @@ def test_unreadable_files(root: Path) -> None:
         block = blocks([b"/proc/self/status", b"/proc/self/mem"], ["md5"], MOST)
         assert block.left() == [(0, 0)]
         assert [(index, error) for index, _size, _mtime, _inode, error, *_ in block.failed()] == [(1, errno.EIO)]
+
+
+@pytest.mark.parametrize("names", [[], ["sha512"], ["md5", "blake3"]], ids="+".join)
+def test_copies(tmp_path: Path, names: list[str]) -> None:
+    """Small files are copied with permission bits and times; larger ones and invalid names are left."""
+    sizes = [0, 1, 4096, MOST, MOST + 1] * 30
+    for folder in ("from", "to"):
+        (tmp_path / folder).mkdir()
+    paths, copies = [], []
+    for number, size in enumerate(sizes):
+        path = tmp_path / "from" / str(number)
+        path.write_bytes(content(number, size))
+        path.chmod(0o4751)
+        os.utime(path, ns=(1_234_567_891, 2_345_678_912))
+        paths.append(os.fsencode(path))
+        copies.append(os.fsencode(tmp_path / "to" / str(number)))
+    copies[1] += b"\0"
+    block = blocks(paths, names, MOST, copies=copies)
+    assert block.left() == [(1, -1), *((index, MOST + 1) for index, size in enumerate(sizes) if size > MOST)]
+    assert block.failed() == []
+    assert block.done == len(sizes) - len(block.left())
+    left = {index for index, _size in block.left()}
+    for number, (size, result) in enumerate(zip(sizes, block.results(paths), strict=True)):
+        copy = tmp_path / "to" / str(number)
+        assert copy.exists() == (result is not None) == (number not in left)
+        if result is not None:
+            assert copy.read_bytes() == content(number, size)
+            assert result[1] == {name: expected(content(number, size), name) for name in names}
+            status = copy.stat()
+            assert (stat.S_IMODE(status.st_mode), status.st_mtime_ns) == (0o751, 2_345_678_912)
+
+
+def test_copies_that_fail(root: Path) -> None:
+    """Nothing is overwritten, the errno of a copy is returned, and the other files are copied."""
+    (root / "there").write_bytes(b"mine")
+    names = (b"x", b"a/b/c.x", b"a/empty", b"a/...")
+    paths = [os.path.join(os.fsencode(root), name) for name in names]
+    copies = [os.path.join(os.fsencode(root), name) for name in (b"there", b"new", b"no/folder", b"new")]
+    block = blocks(paths, ["md5"], MOST, copies=copies)
+    assert block.failed() == [(0, errno.EEXIST, None), (2, errno.ENOENT, None), (3, errno.EEXIST, None)]
+    assert (block.done, block.left()) == (1, [])
+    assert (root / "there").read_bytes() == b"mine"
+    assert (root / "new").read_bytes() == b"12345"
+    with pytest.raises(ValueError, match="each copy"):
+        blocks(paths, ["md5"], MOST, copies=copies[:2])

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pressmark.fixity.copying import copy_file
-from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.copying import copy_files
 from pressmark.fixity.outcomes import Outcome
 from support.implementations import PURE, Implementation, use
 
@@ -20,9 +19,10 @@ SIZES = [0, 1, 127, 128, 4096, 16383, 16384, 16385, 40000]
 
 
 def copied(implementation: Implementation, source: Path, target: Path) -> Outcome:
-    """Copy a file with the shared code."""
+    """Copy a file."""
     with use(implementation):
-        return copy_file(os.fsencode(source), os.fsencode(target), ["sha512"], OpenOptions(follow=False))
+        ((_key, outcome),) = copy_files([(None, os.fsencode(source), os.fsencode(target))], ["sha512"])
+    return outcome
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -57,10 +57,10 @@ def test_files_that_cannot_be_copied(tmp_path: Path, implementations: list[Imple
         assert found[0] == found[-1]
         assert found[0].digests is None
         assert not list(tmp_path.glob("to *"))
-    for target in ("there", "no/folder"):
+    for target in ("there", "no/folder", "nul\0"):
         found = [copied(one, tmp_path / "file", tmp_path / target) for one in implementations]
         assert found[0] == found[-1]
-        assert found[0].kind == "not-written"
+        assert (found[0].kind, found[0].path) == ("not-written", os.fsencode(tmp_path / target))
     assert (tmp_path / "there").read_bytes() == b"kept"
 
 
@@ -83,14 +83,3 @@ def test_files_and_directories_in_order(implementation: Implementation, tmp_path
     assert write([base + b"/a/b"], [b"over"]) == (0, errno.EEXIST)
     assert write([base + b"/nul\0"], [b""]) == (0, errno.EINVAL)
     assert (tmp_path / "a" / "b").read_bytes() == b"data"
-
-
-def test_files_left_to_the_shared_code(implementation: Implementation, tmp_path: Path) -> None:
-    """Large and empty files and invalid names are left to the shared code."""
-    copy = implementation.kernels.copy_small
-    base = os.fsencode(tmp_path)
-    (tmp_path / "large").write_bytes(bytes(16385))
-    (tmp_path / "empty").touch()
-    for name in (b"large", b"empty", b"nul\0"):
-        assert copy(base + b"/" + name, base + b"/target", os.O_RDONLY) is None
-    assert not (tmp_path / "target").exists()

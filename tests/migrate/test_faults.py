@@ -17,7 +17,7 @@ import pytest
 
 import pressmark
 from pressmark import stores
-from pressmark.fixity import Outcome, copying
+from pressmark.fixity import Outcome, pool
 from pressmark.fs.moves import exchange
 from pressmark.migrate.rows import GOOD, Row
 from pressmark.migrate.transfer import object_transfer as transfer
@@ -295,20 +295,29 @@ def test_what_is_gone_or_linked(tmp_path: Path) -> None:
 def between_files(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
     """Call a hook once, after ``first`` is copied and before ``then`` is."""
     copied, done = threading.Event(), threading.Event()
-    copy = copying.copy_file
+    transfer = pool.transfer
 
-    def hooked(source: bytes, *how: Any) -> Outcome:
+    def hooked(source: bytes, *how: Any, copy: bytes | None = None) -> Outcome:
+        if copy is None:
+            return transfer(source, *how)
         if source.endswith(b"/then") and not done.is_set():
             assert copied.wait(60)
             then()
             done.set()
         try:
-            return copy(source, *how)
+            return transfer(source, *how, copy=copy)
         finally:
             if source.endswith(b"/first"):
                 copied.set()
 
-    monkeypatch.setattr(copying, "copy_file", hooked)
+    queue = pool.Run._queue
+
+    def without_lanes(run: pool.Run, first: int, batch: Any) -> None:
+        run._lanes_too = False
+        queue(run, first, batch)
+
+    monkeypatch.setattr(pool, "transfer", hooked)
+    monkeypatch.setattr(pool.Run, "_queue", without_lanes)
 
 
 # More than the kernel for small objects accepts, which opens the directory only once.

@@ -1,4 +1,4 @@
-"""Digests of a file: several algorithms in one read, failures as outcomes.
+"""One file: read once, for the digests of several algorithms and a copy; failures as outcomes.
 
 The type of a file is checked before it is opened, because opening a special file has effects: a named pipe blocks, a
 tape rewinds, a watchdog restarts the machine. It is checked again when the file is open, in case it was replaced.
@@ -10,15 +10,17 @@ read, and for all but small files the same file under its path.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from io import FileIO
-from typing import NamedTuple
 
 from pressmark.errors import FileError
-from pressmark.fixity.algorithms import ALGORITHMS, Hasher, algorithm_names
-from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, not_written
+from pressmark.fixity.algorithms import Hasher, algorithm_names, implementation
+from pressmark.fixity.outcomes import Content, FileRange, Outcome, failed_outcome, not_written
+from pressmark.fixity.scheduling import SERIAL_RATES
 from pressmark.fs.beneath import (
     HAS_DESCRIPTORS,
     NUL,
@@ -31,26 +33,31 @@ from pressmark.fs.beneath import (
     open_real,
 )
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode
-from pressmark.threads import resolve_threads
+from pressmark.threads import Threads, resolve_threads
 
 __all__ = [
     "CHANGED",
     "LARGE",
     "NEW",
     "READ_SIZE",
-    "FileRange",
     "OpenOptions",
     "changes",
     "error_outcome",
     "examine",
     "hash_file",
-    "hash_path",
+    "keep_status",
+    "transfer",
     "transfer_content",
+    "transfer_range",
 ]
+
+KEPT_BITS = 0o777  # of the mode: not setuid, setgid and sticky
+_BY_DESCRIPTOR = {os.chmod, os.utime} <= os.supports_fd
 
 READ_SIZE = 1 << 18  # 256 KiB: two blocks and the state of the digests fit in the L2 cache
 # From this size, several threads work on one file.
 LARGE = 1 << 25  # 32 MiB
+LARGE_BLOCK = 1 << 21  # of a copy, which each digest and the writing pass on to another thread
 
 CONTENT_SIZE = 1 << 20  # asked of open files of any kind
 
@@ -61,17 +68,6 @@ _BUFFERS = threading.local()
 CHANGED = "changed-while-read"
 # What a path leads to after its file was read; the numbers are those of _kernels/native/digests/engine.h.
 THERE, GONE, REPLACED = range(3)
-
-
-class FileRange(NamedTuple):
-    """A part of an open file.
-
-    :ivar offset: where it begins
-    :ivar size: its length in bytes
-    """
-
-    offset: int
-    size: int
 
 
 class OpenOptions:
@@ -119,10 +115,6 @@ class OpenOptions:
         return open_real(path, self.flags) if self.real else os.open(path, self.flags)
 
 
-class _Cancelled(Exception):
-    """The run has ended."""
-
-
 def hash_file(
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     algorithms: Iterable[str] | str = ("sha512",),
@@ -158,7 +150,7 @@ def hash_file(
         if isinstance(status, Outcome):
             outcome = status
         else:
-            outcome = hash_path(given, names, options, opener, resolve_threads(threads))
+            outcome = transfer(given, names, options, opener, resolve_threads(threads))
     if outcome.digests is None:
         raise FileError(given, str(outcome.kind), outcome.message)
     return outcome.digests
@@ -195,58 +187,170 @@ def error_outcome(path: str | bytes, number: int, options: OpenOptions) -> Outco
     return Outcome(path, None, None, None, None, "link", "symbolic link in path")
 
 
-def hash_path(
+class _NotWritten(Exception):
+    """A copy cannot be written.
+
+    :ivar error: the reason
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _NewFile:
+    """A file that is created once it has content to write, or is complete.
+
+    :param path: nothing is there
+    """
+
+    def __init__(self, path: bytes, mode: int = 0o600) -> None:
+        self._path = path
+        self._mode = mode
+        self._descriptor = -1
+
+    def write(self, block: memoryview) -> None:
+        """Append a block.
+
+        :raises _NotWritten: it cannot be written
+        """
+        try:
+            if self._descriptor < 0:
+                self._descriptor = os.open(self._path, NEW, self._mode)
+            while block:
+                block = block[os.write(self._descriptor, block) :]
+        except OSError as error:
+            raise _NotWritten(error) from None
+        except ValueError:  # a NUL in the path
+            raise _NotWritten(OSError(errno.EINVAL, os.strerror(errno.EINVAL))) from None
+
+    def complete(self, like: os.stat_result | None = None) -> None:
+        """Close the file, and give it the permission bits and times of another.
+
+        :raises _NotWritten: it cannot be written
+        """
+        self.write(memoryview(b""))
+        try:
+            if like is not None:
+                keep_status(self._descriptor if _BY_DESCRIPTOR else self._path, like)
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+        except OSError as error:
+            raise _NotWritten(error) from None
+
+    def close(self) -> None:
+        """Close the file, complete or not."""
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+
+
+def keep_status(target: bytes | int, status: os.stat_result) -> None:
+    """Set the permission bits and times of a file or directory, by path or descriptor, to those of ``status``."""
+    # Not supported by all file systems. Without contextlib, which is slow for small files.
+    try:  # noqa: SIM105
+        os.chmod(target, stat.S_IMODE(status.st_mode) & KEPT_BITS)
+    except (PermissionError, NotImplementedError):
+        pass
+    try:  # noqa: SIM105
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    except (PermissionError, NotImplementedError):
+        pass
+
+
+class _Copy(_NewFile):
+    """The copy of a file. If that is one block, it is created when it is known not to have changed.
+
+    :param size: size of the file
+    """
+
+    def __init__(self, path: bytes, size: int) -> None:
+        super().__init__(path)
+        self._left = size
+        self._held: bytearray | None = bytearray() if size < READ_SIZE else None
+
+    def add(self, block: memoryview) -> None:
+        """Append a block, unless the file has grown.
+
+        :raises _NotWritten: it cannot be written
+        """
+        self._left -= len(block)
+        if self._left < 0:
+            return
+        if self._held is None:
+            self.write(block)
+        else:
+            self._held += block
+
+    def complete(self, like: os.stat_result | None = None) -> None:
+        if self._held:
+            self.write(memoryview(self._held))
+        super().complete(like)
+
+
+def transfer(
     path: str | bytes,
     names: Sequence[str],
     options: OpenOptions,
     opener: Opener,
     threads: int = 1,
-    on_bytes: Callable[[int], object] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    on_bytes: Callable[[int], object] = lambda _size: None,
+    *,
+    copy: bytes | None = None,
 ) -> Outcome:
-    """Hash the file at ``path``, which :func:`examine` accepted, and return its outcome.
+    """Hash the file at ``path``, which :func:`examine` accepted, in one read, and return its outcome.
 
     :param names: official names of the algorithms
     :param opener: an opener of ``options``, used by this thread only
     :param threads: number of threads, including this one
-    :param on_bytes: called with the size of each block, in this thread
-    :param cancelled: called for each block; returns whether to stop
+    :param on_bytes: called with the size of each block, in this thread; it may raise to end the read
+    :param copy: path of a new file to copy it to, with permission bits and times; its directory exists
     """
     try:
-        descriptor = opener.open(path, options.flags)
+        # A real path is opened anew: a directory that the opener keeps may have been replaced for good.
+        descriptor = options.open(path) if options.real else opener.open(path, options.flags)
     except OSError as error:
         return error_outcome(path, error.errno or 0, options)
     except ValueError as error:
         return _bad_name(path, error)
+    new = None
     try:
         before = os.fstat(descriptor)
         if (kind := kind_of_mode(before.st_mode)) is not None:
             return failed_outcome(path, kind, status=before)
-        expected = before.st_size
-        threads_here = threads if expected >= LARGE else 1
-        # One thread reads.
-        hashers = {name: ALGORITHMS[name].make(max(1, threads_here - 1)) for name in names}
+        size = before.st_size
+        threads = threads if size >= LARGE else 1
+        hashers = _hashers(names, threads)
+        sinks = [hasher.update for hasher in hashers.values()]
+        if copy is not None:
+            new = _Copy(copy, size)
+            sinks.append(new.add)
         total = 0
-        for data in _blocks(descriptor, expected, threads_here, hashers):
-            total += data
-            if on_bytes is not None:
-                on_bytes(data)
-            # Do not read a growing file forever.
-            if total > expected > 0 or (expected == 0 and os.fstat(descriptor).st_size > 0):
-                break
-            if cancelled is not None and cancelled():
-                raise _Cancelled
+        with contextlib.closing(_blocks(descriptor, threads, size=LARGE_BLOCK if new else 0)) as blocks:
+            for count in _feed(blocks, sinks, threads):
+                total += count
+                on_bytes(count)
+                if size or new is not None:
+                    # A short block that ends the file needs no second read. A growing file is not read forever.
+                    if total > size or (total == size and count < READ_SIZE and threads == 1):
+                        break
+                elif os.fstat(descriptor).st_size > 0:  # not one in /proc, which has content but size 0
+                    break
         after = os.fstat(descriptor)
         # Large files may have been replaced meanwhile.
-        there = _there(path, options, after) if total >= READ_SIZE else THERE
-        reason = changes(before.st_size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there)
+        there = _there(path, options, after) if total >= READ_SIZE and new is None else THERE
+        reason = changes(size, before.st_mtime_ns, after.st_size, after.st_mtime_ns, total, there, new is not None)
         if reason is not None:
-            return Outcome(path, None, before.st_size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+            return Outcome(path, None, size, before.st_mtime_ns, before.st_ino, CHANGED, reason)
+        if new is not None:
+            new.complete(before)
+    except _NotWritten as failed:
+        return not_written(copy or b"", failed.error)
     except OSError as error:
         return error_outcome(path, error.errno or 0, options)
-    except _Cancelled:
-        return Outcome(path, None, None, None, None, "cancelled", "run ended")
     finally:
+        if new is not None:
+            new.close()
         with contextlib.suppress(OSError):
             os.close(descriptor)
     digests = {name: hashers[name].hexdigest() for name in names}
@@ -257,38 +361,133 @@ def transfer_content(content: Content, names: Sequence[str], copy: bytes | None 
     """Hash content that is not in a file, and return its outcome.
 
     :param names: official names of the algorithms
-    :param copy: path of a new file to write it to
+    :param copy: path of a new file to write it to; its directory exists
     """
-    hashers = {name: ALGORITHMS[name].make(1) for name in names}
-    size = 0
-    descriptor = -1
+    hashers = _hashers(names, 1)
+    sinks = [hasher.update for hasher in hashers.values()]
+    new = None
+    if copy is not None:
+        new = _NewFile(copy, 0o666)
+        sinks.append(new.write)
     try:
-        if copy is not None:
-            descriptor = os.open(copy, NEW, 0o666)
-        for block in content.blocks(CONTENT_SIZE):
-            size += len(block)
-            for hasher in hashers.values():
-                hasher.update(block)
-            while block and copy is not None:
-                block = block[os.write(descriptor, block) :]
-    except OSError as error:
-        assert copy is not None
-        return not_written(copy, error)
+        size = sum(_feed(content.blocks(CONTENT_SIZE), sinks, 1))
+        if new is not None:
+            new.complete()
+    except _NotWritten as failed:
+        return not_written(copy or b"", failed.error)
     except ValueError as error:
         return Outcome(content.name, None, None, None, None, "io-error", str(error))
     finally:
-        if descriptor >= 0:
-            os.close(descriptor)
-    return Outcome(content.name, {name: hasher.hexdigest() for name, hasher in hashers.items()}, size, None, None)
+        if new is not None:
+            new.close()
+    return Outcome(content.name, {name: hashers[name].hexdigest() for name in names}, size, None, None)
 
 
-def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int) -> str | None:
+def transfer_range(
+    descriptor: int,
+    section: FileRange,
+    names: Sequence[str],
+    threads: int = 1,
+    on_bytes: Callable[[int], object] = lambda _size: None,
+) -> Outcome:
+    """Hash a part of an open file and return its outcome, whose path is empty.
+
+    :param names: official names of the algorithms and checksums
+    :param threads: number of threads, including this one
+    :param on_bytes: called with the size of each block, in this thread; it may raise to end the read
+    """
+    threads = threads if section.size >= LARGE else 1
+    hashers = _hashers(names, threads)
+    total = 0
+    try:
+        with contextlib.closing(_blocks(descriptor, threads, section)) as blocks:
+            for count in _feed(blocks, [hasher.update for hasher in hashers.values()], threads):
+                total += count
+                on_bytes(count)
+    except OSError as error:
+        return failed_outcome(b"", kind_of_error(error.errno or 0, None), error.errno or 0)
+    if total != section.size:
+        reason = f"{total} of {section.size} bytes read"
+        return Outcome(b"", None, section.size, None, None, CHANGED, reason)
+    return Outcome(b"", {name: hashers[name].hexdigest() for name in names}, total, None, None)
+
+
+def _hashers(names: Sequence[str], threads: int) -> dict[str, Hasher]:
+    """Return the hashers of a file, the slowest first, so that all end together.
+
+    :param threads: number of threads, one of which reads
+    """
+    order = names if threads == 1 else sorted(names, key=SERIAL_RATES.__getitem__)
+    return {name: implementation(name).make(max(1, threads - 1)) for name in order}
+
+
+Sink = Callable[[memoryview], object]
+
+
+def _feed(blocks: Iterable[memoryview], sinks: Sequence[Sink], threads: int) -> Iterator[int]:
+    """Pass each block to all sinks, and yield its size."""
+    if threads == 1 or len(sinks) < 2:
+        for block in blocks:
+            for sink in sinks:
+                sink(block)
+            yield len(block)
+        return
+    first, *others = sinks
+    with Threads(min(threads, len(sinks)), "pressmark-feed") as pool:
+        for block in blocks:
+            calls = [pool.submit(sink, block) for sink in others]
+            first(block)
+            for call in calls:
+                call.result()
+            yield len(block)
+
+
+def _blocks(
+    descriptor: int, threads: int, section: FileRange | None = None, size: int = 0
+) -> Generator[memoryview, None, None]:
+    """Yield an open file, or a part of it, in blocks; each is valid until the next one.
+
+    :param size: size of the blocks, if other threads read them
+    """
+    if threads > 1:
+        from pressmark.fixity.read_ahead import ReadAhead  # only large files need it
+
+        with ReadAhead(descriptor, threads - 1, section, size) as ahead:
+            yield from ahead.blocks()
+        return
+    buffer = getattr(_BUFFERS, "view", None)
+    if buffer is None:
+        buffer = _BUFFERS.view = memoryview(bytearray(READ_SIZE))
+    if section is not None:
+        from pressmark.fixity.read_ahead import read_at  # only archives have parts
+
+        offset, left = section
+        while left and (count := read_at(descriptor, buffer[:left], offset)):
+            offset, left = offset + count, left - count
+            yield buffer[:count]
+        return
+    with FileIO(descriptor, closefd=False) as file:
+        while count := _readinto(file, buffer):
+            yield buffer[:count]
+
+
+def _readinto(file: FileIO, buffer: memoryview) -> int:
+    size = file.readinto(buffer)
+    if size is None:  # non-blocking files in /proc
+        raise BlockingIOError(11, os.strerror(11))
+    return size
+
+
+def changes(
+    size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, total: int, there: int, is_copied: bool = False
+) -> str | None:
     """Return how a regular file changed while it was read, or :data:`None`.
 
     :param size: size when it was opened
     :param mtime_ns: modification time when it was opened
     :param total: bytes read
     :param there: the file under the path now: :data:`THERE`, :data:`GONE` or :data:`REPLACED`
+    :param is_copied: a copy must be complete
     """
     if size_after != size:
         return f"size changed from {size} to {size_after} bytes while it was read"
@@ -297,6 +496,8 @@ def changes(size: int, mtime_ns: int, size_after: int, mtime_ns_after: int, tota
     # Files in /proc have content but size 0.
     if total != size_after and size_after > 0:
         return f"{total} of {size_after} bytes read"
+    if total != size_after and is_copied:
+        return f"{total} bytes read from a file of size {size}"
     return (None, "deleted while it was read", "replaced while it was read")[there]
 
 
@@ -307,36 +508,3 @@ def _there(path: str | bytes, options: OpenOptions, status: os.stat_result) -> i
     except OSError:
         return GONE
     return THERE if os.path.samestat(now, status) else REPLACED
-
-
-def _blocks(descriptor: int, expected: int, threads: int, hashers: dict[str, Hasher]) -> Iterator[int]:
-    """Feed the file to all hashers, and yield the size of each block."""
-    if 0 < expected < READ_SIZE:
-        # One byte more than expected, to detect growth without a second read.
-        data = os.read(descriptor, expected + 1)
-        for hasher in hashers.values():
-            hasher.update(data)
-        yield len(data)
-        if len(data) == expected:
-            return
-    if threads > 1:
-        from pressmark.fixity.read_ahead import update_ahead  # only large files need it
-
-        yield from update_ahead(descriptor, threads, hashers)
-        return
-    buffer = getattr(_BUFFERS, "view", None)
-    if buffer is None:
-        buffer = _BUFFERS.view = memoryview(bytearray(READ_SIZE))
-    with FileIO(descriptor, closefd=False) as file:
-        while size := _readinto(file, buffer):
-            block = buffer[:size]
-            for hasher in hashers.values():
-                hasher.update(block)
-            yield size
-
-
-def _readinto(file: FileIO, buffer: memoryview) -> int:
-    size = file.readinto(buffer)
-    if size is None:  # non-blocking files in /proc
-        raise BlockingIOError(11, os.strerror(11))
-    return size

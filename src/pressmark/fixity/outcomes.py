@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 from pressmark.fs.file_errors import message_of
 
-__all__ = ["NOT_WRITTEN", "PROGRESS_EVERY", "Content", "Outcome", "failed_outcome", "not_written", "require_written"]
+__all__ = [
+    "NOT_WRITTEN",
+    "PROGRESS_EVERY",
+    "Content",
+    "FileRange",
+    "Outcome",
+    "failed_outcome",
+    "not_written",
+    "require_written",
+]
 
 PROGRESS_EVERY = 0.1  # seconds
 NOT_WRITTEN = "not-written"
@@ -65,6 +74,17 @@ def require_written(outcome: Outcome) -> None:
     """
     if outcome.kind == NOT_WRITTEN:
         raise OSError(outcome.number, outcome.message, outcome.path)
+
+
+class FileRange(NamedTuple):
+    """A part of an open file.
+
+    :ivar offset: where it begins
+    :ivar size: its length in bytes
+    """
+
+    offset: int
+    size: int
 
 
 class Content:

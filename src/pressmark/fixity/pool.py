@@ -1,19 +1,21 @@
-"""Digests of many files: on several threads, in the order of the input, in constant memory.
+"""Digests and copies of many files: on several threads, in the order of the input, in constant memory.
 
-A few small files are hashed by the iterating thread, because starting another one takes longer.
+A few small files are read by the iterating thread, because starting another one takes longer.
 
 The iterating thread queues a bounded number of files ahead, in blocks. A worker examines the files of a block, and
-hashes the small ones in one call of the kernel. All others are queued one by one, the largest first, so that a run does
-not end waiting for one large file. Outcomes wait until all before them are yielded.
+hashes and copies the small ones in one call of the kernel. All others are queued one by one, the largest first, so that
+a run does not end waiting for one large file. Outcomes wait until all before them are yielded.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from _thread import get_ident
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
+from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -22,25 +24,25 @@ from pressmark.fixity.algorithms import algorithm_names, implementation
 from pressmark.fixity.hasher import (
     CHANGED,
     READ_SIZE,
-    FileRange,
     OpenOptions,
     changes,
     error_outcome,
     examine,
-    hash_path,
+    transfer,
     transfer_content,
+    transfer_range,
 )
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, Outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, FileRange, Outcome, not_written
 from pressmark.fixity.scheduling import SMALL, Plan
-from pressmark.fs.beneath import Directory, Opener
+from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress
-from pressmark.threads import resolve_threads
+from pressmark.threads import Cancelled, resolve_threads
 
 if TYPE_CHECKING:
     from pressmark.fixity.ledger import Ledger
 
-__all__ = ["HashedFiles", "hash_blocks", "hash_files", "hash_ranges", "hash_tasks"]
+__all__ = ["HashedFiles", "Run", "hash_blocks", "hash_files", "hash_ranges", "hash_tasks"]
 
 # Enough small files to fill the lanes of many threads; a waiting outcome takes about a kilobyte.
 LOOK_AHEAD = 4096  # files
@@ -54,6 +56,9 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Source = Path | Content | Outcome
 Item = Source | FileRange
 Key = TypeVar("Key")
+Task = tuple[Any, Item] | tuple[Any, Item, bytes]  # key, source, and the path of its copy
+# Returns the next tasks, which may be none at the moment, or None at the end; called with whether to wait for them.
+Take = Callable[[bool], list[Task] | None]
 
 
 def hash_tasks(
@@ -74,7 +79,7 @@ def hash_tasks(
     :param tasks: pairs of a key, which can be anything, and a file, a :class:`Content` or an :class:`Outcome`
     """
     run = _run(algorithms, threads, on_event, links, read, ledger, beneath)
-    return run.outcomes(iter(tasks))
+    return run.outcomes(tasks)
 
 
 def hash_files(
@@ -135,7 +140,7 @@ def hash_blocks(
     :param on_progress: called with :class:`Progress` events in the iterating thread
     """
     run = _run(algorithms, threads, on_progress, links, read, ledger, None)
-    return run.blocks((None, path) for path in paths)
+    return run.blocks(_taking((None, path) for path in paths))
 
 
 def hash_ranges(
@@ -158,6 +163,12 @@ def hash_ranges(
     return _without_keys(run.outcomes((None, section) for section in ranges))
 
 
+def _taking(tasks: Iterable[Task]) -> Take:
+    """Return a function that takes many tasks at a time."""
+    given = iter(tasks)
+    return lambda _wait: list(islice(given, BATCH)) or None
+
+
 def _run(
     algorithms: Iterable[str] | str,
     threads: int | None,
@@ -168,7 +179,7 @@ def _run(
     beneath: Directory | None,
     source: int | None = None,
     checksums: Iterable[str] = (),
-) -> _Run:
+) -> Run:
     names = (*algorithm_names(algorithms), *checksums)
     if links not in ("follow", "refuse"):
         raise ValueError(f"links={links!r}: expected follow or refuse")
@@ -178,7 +189,7 @@ def _run(
     if ledger is not None and ledger.algorithms != names:
         raise ValueError("ledger was created for other algorithms")
     options = OpenOptions(links == "follow", beneath)
-    return _Run(names, cores, options, read == "sequential", on_event, ledger, source)
+    return Run(names, cores, options, read == "sequential", on_event, ledger=ledger, source=source)
 
 
 def _path(item: Item) -> str | bytes:
@@ -190,7 +201,7 @@ def _path(item: Item) -> str | bytes:
     return item.path if isinstance(item, Outcome) else os.fspath(item)
 
 
-def _encoded(item: Item, path: str | bytes) -> bytes | FileRange:
+def _encoded(item: Item, path: str | bytes) -> Any:
     """Return ``path`` as bytes; as an empty path if it is invalid, or the item is no file."""
     if isinstance(item, (Content, Outcome)):
         return b""  # the kernel leaves empty paths, which are examined here
@@ -206,23 +217,27 @@ class _Batch:
     :ivar keys: the keys of the input
     :ivar given: its files, parts of a file or outcomes
     :ivar paths: their paths
-    :ivar encoded: the paths as bytes, or the parts of a file
+    :ivar encoded: the paths as bytes for the kernels, or the parts of a file
+    :ivar copies: the paths of their copies, or :data:`None`
     :ivar sizes: the size of each queued file, by its index
     :ivar block: the results of the kernel, if it has hashed a part of the files
     :ivar unfinished: number of files that are not done
     :ivar yielded: number of files that were yielded
     """
 
-    __slots__ = ("_outcomes", "block", "encoded", "given", "keys", "paths", "sizes", "unfinished", "yielded")
+    __slots__ = ("_outcomes", "block", "copies", "encoded", "given", "keys", "paths", "sizes", "unfinished", "yielded")
 
-    def __init__(self, tasks: Iterable[tuple[Any, Item]]) -> None:
-        self.keys, sources = zip(*tasks, strict=True)
+    def __init__(self, tasks: Iterable[Task], is_real: bool) -> None:
+        self.keys, sources, *copies = zip(*tasks, strict=True)
+        self.copies: list[bytes] | None = list(copies[0]) if copies else None
         self.given = given = list(sources)
         if set(map(type, given)) == {bytes}:
             self.paths = self.encoded = cast(Any, given)
         else:
             self.paths = list(map(_path, given))
             self.encoded = list(map(_encoded, given, self.paths))
+        if is_real:
+            self.encoded = [path and below_root(path) for path in self.encoded]
         self.sizes: dict[int, int] = {}
         self.block: Any = None
         self.unfinished = len(given)
@@ -239,9 +254,13 @@ class _Batch:
                 # Half the time of Outcome(...).
                 new = tuple.__new__
                 self._outcomes = [
-                    None if result is None else new(Outcome, (*result, 0)) for result in self.block.results(self.paths)
+                    None if result is None else new(Outcome, result) for result in self.block.results(self.paths)
                 ]
         return self._outcomes
+
+    def copy(self, index: int) -> bytes | None:
+        """Return the path of the copy of a file, if it is copied."""
+        return None if self.copies is None else self.copies[index]
 
     def end(self) -> int:
         """Return the index of the first file that is not done."""
@@ -285,16 +304,27 @@ class HashedFiles:
         return lines
 
 
-class _Run:
+class Run:
+    """One stream of files that are hashed, and copied if their tasks have a third item, the path of a copy.
+
+    :param names: official names of the algorithms; for copies there may be none
+    :param threads: number of threads
+    :param sequential: read one file at a time
+    :param source: descriptor of the file whose parts are hashed
+    :param in_order: yield all outcomes in the order of the tasks; otherwise only those of tasks taken together
+    """
+
     def __init__(
         self,
         names: Sequence[str],
         threads: int,
         options: OpenOptions,
-        sequential: bool,
-        on_event: Callable[[Progress], object] | None,
-        ledger: Ledger | None,
-        source: int | None,
+        sequential: bool = False,
+        on_event: Callable[[Progress], object] | None = None,
+        *,
+        ledger: Ledger | None = None,
+        source: int | None = None,
+        in_order: bool = True,
     ) -> None:
         self._names = tuple(names)
         self._source = source
@@ -303,6 +333,7 @@ class _Run:
         self._sequential = sequential
         self._on_event = on_event
         self._ledger = ledger
+        self._in_order = in_order
         self._plan = Plan(names, threads)
         # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
         # are below -1, which is an error.
@@ -318,6 +349,7 @@ class _Run:
         # The kernels cannot open files beneath a directory named by path.
         self._lanes_too = not isinstance(options.beneath, str | bytes)
         serials = self._plan.serials
+        beneath = root_directory() if options.real else options.beneath
         self._engine = _kernels.active.Engine(
             self._names,
             self._plan.lanes,
@@ -325,65 +357,98 @@ class _Run:
             [(name, implementation(name).one_shot(), 2 * implementation(name).size) for name in serials],
             options.flags,
             sequential,
-            options.beneath if isinstance(options.beneath, int) else None,
-            source=source,
+            beneath if isinstance(beneath, int) else None,
+            source,
         )
         # A ledger with records is asked about each file.
-        self._in_blocks = (
-            self._engine.reads_blocks and self._lanes_too and source is None and not (ledger and ledger.records)
-        )
+        self._in_blocks = self._lanes_too and source is None and not (ledger and ledger.records)
         self._opener = options.opener()
+        # Of the workers that have begun; those that begin later find the engine closed.
+        self._begun: list[int] = []
+        self._ended: SimpleQueue[None] = SimpleQueue()
 
-    def outcomes(self, tasks: Iterator[tuple[Key, Item]]) -> Generator[tuple[Key, Outcome], None, None]:
-        """Yield the keys and outcomes in order. No thread is left running at the end."""
-        with closing(self.blocks(tasks)) as blocks:
+    def outcomes(
+        self, tasks: Iterable[tuple[Key, Item] | tuple[Key, Item, bytes]]
+    ) -> Generator[tuple[Key, Outcome], None, None]:
+        """Yield the keys and outcomes in order. At the end, no file is read or written any more."""
+        with closing(self.blocks(_taking(tasks))) as blocks:
             for files in blocks:
                 yield from zip(files.keys(), files.outcomes(), strict=True)
 
-    def blocks(self, tasks: Iterator[tuple[Any, Item]]) -> Generator[HashedFiles, None, None]:
-        """Yield the files in order. No thread is left running at the end."""
+    def blocks(self, take: Take) -> Generator[HashedFiles, None, None]:
+        """Yield the files in order. At the end, no file is read or written any more.
+
+        :param take: called for more tasks, also after :meth:`wake`
+        """
         workers: list[threading.Thread] = []
-        more = True
+        more = join = True
         try:
             while True:
                 while more and self._held <= LOOK_AHEAD - BATCH:
-                    taken = list(islice(tasks, BATCH))
-                    more = len(taken) == BATCH
+                    taken = take(not self._window)
+                    more = taken is not None
+                    if not taken:
+                        break
                     self._submit(taken)
-                    if more:
+                    if len(taken) == BATCH:
                         self._start_workers(workers)
                 if self._jobs and not (more or workers) and self._is_little():
                     self._work(wait=False)
                 else:
                     self._start_workers(workers)
                 yield from self._finished()
+                if self._engine.closed():
+                    raise Cancelled
                 if self._window:
                     self._collect()
                 elif not more:
                     break
             self._report_progress()
+        except GeneratorExit:
+            # The garbage collector may close it on any thread: see pressmark.threads.
+            join = False
+            raise
         finally:
             self._engine.close()
             self._opener.close()
-            for worker in workers:
-                worker.join()
+            if join:
+                for worker in workers:
+                    worker.join()
+            elif get_ident() not in self._begun:
+                for _worker in tuple(self._begun):
+                    self._ended.get()
+
+    def wake(self) -> None:
+        """Let a run look for more tasks."""
+        self._engine.wake()
+
+    def close(self) -> None:
+        """End the run from another thread, without its outcomes."""
+        self._engine.close()
 
     def _start_workers(self, workers: list[threading.Thread]) -> None:
         while len(workers) < min(self._threads, self._jobs):
             workers.append(self._start())
 
     def _start(self) -> threading.Thread:
-        worker = threading.Thread(target=self._work, name="pressmark-fixity", daemon=True)
+        worker = threading.Thread(target=self._run_worker, name="pressmark-fixity", daemon=True)
         worker.start()
         return worker
 
+    def _run_worker(self) -> None:
+        self._begun.append(get_ident())
+        try:
+            self._work()
+        finally:
+            self._ended.put(None)
+
     # --- the thread that iterates ---------------------------------------------------------------------------------
 
-    def _submit(self, tasks: list[tuple[Any, Item]]) -> None:
+    def _submit(self, tasks: list[Task]) -> None:
         """Queue files in blocks, or examine each and queue those to be read."""
         size = min(BLOCK, max(LEAST, -(-len(tasks) // self._threads)))
         for start in range(0, len(tasks), size):
-            batch = _Batch(tasks[start : start + size])
+            batch = _Batch(tasks[start : start + size], self._options.real)
             number = self._batches
             self._window[number] = batch
             self._batches += 1
@@ -391,7 +456,7 @@ class _Run:
             if self._in_blocks:
                 self._jobs += 1
                 most = -1 if self._sequential else self._plan.small
-                self._engine.submit_block(-2 - number, batch.encoded, most)  # type: ignore[attr-defined]  # native alone
+                self._engine.submit_block(-2 - number, batch.encoded, batch.copies, most)
             else:
                 self._examine(number, [(index, -1) for index in range(len(batch.paths))])
 
@@ -410,7 +475,7 @@ class _Run:
                 continue
             status: os.stat_result | Outcome
             if isinstance(given, Content):
-                status = transfer_content(given, self._names)
+                status = transfer_content(given, self._names, batch.copy(index))
             else:
                 status = given if isinstance(given, Outcome) else examine(path, self._options, self._opener)
             if not isinstance(status, Outcome):
@@ -425,30 +490,34 @@ class _Run:
             settled.append(status)
         self._count(settled)
         if batch.sizes:
-            self._queue(number * BLOCK, batch.sizes, batch.encoded)
+            self._queue(number * BLOCK, batch)
 
-    def _queue(self, first: int, sizes: dict[int, int], paths: list[bytes | FileRange]) -> None:
-        """Queue files of a batch.
+    def _queue(self, first: int, batch: _Batch) -> None:
+        """Queue the files of a batch that have a size; those in lanes with their paths.
 
         :param first: ticket of the first file of the batch
-        :param sizes: their sizes by index in the batch, whose ``paths`` are given
         """
-        largest = max(sizes.values())
+        sizes = batch.sizes
+        order = list(sizes)
+        in_lanes = set(order)
         if self._sequential:
-            most = READ_SIZE if self._plan.lanes else SMALL
-            queue = [
-                (first + index, -first - index, paths[index] if size <= most else None) for index, size in sizes.items()
-            ]
-        elif largest > self._plan.small:
-            order = sorted(sizes, key=sizes.__getitem__, reverse=True)
-            serial = self._plan.serial_files([sizes[index] for index in order], self._queued_bytes)
-            queue = [(first + index, sizes[index], None) for index in order[:serial]]
-            queue += [(first + index, sizes[index], paths[index]) for index in order[serial:]]
-        else:
-            queue = [(first + index, size, paths[index]) for index, size in sizes.items()]
+            # A copy is read in smaller pieces.
+            most = READ_SIZE if self._plan.lanes and batch.copies is None else SMALL
+            in_lanes = {index for index in order if sizes[index] <= most}
+        elif self._names and max(sizes.values()) > self._plan.small:
+            order.sort(key=sizes.__getitem__, reverse=True)
+            in_lanes.difference_update(
+                order[: self._plan.serial_files([sizes[index] for index in order], self._queued_bytes)]
+            )
         if not self._lanes_too:
-            queue = [(ticket, priority, None) for ticket, priority, _path in queue]
-        self._jobs += len(queue)
+            in_lanes.clear()
+        queue = []
+        for index in order:
+            copy = batch.copy(index)
+            is_laned = index in in_lanes and (copy is None or b"\0" not in copy)
+            priority = -first - index if self._sequential else sizes[index]
+            queue.append((first + index, priority, batch.encoded[index] if is_laned else None, copy))
+        self._jobs += len(order)
         self._queued_bytes += sum(sizes.values())
         self._engine.submit(queue)
 
@@ -461,7 +530,7 @@ class _Run:
                 del self._window[number]
             if batch.yielded > begin:
                 yield HashedFiles(batch, begin, batch.yielded)
-            if batch.unfinished:
+            if batch.unfinished and self._in_order:
                 break
 
     def _collect(self) -> None:
@@ -484,7 +553,7 @@ class _Run:
                 *values, ctime_ns = result
                 outcome = tuple.__new__(Outcome, (batch.paths[index], *values, None, "", ctime_ns, 0))
             else:
-                outcome = result[0] if len(result) == 1 else self._failure(batch.paths[index], *result)
+                outcome = result[0] if len(result) == 1 else self._failure(batch, index, *result)
             batch.outcomes[index] = outcome
             batch.unfinished -= 1
             self._queued_bytes -= batch.sizes[index]
@@ -508,30 +577,24 @@ class _Run:
             self._files += done  # nobody reads each outcome
             return []
         for index, *result in failed:
-            batch.outcomes[index] = self._failure(batch.paths[index], *result)
+            batch.outcomes[index] = self._failure(batch, index, *result)
         batch.unfinished -= len(failed)
         return [outcome for outcome in batch.outcomes if outcome is not None]
 
-    def _failure(
-        self,
-        path: str | bytes,
-        size: int,
-        mtime_ns: int,
-        inode: int,
-        error: int,
-        mode: int,
-        size_after: int,
-        mtime_ns_after: int,
-        total: int,
-        there: int,
-    ) -> Outcome:
+    def _failure(self, batch: _Batch, index: int, *result: Any) -> Outcome:
         """Return the outcome of a file in the engine that has no digests."""
+        path = batch.paths[index]
+        if len(result) == 2:
+            assert batch.copies is not None
+            return not_written(batch.copies[index], OSError(result[0], os.strerror(result[0])))
+        size, mtime_ns, inode, error, mode, size_after, mtime_ns_after, total, there = result
         if error:
             return error_outcome(path, error, self._options)
         kind = kind_of_mode(mode)
         if kind is not None:
             return Outcome(path, None, size, mtime_ns, inode, kind, message_of(kind))
-        reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there)
+        is_copied = batch.copies is not None
+        reason = changes(size, mtime_ns, size_after, mtime_ns_after, total, there, is_copied)
         return Outcome(path, None, size, mtime_ns, inode, CHANGED, reason or "")
 
     def _count(self, outcomes: Sequence[Outcome]) -> None:
@@ -553,7 +616,7 @@ class _Run:
         return self._queued_bytes + self._held * OPENING <= LITTLE
 
     def _work(self, wait: bool = True) -> None:
-        """Hash files until the engine is closed; the engine hashes files in lanes itself, without the GIL.
+        """Read files until the engine is closed; the engine reads files in lanes itself, without the GIL.
 
         :param wait: wait for more files when the queue is empty
         """
@@ -561,28 +624,31 @@ class _Run:
         try:
             with self._options.opener() as opener:
                 while (ticket := engine.work(wait)) is not None:
-                    engine.finish(ticket, self._hash(ticket, opener))
+                    engine.finish(ticket, self._read(ticket, opener))
+        except Cancelled:
+            return
         except BaseException as error:
             # Out of memory, or a bug: it ends the run instead of failing a file.
             engine.finish(-1, error)
 
-    def _hash(self, ticket: int, opener: Opener) -> Outcome:
+    def _read(self, ticket: int, opener: Opener) -> Outcome:
         engine = self._engine
-        batch = self._window[ticket // BLOCK]
-        path, given = batch.paths[ticket % BLOCK], batch.given[ticket % BLOCK]
+        batch, index = self._window[ticket // BLOCK], ticket % BLOCK
+        path, given = batch.paths[index], batch.given[index]
         # Idle threads help with this file.
         threads = self._threads if self._sequential else max(1, self._threads // max(1, self._jobs))
         engine.lock_reading()
         try:
             if isinstance(given, FileRange):
-                from pressmark.fixity.ranges import hash_range  # only archives have them
-
                 assert self._source is not None
-                return hash_range(self._source, given, self._names, threads, self._add_bytes, engine.closed)
-            return hash_path(path, self._names, self._options, opener, threads, self._add_bytes, engine.closed)
+                return transfer_range(self._source, given, self._names, threads, self._add_bytes)
+            copy = batch.copy(index)
+            return transfer(path, self._names, self._options, opener, threads, self._add_bytes, copy=copy)
         finally:
             engine.unlock_reading()
 
     def _add_bytes(self, size: int) -> None:
+        if self._engine.closed():
+            raise Cancelled
         with self._serial_lock:
             self._serial_bytes += size

@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.fixity.copy_pool import shared_pools
+from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
@@ -83,7 +83,7 @@ class StagingWriter(ABC, Generic[Item]):
     def __enter__(self) -> Self:
         with store_errors(self._base):
             self._staging: RunDirectory = self._stack.enter_context(self._run_directory())
-        self._stack.enter_context(shared_pools())
+        self._stack.enter_context(shared_copies())
         return self
 
     def __exit__(

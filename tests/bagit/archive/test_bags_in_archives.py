@@ -21,7 +21,7 @@ from pressmark.bagit.archive import Limits, check, read, validate_archive
 from pressmark.bagit.problems import BagReport
 from pressmark.errors import BagError
 from pressmark.fixity import Outcome
-from pressmark.fixity.hasher import FileRange
+from pressmark.fixity.outcomes import FileRange
 from support.implementations import Implementation
 
 from ..bags import Sketch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -164,13 +164,13 @@ def test_a_replacement_says_what_it_did(root: OcflRoot, tmp_path: Path) -> None:
 
 def test_only_what_is_added_is_read(root: OcflRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    real = copying.copy_file
 
-    def copy(source: bytes, *given: Any, **options: Any) -> Any:
-        read.append(os.fsdecode(os.path.basename(source)))
-        return real(source, *given, **options)
+    def copy(tasks: Iterable[Any], *given: Any, **options: Any) -> Any:
+        tasks = list(tasks)
+        read.extend(os.fsdecode(os.path.basename(source)) for _key, source, _copy in tasks)
+        return copying.copy_files(tasks, *given, **options)
 
-    monkeypatch.setattr("pressmark.fixity.copying.copy_file", copy)
+    monkeypatch.setattr("pressmark.stores.ocfl.writing.object_writer.copy_files", copy)
     for path in (folder(root) / "v1/content").rglob("*"):
         if path.is_file():
             path.write_bytes(b"never read")
@@ -262,7 +262,6 @@ def test_names_are_judged_before_anything_is_read(
     def fail(*_given: Any, **_options: Any) -> None:
         raise AssertionError("a file was copied")
 
-    monkeypatch.setattr("pressmark.fixity.copying.copy_file", fail)
     monkeypatch.setattr("pressmark.stores.ocfl.writing.object_writer.copy_files", fail)
     for change in ({"remove": ["none"]}, {"rename": {"a": "b"}}, {"rename": {"a": "n/x"}}, {"remove": ["n"]}):
         assert refused(root, lambda change=change: root.update("x", add={"n": tmp_path / "in/new"}, **change))

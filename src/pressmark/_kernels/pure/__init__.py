@@ -19,7 +19,6 @@ from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.files import (
     Engine,
-    copy_small,
     copy_small_sources,
     copy_small_tree,
     lane_count,
@@ -76,7 +75,6 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
-    "copy_small",
     "copy_small_sources",
     "copy_small_tree",
     "describe_schema",

@@ -19,7 +19,6 @@ from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNL
 
 __all__ = [
     "Engine",
-    "copy_small",
     "copy_small_sources",
     "copy_small_tree",
     "lane_count",
@@ -48,6 +47,33 @@ def sha_extensions() -> int:
     return 0
 
 
+class FileBlock:
+    """Files that are left to the shared code.
+
+    :ivar done: number of files that have digests
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.done = 0
+
+    def left(self) -> list[tuple[int, int]]:
+        """Return index and size of each file that was not read; the size is unknown: -1."""
+        return [(index, -1) for index in range(self._count)]
+
+    def failed(self) -> list[tuple[Any, ...]]:
+        """Return each file that failed."""
+        return []
+
+    def results(self, paths: Sequence[str | bytes]) -> list[tuple[Any, ...] | None]:
+        """Return the result of each file."""
+        return [None] * self._count
+
+    def lines(self, tags: list[bytes] | None) -> bytes | None:
+        """Return the lines of the files in a manifest."""
+        return None
+
+
 class Engine:
     """A queue of files, identified by tickets, and of their results.
 
@@ -59,13 +85,8 @@ class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
-    :param copying: files are copied; unused here
     :param source: descriptor of a file whose parts are hashed, instead of files; unused here
-
-    :ivar reads_blocks: blocks of small files are supported: not here
     """
-
-    reads_blocks = False
 
     def __init__(
         self,
@@ -76,7 +97,6 @@ class Engine:
         flags: int,
         sequential: bool,
         beneath: int | None = None,
-        copying: bool = False,
         source: int | None = None,
     ) -> None:
         lock = threading.Lock()
@@ -84,20 +104,19 @@ class Engine:
         self._finished = threading.Condition(lock)
         self._queue: list[tuple[int, int]] = []
         self._done: deque[tuple[Any, ...]] = deque()
-        self._closed = False
+        self._closed = self._is_woken = False
         self._reading = threading.Lock() if sequential else None
 
-    def submit(
-        self,
-        files: Sequence[
-            tuple[int, int, bytes | tuple[int, int] | None] | tuple[int, int, bytes | None, bytes, bytearray]
-        ],
-    ) -> None:
-        """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first."""
+    def submit(self, files: Sequence[tuple[int, int, bytes | tuple[int, int] | None, bytes | None]]) -> None:
+        """Queue files: ticket, priority, source and copy, which are unused here. The highest priority comes first."""
         with self._queued:
-            for ticket, priority, *_paths in files:
+            for ticket, priority, _source, _copy in files:
                 heapq.heappush(self._queue, (-priority, ticket))
             self._queued.notify_all()
+
+    def submit_block(self, ticket: int, paths: list[bytes], targets: list[bytes] | None, most: int) -> None:
+        """Add the result of a block, whose files are all left to the shared code."""
+        self.finish(ticket, FileBlock(len(paths)))
 
     def work(self, wait: bool = True) -> int | None:
         """Wait for the next file and return its ticket.
@@ -118,10 +137,17 @@ class Engine:
     def collect(self, seconds: float) -> list[tuple[Any, ...]]:
         """Return ``(ticket, result)`` of each finished file; wait for the first at most ``seconds``."""
         with self._finished:
-            if not self._done:
+            if not (self._done or self._is_woken):
                 self._finished.wait(seconds)
+            self._is_woken = False
             done, self._done = self._done, deque()
             return list(done)
+
+    def wake(self) -> None:
+        """Let :meth:`collect` return."""
+        with self._finished:
+            self._is_woken = True
+            self._finished.notify()
 
     def read_bytes(self) -> int:
         """Return how many bytes the lanes have read."""
@@ -147,11 +173,6 @@ class Engine:
     def closed(self) -> bool:
         """Return whether :meth:`close` was called."""
         return self._closed
-
-
-def copy_small(source: bytes, target: bytes, flags: int) -> tuple[Any, ...] | None:
-    """Return :data:`None`: the shared code copies the file."""
-    return None
 
 
 def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool | tuple[int, int]:

@@ -29,8 +29,7 @@ from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting,
 from pressmark.bagit.validation.payload import FileMatcher
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
-from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import Outcome
+from pressmark.fixity.outcomes import FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Problem, Progress
 from pressmark.threads import Threads

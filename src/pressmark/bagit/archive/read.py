@@ -22,8 +22,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.hasher import FileRange
-from pressmark.fixity.outcomes import PROGRESS_EVERY, Outcome
+from pressmark.fixity.outcomes import PROGRESS_EVERY, FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Progress
 

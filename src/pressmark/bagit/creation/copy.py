@@ -40,7 +40,8 @@ from pressmark.bagit.creation.sources import (
 from pressmark.bagit.creation.tag_writer import ManifestWriter, write_tag_files
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
-from pressmark.fixity.copying import copy_files, keep_status
+from pressmark.fixity.copying import copy_files
+from pressmark.fixity.hasher import keep_status
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import read_regular
 from pressmark.fs.durable import exists

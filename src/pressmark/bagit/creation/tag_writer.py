@@ -17,7 +17,7 @@ from pressmark.bagit.manifest_format import manifest_line, manifest_name
 from pressmark.bagit.paths import FETCH_TXT, PAYLOAD
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
-from pressmark.fixity.copying import keep_status
+from pressmark.fixity.hasher import keep_status
 from pressmark.fixity.pool import hash_tasks
 from pressmark.fs.durable import exists
 from pressmark.version import __version__

@@ -10,7 +10,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
-from pressmark.fixity.copy_pool import shared_pools
+from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 from pressmark.fs.locks import host
 from pressmark.fs.names import encode_fs
@@ -122,7 +122,7 @@ class Transfer:
         items: list[InFlight | Future[InFlight]] = []
         in_flight: deque[Future[InFlight]] = deque()
         threads = min(OBJECTS * resolve_threads(None), MOST_OBJECTS)
-        with shared_pools(), Threads(threads, "pressmark-object") as pool:
+        with shared_copies(), Threads(threads, "pressmark-object") as pool:
             for entry, is_large in zip(entries, large, strict=True):
                 if not is_large:
                     items.append(self._begun(entry))

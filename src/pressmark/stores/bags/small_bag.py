@@ -16,8 +16,8 @@ from pressmark.bagit.creation.small_folders import list_small_folders
 from pressmark.bagit.creation.tag_writer import small_tag_files
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.errors import BagError
-from pressmark.fixity.copying import Copying, copy_files, keep_status
-from pressmark.fixity.hasher import OpenOptions
+from pressmark.fixity.copying import Copying, copy_files
+from pressmark.fixity.hasher import OpenOptions, keep_status
 from pressmark.fixity.outcomes import require_written
 from pressmark.fs.beneath import real_path
 from pressmark.fs.removal import remove_tree

@@ -1,4 +1,4 @@
-"""Digests of short messages and of files, several at a time, and copies of small files."""
+"""Digests of short messages and of files, several at a time, and copies of files."""
 
 from collections import deque
 
@@ -10,7 +10,6 @@ from libc.string cimport memcpy, strlen, strpbrk
 __all__ = [
     "Engine",
     "best_level",
-    "copy_small",
     "copy_small_sources",
     "copy_small_tree",
     "hexdigest_function",
@@ -173,14 +172,12 @@ cdef extern from "digests/engine.h":
         PM_MAXIMUM_LANES
         PM_FILE_DIGESTS
         PM_FILE_TARGET
-        PM_COPY_SIZE
 
     ctypedef struct pm_file:
         int64_t priority
         int64_t ticket
         char *path
         const char *target
-        const uint8_t *stop
         int64_t offset
         int64_t size
 
@@ -211,7 +208,6 @@ cdef extern from "digests/engine.h":
         int flags
         int source
         int sequential
-        size_t read_size
         size_t hex_size
         size_t *hex_at
         int closed
@@ -248,6 +244,7 @@ cdef extern from "digests/file_block.h":
     enum:
         PM_BLOCK_DIGESTS
         PM_BLOCK_LEFT
+        PM_BLOCK_TARGET
 
     ctypedef struct pm_block_file:
         int ending
@@ -259,6 +256,7 @@ cdef extern from "digests/file_block.h":
         int64_t count
         int64_t most
         const char **paths
+        const char **targets
         pm_block_file *files
         uint8_t *hex
 
@@ -320,13 +318,8 @@ cdef class Engine:
     :param sequential: read one file at a time
     :param beneath: descriptor of a directory: paths are relative to it and must not lead out of it. They must not be
         absolute, must not contain ``..``, and must end with a file name
-    :param copying: files are copied; without names, one at a time
     :param source: descriptor of a file whose parts are hashed, instead of files
-
-    :ivar reads_blocks: :meth:`submit_block` is supported
     """
-
-    reads_blocks = bool(PM_FILES_IN_LANES)
 
     cdef pm_engine engine
     cdef tuple names, lanes, serials
@@ -342,7 +335,7 @@ cdef class Engine:
         # A thread that works holds a reference, so no thread uses the engine any more.
         pm_engine_free(&self.engine)
 
-    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None, bint copying=False,
+    def __init__(self, names, lanes, serials, direct, int flags, bint sequential, beneath=None,
                  source=None):
         cdef pm_engine *engine = &self.engine
         cdef unsigned index, width = PM_FILES_AT_ONCE if PM_FILES_IN_LANES and not lanes else 0
@@ -355,9 +348,8 @@ cdef class Engine:
         engine.level = current_level()
         engine.flags = flags
         engine.sequential = sequential
-        if copying:
-            engine.read_size = PM_COPY_SIZE
-            width = width if names else PM_FILES_IN_LANES
+        if not names:
+            width = PM_FILES_IN_LANES
         if beneath is not None:
             pm_engine_beneath(engine, beneath)
         if source is not None:
@@ -386,24 +378,27 @@ cdef class Engine:
             engine.hex_at[<int>index] = starts[name]
         self.direct = [(function, starts[name], size) for name, function, size in direct]
 
-    def submit_block(self, int64_t ticket, list paths not None, int64_t most):
+    def submit_block(self, int64_t ticket, list paths not None, list targets, int64_t most):
         """Queue a block of files, before all other files. Its result is a :class:`FileBlock`.
 
-        :param most: size of the largest files to be hashed in this block, in bytes; -1 for none
+        :param targets: paths of the copies; :data:`None` to hash only
+        :param most: size of the largest files to be read in this block, in bytes; -1 for none
         """
-        cdef FileBlock block = FileBlock(self, paths)
+        cdef FileBlock block = FileBlock(self, paths, targets)
         block.block.ticket = ticket
         block.block.most = most
+        if not PM_FILES_IN_LANES:  # all files are left
+            self.finish(ticket, block)
+            return
         self.blocks[ticket] = block
         with nogil:
             pm_engine_submit_block(&self.engine, &block.block)
 
     def submit(self, list files not None):
-        """Queue files: ticket, priority, and a path or :data:`None`. The highest priority comes first.
+        """Queue files: ticket, priority, source or :data:`None`, and the path of its copy or :data:`None`.
 
-        A file with a path, or a part of a file with its offset and size, is hashed in lanes. Copies have two more
-        items: the path of the copy, and a :class:`bytearray`, which ends the copy once its byte is not 0. It must exist
-        until the file has a result.
+        The highest priority comes first. A file with a source, a path or a part of a file with its offset and size, is
+        hashed and copied in lanes.
         """
         cdef size_t made = 0, taken = 0, count = len(files)
         cdef bytes path, target
@@ -413,29 +408,27 @@ cdef class Engine:
         if queued == NULL:
             raise MemoryError
         try:
-            for ticket, priority, given, *copy in files:
+            for ticket, priority, given, copy in files:
                 file = &queued[made]
                 file.ticket = ticket
                 file.priority = priority
                 file.path = NULL
                 file.target = NULL
-                file.stop = NULL
                 file.offset = file.size = 0
                 if given is not None and self.engine.source >= 0:
                     file.offset, file.size = given
                     given = b""
                 path = given
                 if path is not None and self.engine.width:
-                    target = copy[0] if copy else b""
+                    target = copy if copy is not None else b""
                     length = len(path) + 1
                     file.path = <char *>malloc(length + len(target) + 1)
                     if file.path == NULL:
                         raise MemoryError
                     memcpy(file.path, <char *>path, length)
                     memcpy(file.path + length, <char *>target, len(target) + 1)
-                    if copy:
+                    if copy is not None:
                         file.target = file.path + length
-                        file.stop = <uint8_t *>PyByteArray_AS_STRING(copy[1])
                 made += 1
             with nogil:
                 taken = pm_engine_submit(&self.engine, queued, count)
@@ -530,6 +523,10 @@ cdef class Engine:
         return (
             result.ticket, digests, result.total, nanoseconds(result.mtime), result.inode, nanoseconds(result.ctime)
         )
+
+    def wake(self):
+        """Let :meth:`collect` return."""
+        pm_engine_wake(&self.engine)
 
     def read_bytes(self):
         """Return how many bytes the lanes have read."""

@@ -63,7 +63,6 @@ void pm_engine_init(pm_engine *engine)
 {
     memset(engine, 0, sizeof *engine);
     engine->beneath = engine->source = -1;
-    engine->read_size = PM_READ_SIZE;
     pm_lock_init(&engine->lock);
     pm_lock_init(&engine->reading);
     pm_condition_init(&engine->queued);

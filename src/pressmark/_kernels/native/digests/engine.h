@@ -37,7 +37,6 @@ typedef struct {
     int64_t ticket;
     char *path;         /* owned; NULL for a serial file */
     const char *target; /* of a copy, in the memory of `path`; NULL if the file is only hashed */
-    const uint8_t *stop; /* of a copy: not 0 to end it. Valid until it has a result */
     int64_t offset, size; /* of a part of the engine's source, whose path is empty */
 } pm_file;
 
@@ -84,7 +83,6 @@ typedef struct {
     int resolves;   /* the operating system confines them */
     int source;     /* descriptor of the file whose parts are hashed, or -1 */
     int sequential;
-    size_t read_size; /* of a lane's buffer */
     size_t hex_size;  /* of all digests of a file of a block, in hex */
     size_t hex_at[PM_ALGORITHMS]; /* where the digest of each algorithm in lanes begins */
 

@@ -12,9 +12,10 @@
 /* Fits the second-level cache, and contains enough small files to fill the lanes several times. */
 #define PM_BLOCK_BUFFER ((size_t)256 << 10)
 
-/* Gets the status of a file, and reads it if it is small. Its type is checked first, since opening a device has effects. */
-static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char *path, int64_t most, pm_block_file *file,
-                          uint8_t *data)
+/* Gets the status of a file, and reads it if it is small. Its type is checked first, since opening a device has effects. A copy
+ * is written when its source is known not to have changed. */
+static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char *path, const char *target, int64_t most,
+                          pm_block_file *file, uint8_t *data)
 {
     const int is_beneath = engine->beneath >= 0;
     struct stat status;
@@ -39,8 +40,10 @@ static void pm_block_read(const pm_engine *engine, pm_parent *parent, const char
     }
     const int ending = pm_small_read_file(descriptor, most, &status, data, &file->small);
     close(descriptor);
+    if (ending == PM_SMALL_DONE && target)
+        file->small.error = pm_small_write_like(target, &status, data, file->small.size);
     if (ending == PM_SMALL_DONE)
-        file->ending = PM_BLOCK_DIGESTS;
+        file->ending = file->small.error ? PM_BLOCK_TARGET : PM_BLOCK_DIGESTS;
     else if (ending != PM_SMALL_NOT_HERE)
         file->ending = PM_BLOCK_FAILED;
 }
@@ -87,11 +90,10 @@ int pm_block_run(pm_engine *engine, pm_block *block, pm_extra_block extra, void 
     for (int64_t i = 0; i < block->count && !failed; i++) {
         pm_block_file *file = &block->files[i];
         const int64_t used = group.offsets[group.count];
-        file->ending = PM_BLOCK_LEFT;
-        file->small.size = -1;
         if (__atomic_load_n(&engine->closed, __ATOMIC_RELAXED))
             continue;
-        pm_block_read(engine, &parent, block->paths[i], block->most, file, group.data + used);
+        pm_block_read(engine, &parent, block->paths[i], block->targets ? block->targets[i] : NULL, block->most, file,
+                      group.data + used);
         if (file->ending != PM_BLOCK_DIGESTS)
             continue;
         group.members[group.count++] = i;

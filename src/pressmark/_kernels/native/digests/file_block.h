@@ -1,12 +1,12 @@
-/* A block of small files, hashed by one thread: read one after the other, and hashed together. */
+/* A block of small files, hashed or copied by one thread: read one after the other, and hashed together. */
 #ifndef PRESSMARK_FILE_BLOCK_H
 #define PRESSMARK_FILE_BLOCK_H
 
 #include "engine.h"
 #include "small_files.h"
 
-/* What happened to a file: it has digests, it was not read, or reading it failed. */
-enum { PM_BLOCK_DIGESTS = 0, PM_BLOCK_LEFT, PM_BLOCK_FAILED };
+/* What happened to a file: it has digests, it was not read, reading it failed, or writing its copy failed. */
+enum { PM_BLOCK_DIGESTS = 0, PM_BLOCK_LEFT, PM_BLOCK_FAILED, PM_BLOCK_TARGET };
 
 typedef struct {
     int ending;
@@ -20,6 +20,7 @@ struct pm_block {
     int64_t count;
     int64_t most; /* larger files are not read; -1: only sizes are wanted */
     const char **paths; /* owned by the caller, like all memory here */
+    const char **targets; /* paths of the copies; NULL to hash only */
     pm_block_file *files;
     uint8_t *hex; /* for each file the digests of all algorithms in hex, engine->hex_size bytes */
 };
@@ -35,7 +36,8 @@ typedef struct {
 /* Writes the digests of algorithms without lanes to block->hex. Returns -1 to stop. */
 typedef int (*pm_extra_block)(void *context, pm_block *block, const pm_block_group *group);
 
-/* Returns 0, or -1 if memory runs out or `extra` fails. Files are left if the engine is closed meanwhile. */
+/* Returns 0, or -1 if memory runs out or `extra` fails. The files are PM_BLOCK_LEFT before, with a size of -1, and if the engine
+ * is closed meanwhile. */
 int pm_block_run(pm_engine *engine, pm_block *block, pm_extra_block extra, void *context);
 
 #endif

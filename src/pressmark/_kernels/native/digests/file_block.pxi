@@ -8,15 +8,15 @@ cdef class FileBlock:
     """
 
     cdef pm_block block
-    cdef list paths, spans
+    cdef list paths, targets, spans
     cdef size_t hex_size
 
-    def __cinit__(self, Engine engine not None, list paths not None):
+    def __cinit__(self, Engine engine not None, list paths not None, list targets):
         cdef int64_t index, count = len(paths)
         cdef const char *empty = b""
         cdef const char *name
         cdef bytes path
-        self.paths = paths
+        self.paths, self.targets = paths, targets
         self.spans = engine.spans
         self.hex_size = engine.engine.hex_size
         self.block.count = count
@@ -30,9 +30,25 @@ cdef class FileBlock:
             name = path
             # A path with a NUL is no file's, and neither is an empty one.
             self.block.paths[index] = name if strlen(name) == <size_t>len(path) else empty
+            self.block.files[index].ending = PM_BLOCK_LEFT
+            self.block.files[index].small.size = -1
+        if targets is None:
+            return
+        if len(targets) != count:
+            raise ValueError("a path for each copy")
+        self.block.targets = <const char **>malloc((count + 1) * sizeof(char *))
+        if self.block.targets == NULL:
+            raise MemoryError
+        for index in range(count):
+            path = targets[index]
+            name = path
+            self.block.targets[index] = name
+            if strlen(name) != <size_t>len(path):
+                self.block.paths[index] = empty
 
     def __dealloc__(self):
         free(<void *>self.block.paths)
+        free(<void *>self.block.targets)
         free(self.block.files)
         free(self.block.hex)
 
@@ -53,13 +69,16 @@ cdef class FileBlock:
         ]
 
     def failed(self):
-        """Return for each file that failed its index, and what :meth:`Engine.collect` returns of a file in a lane."""
+        """Return for each file that failed its index, and what :meth:`Engine.collect` returns of such a file in a lane.
+        """
         cdef int64_t index
         cdef pm_block_file *file
         cdef list found = []
         for index in range(self.block.count):
             file = &self.block.files[index]
-            if file.ending != PM_BLOCK_DIGESTS and file.ending != PM_BLOCK_LEFT:
+            if file.ending == PM_BLOCK_TARGET:
+                found.append((index, file.small.error, None))
+            elif file.ending != PM_BLOCK_DIGESTS and file.ending != PM_BLOCK_LEFT:
                 found.append((
                     index, file.small.size, nanoseconds(file.small.mtime), file.small.inode, file.small.error, _REGULAR,
                     file.small.size_after, nanoseconds(file.small.mtime_after), file.small.done, 0,
@@ -67,7 +86,7 @@ cdef class FileBlock:
         return found
 
     def results(self, paths):
-        """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns)`` for each file, or :data:`None`.
+        """Return ``(path, digests, size, mtime_ns, inode, None, "", ctime_ns, 0)`` for each file, or :data:`None`.
 
         :param paths: the path of each file to return
         """
@@ -86,7 +105,7 @@ cdef class FileBlock:
                 digests[name] = _ascii(hex + start, size)
             found[index] = (
                 path, digests, file.small.size, nanoseconds(file.small.mtime), file.small.inode, None, "",
-                nanoseconds(file.small.ctime),
+                nanoseconds(file.small.ctime), 0,
             )
         return found
 

@@ -8,11 +8,11 @@
 
 #define PM_SMALL_MOST 16384 /* bytes; fits the stack */
 
-/* The result of a copy. */
-enum { PM_SMALL_DONE = 0, PM_SMALL_NOT_HERE, PM_SMALL_SOURCE, PM_SMALL_TARGET, PM_SMALL_CHANGED };
+/* The result of reading a file. */
+enum { PM_SMALL_DONE = 0, PM_SMALL_NOT_HERE, PM_SMALL_SOURCE, PM_SMALL_CHANGED };
 
 typedef struct {
-    int error; /* errno of PM_SMALL_SOURCE and PM_SMALL_TARGET */
+    int error; /* errno of PM_SMALL_SOURCE */
     int64_t size;
     uint64_t inode;
     pm_time mtime, ctime;

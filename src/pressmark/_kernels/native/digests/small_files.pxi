@@ -7,57 +7,11 @@ cdef extern from "digests/small_files.h":
     ctypedef struct pm_small_status:
         pass
     enum:
-        PM_SMALL_MOST
         PM_SMALL_HERE
         PM_SMALL_DONE
-        PM_SMALL_NOT_HERE
-        PM_SMALL_SOURCE
-        PM_SMALL_TARGET
-        PM_SMALL_CHANGED
     int pm_small_read(const char *, int, pm_small_status *, uint8_t *, pm_small *) nogil
     int pm_small_write_like(const char *, const pm_small_status *, const uint8_t *, int64_t) nogil
     int pm_small_new(const char *, const uint8_t *, int64_t) nogil
-
-
-def copy_small(bytes source not None, bytes target not None, int flags):
-    """Copy a small regular file, with its permission bits and times, and compute its SHA-512.
-
-    :param flags: flags for opening the source
-    :return: :data:`None` if the file is not small and regular; nothing was created. Otherwise a word and its values:
-        ``done``: digest in hex, size, time of modification in nanoseconds, inode;
-        ``source`` or ``target``: the errno of the failure there, 0;
-        ``changed``: size, time of modification and inode before, size and time after, bytes read
-    """
-    cdef uint8_t data[PM_SMALL_MOST + 1]
-    cdef uint8_t digest[64]
-    cdef int64_t offsets[2]
-    cdef pm_small_status before
-    cdef pm_small small
-    cdef int ended, error = 0
-    cdef int sha512 = algorithm_number("sha512")
-    cdef const char *here = source
-    cdef const char *there = target
-    if b"\0" in source or b"\0" in target:
-        return None
-    with nogil:
-        ended = pm_small_read(here, flags, &before, data, &small)
-        if ended == PM_SMALL_DONE:
-            offsets[0] = 0
-            offsets[1] = small.size
-            digest_column(sha512, data, offsets, 1, digest)
-            error = pm_small_write_like(there, &before, data, small.size)
-    if ended == PM_SMALL_NOT_HERE:
-        return None
-    if ended == PM_SMALL_SOURCE:
-        return "source", small.error, 0
-    if ended == PM_SMALL_CHANGED:
-        return (
-            "changed", small.size, nanoseconds(small.mtime), small.inode,
-            small.size_after, nanoseconds(small.mtime_after), small.done,
-        )
-    if error:
-        return "target", error, 0
-    return "done", _hex(digest, 64), small.size, nanoseconds(small.mtime), small.inode
 
 
 def write_small(list paths not None, list contents not None):

@@ -65,7 +65,7 @@ static int pm_worker_allocate(pm_worker *worker)
     for (unsigned a = 0; a < engine->algorithms; a++)
         banks += pm_engine_banks(engine, a);
     void *memory = NULL;
-    if (posix_memalign(&memory, 4096, engine->width * engine->read_size))
+    if (posix_memalign(&memory, 4096, engine->width * PM_READ_SIZE))
         return -1;
     worker->buffers = (uint8_t *)memory;
     memory = NULL;
@@ -77,7 +77,7 @@ static int pm_worker_allocate(pm_worker *worker)
         for (unsigned b = 0; b < pm_engine_banks(engine, a); b++)
             pm_bank_init(bank++, engine->level, engine->algorithm[a]);
     for (unsigned i = 0; i < engine->width; i++)
-        worker->lane[i].buffer = worker->buffers + i * engine->read_size;
+        worker->lane[i].buffer = worker->buffers + i * PM_READ_SIZE;
     return 0;
 }
 
@@ -140,9 +140,10 @@ static int pm_worker_fail(pm_worker *worker, unsigned index, int ending, int err
     return 0;
 }
 
-static int pm_lane_is_stopped(const pm_lane *lane)
+/* How much of a file is read at a time. */
+static size_t pm_lane_size(const pm_lane *lane)
 {
-    return lane->file.stop && __atomic_load_n(lane->file.stop, __ATOMIC_RELAXED);
+    return lane->file.target ? PM_COPY_SIZE : PM_READ_SIZE;
 }
 
 /* Opens the file of a lane. */
@@ -153,8 +154,6 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     lane->total = 0;
     lane->at = lane->filled = 0;
     lane->ended = 0;
-    if (pm_lane_is_stopped(lane))
-        return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
     if (worker->engine->source >= 0) {
         lane->descriptor = worker->engine->source;
         lane->before.st_size = (off_t)lane->file.size;
@@ -169,7 +168,7 @@ static int pm_worker_open(pm_worker *worker, unsigned index)
     if (!S_ISREG(lane->before.st_mode))
         return pm_worker_fail(worker, index, PM_FILE_NOT_REGULAR, 0);
 #if defined(POSIX_FADV_SEQUENTIAL)
-    if (lane->before.st_size > (off_t)worker->engine->read_size)
+    if (lane->before.st_size > (off_t)pm_lane_size(lane))
         (void)posix_fadvise(lane->descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
     return 0;
@@ -202,9 +201,7 @@ static ssize_t pm_lane_read(const pm_worker *worker, const pm_lane *lane, size_t
 static int pm_worker_read(pm_worker *worker, unsigned index)
 {
     pm_lane *lane = &worker->lane[index];
-    const size_t read_size = worker->engine->read_size;
-    if (pm_lane_is_stopped(lane))
-        return pm_worker_fail(worker, index, PM_FILE_ERROR, ECANCELED);
+    const size_t read_size = pm_lane_size(lane);
     const ssize_t size = pm_lane_read(worker, lane, read_size);
     if (size < 0)
         return pm_worker_fail(worker, index, PM_FILE_ERROR, errno);
@@ -340,7 +337,7 @@ static void pm_worker_compute(pm_worker *worker)
     if (step < PM_QUANTUM)
         step = PM_QUANTUM;
     if (engine->algorithms == 0) /* no lanes to keep in step */
-        step = engine->read_size;
+        step = PM_READ_SIZE;
     step = (step + PM_CUT - 1) / PM_CUT * PM_CUT;
     for (unsigned i = 0; i < engine->width; i++) {
         pm_lane *lane = &worker->lane[i];

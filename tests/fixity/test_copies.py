@@ -21,10 +21,11 @@ from fixity.conftest import environment
 from fixity.trees import content, expected, make
 from pressmark import _kernels
 from pressmark.errors import AlgorithmError
-from pressmark.fixity import copying, outcomes
-from pressmark.fixity.copy_pool import LOOK_AHEAD, CopyPool, shared_pools
+from pressmark.fixity import outcomes, pool
 from pressmark.fixity.copying import copy_files
-from pressmark.fixity.hasher import READ_SIZE, OpenOptions
+from pressmark.fixity.hasher import READ_SIZE
+from pressmark.fixity.shared_copies import LOOK_AHEAD, shared_copies
+from pressmark.threads import Cancelled
 from support.implementations import Implementation
 
 SMALL, LONG = 5000, 3 * READ_SIZE + 17
@@ -176,7 +177,7 @@ def test_lanes_copy_most_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     if names and not {name for name in names if _kernels.active.lane_count(name) > 1}:
         pytest.skip("this machine has no lanes")
     tasks = tasks_of(make(tmp_path / "s", (100_000,) * 40), tmp_path / "t")
-    monkeypatch.setattr(copying, "copy_file", None)
+    monkeypatch.setattr(pool, "transfer", None)
     assert all(outcome.ok for outcome in copied(tasks, names, threads=2))
 
 
@@ -208,10 +209,10 @@ def test_no_digests(implementation: Implementation, tmp_path: Path, mode: str) -
 
 
 def pool_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("pressmark-copy")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("pressmark")]
 
 
-def test_callers_share_a_pool(implementation: Implementation, tmp_path: Path) -> None:
+def test_callers_share_their_threads(implementation: Implementation, tmp_path: Path) -> None:
     """Copies that run together share the threads; each caller has its own outcomes, in order."""
     paths = make(tmp_path / "s", (100_000,) * 60)
 
@@ -220,7 +221,7 @@ def test_callers_share_a_pool(implementation: Implementation, tmp_path: Path) ->
         done = copied(tasks, ("sha512",), threads=2)
         return len(pool_threads()), done
 
-    with shared_pools(), ThreadPoolExecutor(6) as callers:
+    with shared_copies(), ThreadPoolExecutor(6) as callers:
         for number, (threads, done) in zip(range(0, 60, 5), callers.map(copy, range(0, 60, 5)), strict=True):
             assert threads <= 3
             assert [os.fsdecode(one.path) for one in done] == paths[number : number + 5]
@@ -235,7 +236,7 @@ def test_a_first_caller_without_a_file(implementation: Implementation, tmp_path:
     """If no file of the first caller exists, those of the next one are copied."""
     paths = make(tmp_path / "s", (100_000,) * 20)
     missing = [tmp_path / f"missing-{number}" for number in range(20)]
-    with shared_pools():
+    with shared_copies():
         none = copied([(one, os.fsencode(one), b"unused") for one in missing], ("sha512",), threads=2)
         assert {outcome.kind for outcome in none} == {"missing"}
         done = copied(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
@@ -247,7 +248,7 @@ def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -
     # More than are copied ahead of the caller.
     count = LOOK_AHEAD + 50
     paths = make(tmp_path / "s", (150_000,) * count)
-    with shared_pools():
+    with shared_copies():
         other = copy_files(tasks_of(paths, tmp_path / "other"), ("sha512",), threads=2)
         next(other)
         early = copy_files(tasks_of(paths, tmp_path / "early"), ("sha512",), threads=2)
@@ -268,24 +269,39 @@ def test_one_caller_ends_early(implementation: Implementation, tmp_path: Path) -
         assert sorted(os.listdir(tmp_path / "failing")) == there
 
 
-def test_a_broken_pool(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that is neither of a source nor of a copy ends every run of the pool, and later ones."""
+def test_a_broken_run(implementation: Implementation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that is neither of a source nor of a copy ends the run of all callers; the next one has a new run."""
     tasks = tasks_of(make(tmp_path / "s", (100,) * 20), tmp_path / "t")
-    pool = CopyPool(("sha512",), OpenOptions(False), 1, copying.copy_file)
 
-    def broken(_wait: bool) -> None:
+    def broken(*_arguments: Any, **_options: Any) -> None:
         raise MemoryError
 
-    class Broken:
-        def __getattr__(self, name: str) -> Any:
-            return broken if name == "work" else getattr(engine, name)
+    with monkeypatch.context() as patch, shared_copies():
+        patch.setattr(pool.Run, "_collect", broken)
+        for _turn in range(2):
+            with pytest.raises(MemoryError):
+                list(copy_files(tasks, ("sha512",), threads=1))
+        patch.undo()
+        done = copied(tasks_of(make(tmp_path / "s2", (100,) * 20), tmp_path / "t2"), ("sha512",), threads=1)
+        assert all(outcome.ok for outcome in done)
 
-    engine = pool._engine
-    monkeypatch.setattr(pool, "_engine", Broken())
-    for _turn in range(2):
-        with pytest.raises(MemoryError):
-            list(pool.copy(iter(tasks), lambda _event: None))
-    pool.close()
+
+def test_an_interrupt_ends_all_callers(implementation: Implementation, tmp_path: Path) -> None:
+    """An interrupt of one caller ends the copies of all, at once."""
+    paths = make(tmp_path / "s", (150_000,) * 100)
+    with shared_copies():
+        other = copy_files(tasks_of(paths, tmp_path / "other"), ("sha512",), threads=2)
+        next(other)
+        copies = copy_files(tasks_of(paths, tmp_path / "t"), ("sha512",), threads=2)
+        next(copies)
+        with pytest.raises(KeyboardInterrupt):
+            copies.throw(KeyboardInterrupt)
+        with pytest.raises(Cancelled):
+            list(other)
+        made = sorted(os.listdir(tmp_path / "other"))
+        time.sleep(0.05)
+        assert sorted(os.listdir(tmp_path / "other")) == made
+    assert not pool_threads()
 
 
 def test_endless_sources_end(implementation: Implementation, tmp_path: Path) -> None:
