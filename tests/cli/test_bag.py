@@ -496,6 +496,7 @@ def test_create_fails_where_a_file_cannot_be_read(
         next(path for path in files.rglob("*") if path.is_file()).unlink()
         return hash_tasks(names, *arguments, **options)
 
+    monkeypatch.setattr("pressmark.bagit.creation.in_place.is_supported", lambda _options: False)
     monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_tasks", without_one)
     result = call("bag", "create", "files")
     last = result.stderr.splitlines()[-1]
@@ -562,6 +563,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
     before = content(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("pressmark.bagit.creation.in_place.write_tag_files", interrupted)
+        patch.setattr("pressmark.bagit.creation.small_in_place.small_tag_files", interrupted)
         result = call("bag", "create", "files")
         assert (result.stderr, result.exit_code) == (INTERRUPTED, 130)
         assert content(tmp_path) == before
@@ -913,8 +915,8 @@ def test_validate_interrupted(call: Call, bag: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
-    for name in ("check_in_memory", "hash_files"):
-        monkeypatch.setattr(f"pressmark.bagit.validation.validate.{name}", interrupted)
+    monkeypatch.setattr("pressmark.bagit.validation.validate.check_in_memory", interrupted)
+    monkeypatch.setattr("pressmark.fixity.pool.hash_tasks", interrupted)
     result = call("bag", "validate", "bag")
     assert result.exit_code == 128 + signal.SIGINT
     assert result.stderr == "pressmark: interrupted; use --ledger FILE to make a run resumable\n"
@@ -951,13 +953,15 @@ def test_log_lines(bag: Path, tmp_path: Path) -> None:
     """In a log, a long validation reports its progress over all bags now and then."""
     script = (
         "import pressmark.cli.common.progress as reporter, pressmark.bagit.validation.validate as validation, time\n"
+        "from pressmark.fixity import pool\n"
         "reporter.LOG_EVERY = 0.01; reporter.DISPLAY_AFTER = 0.0\n"
-        "def slow(paths, *rest, **more):\n"
-        "    for path in original(paths, *rest, **more):\n"
+        "def slow(tasks, *rest, **more):\n"
+        "    for found in original(tasks, *rest, **more):\n"
         "        time.sleep(0.15)\n"
-        "        yield path\n"
+        "        yield found\n"
         "    time.sleep(0.3)\n"
-        "original = validation.hash_files; validation.hash_files = slow\n"
+        "original = pool.hash_tasks; pool.hash_tasks = slow\n"
+        "validation.check_in_memory = lambda paths, *rest, **more: (None for _ in paths)\n"
         "from pressmark.cli import main; main()\n"
     )
     done = subprocess.run(
