@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import side_by_side
 from support.processes import PACKAGE
 
 ROOT = Path(__file__).parents[1]
@@ -76,20 +75,3 @@ def test_a_wrong_answer_fails(tmp_path: Path) -> None:
 def test_a_slow_answer_does_not_fail(tmp_path: Path) -> None:
     done = run(tmp_path, "pytest", "benchmarks/test_map.py", "-q", *FEW, "-k", "native-pairtree-list", code=SLOW)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "is_slower"),
-    [
-        # A slow process of A does not hide a slowdown, and a fast one of it does not look like one.
-        ([1.00, 1.01, 1.20, 1.00, 1.02], [1.10, 1.10, 1.11, 1.12, 1.10], True),
-        ([0.80, 1.01, 1.00, 1.00, 1.02], [1.01, 1.00, 1.02, 1.01, 1.00], False),
-        ([1.00, 1.01, 1.00, 1.00, 1.02], [1.20, 1.00, 1.02, 1.01, 1.00], False),
-        # Times that vary more than they differ.
-        ([1.00, 1.30, 0.90, 1.10, 1.20], [1.25, 1.10, 1.40, 1.00, 1.30], False),
-    ],
-)
-def test_bounds_of_processes(first: list[float], second: list[float], is_slower: bool) -> None:
-    low, high = side_by_side.bounds_of_processes(first, second)
-    assert low <= high
-    assert (high < 0.95) == is_slower
