@@ -12,7 +12,7 @@ from .modules import MODULES, PACKAGE, sources
 FOLDER, LINES = 16, 700
 
 # Modules with the same role in several packages.
-ROLES = {"options", "job", "problems", "registry", "verify", "workdir", "report"}
+ROLES = {"options", "job", "problems", "registry", "verify", "workdir", "report", "write"}
 # Modules for the same thing in several formats.
 FORMATS = {"check", "repair", "walk"}
 

@@ -29,10 +29,10 @@ from pressmark.bagit.archive.pack import pack
 from pressmark.bagit.archive.unpack import unpack
 from pressmark.bagit.bag import create, update
 from pressmark.bagit.changes.bag_changes import is_decided
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.small_in_place import create_small_bags
 from pressmark.bagit.fetch.complete import complete
 from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from support.disk_faults import DiskFault
 

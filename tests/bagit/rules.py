@@ -1002,7 +1002,7 @@ RULES = (
         "2.4",
         "SHOULD",
         "Tools create new bags with SHA-512 by default.",
-        how="the default of `pressmark.bagit.create`: tests/bagit/creation/test_create.py",
+        how="the default of `pressmark.bagit.create`: tests/bagit/writing/test_create.py",
     ),
     Rule(
         "2.4",
@@ -1167,13 +1167,13 @@ RULES = (
         "6.1.1.3",
         "SHOULD",
         "Creating bags with files whose names differ only in case is discouraged.",
-        how="`pressmark.bagit.create` warns: tests/bagit/creation/test_create.py",
+        how="`pressmark.bagit.create` warns: tests/bagit/writing/test_create.py",
     ),
     Rule(
         "6.1.1.3",
         "SHOULD",
         "Creating bags with files whose names differ only in normalization is prevented.",
-        how="`pressmark.bagit.create` refuses such files: tests/bagit/creation/test_create.py",
+        how="`pressmark.bagit.create` refuses such files: tests/bagit/writing/test_create.py",
     ),
     Rule(
         "6.1.1.3",
@@ -1275,6 +1275,6 @@ RULES = (
         "6.1.3",
         "RECOMMENDED",
         "There is an easy way to rewrite such manifests.",
-        how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/updating/test_update.py",
+        how="`Bag.update(rewrite=True)`, `pressmark bag update --rewrite`: tests/bagit/writing/test_update.py",
     ),
 )

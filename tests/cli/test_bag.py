@@ -496,8 +496,8 @@ def test_create_fails_where_a_file_cannot_be_read(
         next(path for path in files.rglob("*") if path.is_file()).unlink()
         return hash_tasks(names, *arguments, **options)
 
-    monkeypatch.setattr("pressmark.bagit.creation.in_place.is_supported", lambda _options: False)
-    monkeypatch.setattr("pressmark.bagit.creation.in_place.hash_tasks", without_one)
+    monkeypatch.setattr("pressmark.bagit.writing.in_place.is_supported", lambda _options: False)
+    monkeypatch.setattr("pressmark.bagit.writing.in_place.hash_tasks", without_one)
     result = call("bag", "create", "files")
     last = result.stderr.splitlines()[-1]
     assert (last, result.exit_code) == ("pressmark: files: no bag was created: 1 problem; nothing was changed", 1)
@@ -562,8 +562,7 @@ def test_create_interrupted(call: Call, files: Path, tmp_path: Path, monkeypatch
 
     before = content(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("pressmark.bagit.creation.in_place.write_tag_files", interrupted)
-        patch.setattr("pressmark.bagit.creation.small_in_place.small_tag_files", interrupted)
+        patch.setattr("pressmark.bagit.writing.tag_writer.TagWriter.finish", interrupted)
         result = call("bag", "create", "files")
         assert (result.stderr, result.exit_code) == (INTERRUPTED, 130)
         assert content(tmp_path) == before
@@ -1119,12 +1118,12 @@ def test_update_converts_an_old_bag(quick: Run, tmp_path: Path) -> None:
 def test_update_with_a_ledger(call: Call, bag: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupted update changes nothing, and finished files are not read again."""
 
-    def interrupted(*_args: object) -> None:
+    def interrupted(*_args: object, **_more: object) -> None:
         raise KeyboardInterrupt
 
     before = content(bag)
     with monkeypatch.context() as patch:
-        patch.setattr("pressmark.bagit.updating.update.write_tag_manifests", interrupted)
+        patch.setattr("pressmark.bagit.writing.tag_writer.ManifestWriter.finish", interrupted)
         result = call("bag", "update", "bag", "--add-algorithm", "md5", "--ledger", "l")
         line = "pressmark: interrupted; nothing was changed; run the same command again to continue from l\n"
         assert (result.stderr, result.exit_code) == (line, 130)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pressmark.bagit.fetch.complete import complete as complete
     from pressmark.bagit.job import ValidateBags as ValidateBags
     from pressmark.bagit.problems import KINDS as KINDS, BagReport as BagReport
-    from pressmark.bagit.profile.profile import Profile as Profile
+    from pressmark.bagit.profile import Profile as Profile
     from pressmark.bagit.validation.validate import validate as validate, validate_many as validate_many
 
 __all__, __getattr__, __dir__ = face(
@@ -35,7 +35,7 @@ __all__, __getattr__, __dir__ = face(
         ".archive.pack": "pack",
         ".archive.unpack": "unpack",
         ".problems": "BagReport KINDS",
-        ".profile.profile": "Profile",
+        ".profile": "Profile",
         ".validation.validate": "validate validate_many",
     },
 )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import datetime
 
     from pressmark.bagit.bag_info import BagInfo
-    from pressmark.bagit.creation.options import Elements, Path
-    from pressmark.bagit.profile.profile import Profile
+    from pressmark.bagit.profile import Profile
+    from pressmark.bagit.writing.options import Elements, Path
     from pressmark.fixity.ledger import Ledger
 
 __all__ = ["Bag", "create", "open", "update"]
@@ -176,7 +176,7 @@ def create(
     :raises BagError: the bag cannot be created; nothing was changed
     :raises ValueError: another argument is invalid
     """
-    from pressmark.bagit.creation.options import CreateOptions
+    from pressmark.bagit.writing.options import CreateOptions
     from pressmark.fixity.copying import MODES
 
     if mode not in MODES:
@@ -195,7 +195,7 @@ def create(
             raise ValueError("fetch: requires manifests and a destination that is a directory, and no source")
         if fetch_base is not None or mode != "copy" or exclude or ledger is not None or nested or links != "refuse":
             raise ValueError("fetch: does not support the options of reading and copying files")
-        from pressmark.bagit.creation.from_lists import create_from_lists  # few bags are created so
+        from pressmark.bagit.writing.listed import create_from_lists  # few bags are created so
 
         path, lists = os.fsencode(destination), list(map(os.fsencode, manifests))
         if algorithms is None:
@@ -208,7 +208,7 @@ def create(
     given: Iterable[Any] = [source] if one else source  # type: ignore[assignment]
     sources = list(map(os.fsencode, given))
     if destination is None:
-        from pressmark.bagit.creation.in_place import create_in_place
+        from pressmark.bagit.writing.in_place import create_in_place
 
         if not one:
             raise ValueError("several sources require a destination")
@@ -219,7 +219,7 @@ def create(
             raise ValueError("ledger: not supported with a destination, because copying reads all files")
         path = os.fsencode(destination)
         if archive_ending(path) is None:
-            from pressmark.bagit.creation.copy import create_elsewhere
+            from pressmark.bagit.writing.write import create_elsewhere
 
             new = create_elsewhere(sources, not one, path, options, mode, nested, on_event)
         else:
@@ -273,8 +273,8 @@ def update(
     :raises BagError: the bag cannot be changed; nothing was changed
     :raises ValueError: another argument is invalid
     """
-    from pressmark.bagit.updating.options import UpdateOptions
-    from pressmark.bagit.updating.update import update_bag
+    from pressmark.bagit.writing.update import update_bag
+    from pressmark.bagit.writing.update_options import UpdateOptions
 
     path = bag.path if isinstance(bag, BagTags) else os.fsencode(bag)
     options = UpdateOptions.from_arguments(algorithms, add, drop, info, payload, accept, rewrite, date)

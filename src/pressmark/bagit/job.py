@@ -107,7 +107,7 @@ class ValidateBags:
         if self.profile is None:
             return None
         # Imported here because few validations have a profile.
-        from pressmark.bagit.profile.profile import Profile
+        from pressmark.bagit.profile import Profile
 
         return Profile.load(self.profile)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from pressmark.bagit.problems import RULES, VERSIONS, applies
 
@@ -18,6 +19,7 @@ __all__ = [
     "FETCH_TXT",
     "PAYLOAD",
     "archive_ending",
+    "are_distinct",
     "canonical",
     "collision_key",
     "decode_path",
@@ -153,3 +155,11 @@ def collision_key(path: bytes) -> bytes:
         return path.lower()
     text = unicodedata.normalize("NFD", path.decode("utf-8", "surrogateescape"))
     return unicodedata.normalize("NFD", text.casefold()).encode("utf-8", "surrogateescape")
+
+
+def are_distinct(paths: Sequence[bytes]) -> bool:
+    """Return whether all of the paths differ in more than case and normalization."""
+    text = b"\n".join(paths)
+    if text.isascii() and text.lower() == text:
+        return len(set(paths)) == len(paths)
+    return len(set(map(collision_key, paths))) == len(paths)

@@ -11,16 +11,13 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark.bagit.bag_directory import STAGING, BagFiles, FileEntry
 from pressmark.bagit.paths import collision_key
 from pressmark.bagit.problems import problem
 from pressmark.fs.names import decode_fs
 from pressmark.reports import WARNING, Problem
-
-if TYPE_CHECKING:
-    from pressmark.bagit.hash_index import HashIndex
 
 __all__ = ["LINKS", "BagEntry", "Exclusion", "UnreadableDirectories", "walk"]
 
@@ -272,7 +269,7 @@ class _Seen:
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
-        self._many: HashIndex | None = None
+        self._many: Any = None
 
     def add(self, key: bytes) -> bool:
         """Add a key, and return whether it is new."""
@@ -281,16 +278,16 @@ class _Seen:
                 return False
             self._keys.add(key)
             if len(self._keys) >= TOGETHER:
-                from pressmark.bagit.hash_index import HashIndex  # few directories are that large
+                from pressmark.bagit.manifest_index import path_index  # few directories are that large
 
-                self._many = HashIndex()
+                self._many = path_index()
                 for one in self._keys:
-                    self._many.put(one, 0)
+                    self._many.add(one, 0, False)
                 self._keys.clear()
             return True
-        if self._many.get(key) is not None:
+        if self._many.find(key):
             return False
-        self._many.put(key, 0)
+        self._many.add(key, 0, False)
         return True
 
 

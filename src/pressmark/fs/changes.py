@@ -354,7 +354,7 @@ def commit(
     changes: Sequence[Change],
     request: dict[str, Any],
     moves: Sequence[Moves],
-    contents: Sequence[Mapping[bytes, bytes]] = (),
+    contents: Sequence[Mapping[bytes, bytes | None]] = (),
     *,
     check: Callable[[list[Change]], Sequence[bool]] | None = None,
     alone: str = "",
@@ -365,7 +365,8 @@ def commit(
 
     :param request: a JSON-serializable record of the changes; a later run finds it in :attr:`Change.recovered`
     :param moves: the names of each change; those moved in are in :attr:`Change.new`
-    :param contents: for each change, new small files to write to :attr:`Change.new` first, by name
+    :param contents: for each change, new small files to write to :attr:`Change.new` first, by name; :data:`None` for a
+        file that is there
     :param check: called with changes before they are decided, when all new files are on disk; returns for each whether
         to make it. An exception leaves all directories unchanged
     :param alone: refuse a name that is in a directory after the moves out, for this reason
@@ -378,8 +379,8 @@ def commit(
     for change, one in zip(changes, moves, strict=True):
         change.moves = one
     for change, files in zip(changes, contents, strict=False):
-        change.contents = files
-    _prepare(changes, request, bool(contents))
+        change.contents = {name: data for name, data in files.items() if data is not None}
+    _prepare(changes, request)
     if check is not None:
         going = _without_error(changes)
         for change, is_kept in zip(going, check(going), strict=True):
@@ -410,7 +411,7 @@ def commit(
     return [change.error for change in changes]
 
 
-def _prepare(changes: Sequence[Change], request: dict[str, Any], are_in_memory: bool) -> None:
+def _prepare(changes: Sequence[Change], request: dict[str, Any]) -> None:
     """Write the new files and the journals, not yet under their name."""
     hidden = changes[0].form.hidden
     new, nested, old, part = hidden(NEW), hidden(NESTED), hidden(OLD), hidden(PART)
@@ -431,12 +432,10 @@ def _prepare(changes: Sequence[Change], request: dict[str, Any], are_in_memory: 
         made.append((WRITE, part, write(moves.out)))
         return made
 
-    if are_in_memory:
-        _run(list(changes), steps, lambda change: [*map(begin.__add__, change.contents), new, part])
-        return
     for change in changes:
-        _call(lambda change: flush_tree(change.new), change)
-    _run(_without_error(changes), steps, [part])
+        if len(change.contents) < len(change.moves.into):  # the other files are there
+            _call(lambda change: flush_tree(change.new), change)
+    _run(_without_error(changes), steps, lambda change: [*map(begin.__add__, change.contents), new, part])
 
 
 def _make_phase(changes: list[Change], number: int, alone: str) -> Iterable[Change]:

@@ -56,7 +56,7 @@ def test_the_bag_is_that_of_a_directory(implementation: Implementation, tmp_path
     bag = create(tmp_path / "s", file, ["sha512", "md5"], on_event=seen.append, **options)
     assert (bag.path, bag.algorithms) == (os.fsencode(file), ("md5", "sha512"))
     assert bag.validate().ok
-    assert stages(seen) == ["examine", "pack", "check", "tag", "move"]
+    assert stages(seen) == ["examine", "pack", "tag", "check", "move"]
     notices = [event.problem.kind for event in seen if isinstance(event, Notice)]
     assert notices == ["directory-empty"]
     unpack(file, tmp_path / "again")
@@ -104,9 +104,9 @@ def test_each_file_is_read_once(source: Path, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(packed_files, "read_blocks", counting)
     create(source, tmp_path / "b.tar", ["sha512", "sha256", "md5"])
-    assert len(read) == 2 + 7
+    assert len(read) == 2  # small tag files are not written to the disk
     if all(read):
-        assert read[:2] == [str(source / "a"), str(source / "d" / "b")]
+        assert read == [str(source / "a"), str(source / "d" / "b")]
 
 
 def test_sources(source: Path, tmp_path: Path) -> None:

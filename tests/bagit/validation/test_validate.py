@@ -311,7 +311,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [one.items for one in events] == sorted(one.items for one in events)
     assert events[-1].items == 2 + 3
     assert events[-1].bytes > 20
-    monkeypatch.setattr("pressmark.bagit.validation.payload.PROGRESS_EVERY", 0)
+    monkeypatch.setattr("pressmark.bagit.validation.file_matcher.PROGRESS_EVERY", 0)
     events.clear()
     from_disk(bag, "complete", on_event=events.append)
     assert max(event.items for event in events) >= 5

@@ -20,8 +20,7 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
-from pressmark.fs import directory_watch
-from pressmark.stores.bags import bag_index, index_file
+from pressmark.stores.bags import bag_index, directory_watch, index_file
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_index import BagIndex
 from pressmark.stores.bags.index_file import Table

@@ -26,7 +26,7 @@ from pressmark.bagit.archive.table import TAG_FILES_IN_MEMORY, ArchivedBag, Memb
 from pressmark.bagit.bag_directory import Match, Reading
 from pressmark.bagit.problems import KEEP, BagReport, problem
 from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
-from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import ArchiveError, BagError
 from pressmark.fixity.outcomes import FileRange, Outcome
@@ -35,7 +35,7 @@ from pressmark.reports import Problem, Progress
 from pressmark.threads import Threads
 
 if TYPE_CHECKING:
-    from pressmark.bagit.profile.profile import Profile
+    from pressmark.bagit.profile import Profile
 
 __all__ = ["VerifiedBag", "opened_bag", "validate_archive"]
 

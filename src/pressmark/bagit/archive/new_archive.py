@@ -33,8 +33,8 @@ from pressmark.bagit.changes.destination import (
     publish,
     refuse_existing,
 )
-from pressmark.bagit.creation.options import source_date_epoch
 from pressmark.bagit.paths import archive_ending
+from pressmark.bagit.writing.options import source_date_epoch
 from pressmark.errors import BagError
 from pressmark.fs.durable import flush_file
 from pressmark.reports import Progress

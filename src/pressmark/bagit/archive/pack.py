@@ -8,7 +8,6 @@ as a stream knows the algorithms before the first payload file.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import chain
@@ -20,13 +19,13 @@ from pressmark.bagit.bag_directory import BagDirectory, Match
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.changes import Listener, with_stages
 from pressmark.bagit.changes.bag_verdict import Verdict
-from pressmark.bagit.creation.options import Path
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.problems import BagReport, problem
 from pressmark.bagit.validation.bag_check import check_files, compare_digests
-from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import walk
+from pressmark.bagit.writing.options import Path
 from pressmark.errors import BagError
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.fs.names import is_inside
@@ -105,17 +104,15 @@ class _Packer:
             return
         self._send(Progress("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))
         files = _Files(self._base, tag_files, others, self._archive, self._verdict)
-        waiting: deque[Match] = deque()
 
-        def sources() -> Iterator[PackTask]:
+        def tasks() -> Iterator[tuple[Match, PackTask]]:
             for match in files.matches():
                 assert match.real is not None  # only links inside the bag are followed
-                waiting.append(match)
-                yield PackTask(match.real, match.path, list(match.digests))
+                yield match, PackTask(match.real, match.path, list(match.digests))
 
-        with closing(pack_files(sources(), self._archive, self._options, self._send)) as outcomes:
-            for outcome in outcomes:
-                compare_digests(tag_files, waiting.popleft(), outcome, self._verdict.add)
+        with closing(pack_files(tasks(), self._archive, self._options, self._send)) as outcomes:
+            for match, outcome in outcomes:
+                compare_digests(tag_files, match, outcome, self._verdict.add)
                 if self._verdict.is_invalid:
                     self._archive.abandon()  # but list all problems
         if files.counts != (matcher.nfiles, matcher.nbytes, matcher.tag_files):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import starmap
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pressmark.bagit.archive.digests import BLOCK, DigestStream, WaitingStreams
 from pressmark.bagit.archive.new_archive import NewArchive
@@ -21,6 +21,8 @@ from pressmark.fs.file_errors import kind_of_mode
 from pressmark.reports import Progress
 
 __all__ = ["PackTask", "pack_files"]
+
+Key = TypeVar("Key")
 
 
 class PackTask(NamedTuple):
@@ -37,27 +39,32 @@ class PackTask(NamedTuple):
 
 
 def pack_files(
-    tasks: Iterable[PackTask], archive: NewArchive, options: OpenOptions, on_event: Callable[[Progress], object]
-) -> Generator[Outcome, None, None]:
-    """Add files to an archive, and yield their outcomes, in order; their paths are those of the sources.
+    tasks: Iterable[tuple[Key, PackTask]],
+    archive: NewArchive,
+    options: OpenOptions,
+    on_event: Callable[[Progress], object],
+) -> Generator[tuple[Key, Outcome], None, None]:
+    """Add files to an archive, and yield the key and outcome of each, in order; the paths are those of the sources.
 
+    :param tasks: pairs of a key, which can be anything, and a file
     :param options: for opening the sources
     :raises BagError: the format of the archive cannot contain a name
     :raises OSError: the archive cannot be written
     """
-    waiting = WaitingStreams[Outcome]()
+    waiting = WaitingStreams[tuple[Key, Outcome]]()
     with options.opener() as opener:
         packer = _Packer(archive, options, opener, on_event)
-        for task in tasks:
+        for key, task in tasks:
             stream = archive.hasher.stream(task.algorithms)
             outcome = packer.pack(task, stream)
-            yield from starmap(_with_digests, waiting.add(outcome, outcome.size or 0, stream))
+            yield from starmap(_with_digests, waiting.add((key, outcome), outcome.size or 0, stream))
         yield from starmap(_with_digests, waiting.rest())
         packer.report()
 
 
-def _with_digests(outcome: Outcome, digests: dict[str, str]) -> Outcome:
-    return outcome if outcome.kind is not None else outcome._replace(digests=digests)
+def _with_digests(packed: tuple[Key, Outcome], digests: dict[str, str]) -> tuple[Key, Outcome]:
+    key, outcome = packed
+    return key, outcome if outcome.kind is not None else outcome._replace(digests=digests)
 
 
 class _Packer:

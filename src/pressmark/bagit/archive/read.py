@@ -22,20 +22,13 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.validation.tag_files import ReportProblems
 from pressmark.errors import quoted
 from pressmark.fixity.algorithms import ALGORITHMS
+from pressmark.fixity.hasher import NEW
 from pressmark.fixity.outcomes import PROGRESS_EVERY, FileRange, Outcome
 from pressmark.fixity.pool import hash_ranges
 from pressmark.reports import Progress
 
 __all__ = ["Members", "listed_algorithms", "read_members"]
 
-_NEW = (
-    os.O_WRONLY
-    | os.O_CREAT
-    | os.O_EXCL
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-)
 _REMEMBERED = 1024  # directories
 _TOP = "not exactly one top-level directory; pack the directory of the bag only"
 
@@ -220,7 +213,7 @@ class Members:
 
     def _blocks(self, name: bytes, member: Member) -> Iterator[bytes]:
         """Yield the content of a file, and write it."""
-        descriptor = -1 if self._into is None else os.open(self._place(name), _NEW, 0o666)
+        descriptor = -1 if self._into is None else os.open(self._place(name), NEW, 0o666)
         try:
             for block in member.blocks():
                 yield block

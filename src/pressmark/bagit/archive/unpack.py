@@ -31,13 +31,13 @@ from pressmark.bagit.changes.destination import (
     publish,
     refuse_existing,
 )
-from pressmark.bagit.creation.options import Path
 from pressmark.bagit.paths import archive_ending
 from pressmark.bagit.problems import BagReport, problem
 from pressmark.bagit.validation.bag_check import check_files, verify
-from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.writing.options import Path
 from pressmark.errors import ArchiveError, BagError
 from pressmark.reports import Progress
 from pressmark.threads import Threads, resolve_threads

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from types import TracebackType
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from pressmark.bagit.bag_directory import STAGING
@@ -51,6 +51,7 @@ class BagChange:
         request: dict[str, Any],
         moves_out: Iterable[bytes],
         moves_in: Iterable[bytes],
+        contents: Mapping[bytes, bytes | None] = MappingProxyType({}),
         *,
         nested: bool = False,
         discarded: Sequence[bytes] = (),
@@ -61,13 +62,14 @@ class BagChange:
         :param request: a JSON-serializable record of the change; a later run finds it in :attr:`recovered`
         :param moves_out: names in the base directory
         :param moves_in: names in :attr:`new`
+        :param contents: small files that are written to :attr:`new` first, by name; :data:`None` for one that is there
         :param nested: move everything that is moved out in again, as one directory
         :param discarded: paths below the base directory, none inside another or in ``moves_out``, to remove at the end
         :param alone: refuse a name that is in the base directory after the moves out, for this reason
         :raises BagError: a move failed; everything is unchanged, or the next run reverses or finishes the change
         """
         moves = Moves.ordered(FORMAT, moves_out, moves_in, nested, discarded)
-        [error] = changes.commit([self._change], request, [moves], alone=alone)
+        [error] = changes.commit([self._change], request, [moves], [contents], alone=alone)
         if error is not None:
             raise _bag_error(error, self._change.base)
 

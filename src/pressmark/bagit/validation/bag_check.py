@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pressmark.bagit.bag_directory import BagFiles, Match, Reading
 from pressmark.bagit.problems import BagReport, mismatch_problem, problem
-from pressmark.bagit.validation.payload import FileMatcher
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import ReportProblems, TagFiles
 from pressmark.errors import BagError
 from pressmark.fixity.outcomes import Outcome

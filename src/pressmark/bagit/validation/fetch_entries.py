@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pressmark.bagit.bag_directory import BaseDirectory, open_tag_file
 from pressmark.bagit.bag_tags import BagTags
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, read_fetch
-from pressmark.bagit.hash_index import HashIndex
 from pressmark.bagit.manifest import PATH_LIMIT
-from pressmark.bagit.manifest_index import Listing
+from pressmark.bagit.manifest_index import Listing, path_index
 from pressmark.bagit.paths import FETCH_TXT
 from pressmark.bagit.problems import problem
 from pressmark.reports import WARNING, Problem
@@ -21,15 +20,16 @@ class FetchEntries:
     """The files that fetch.txt lists, and their lengths."""
 
     def __init__(self) -> None:
-        # For each path the length plus 1; 0 if fetch.txt leaves the length open.
-        self._lengths = HashIndex()
+        # For each path the length plus 1 instead of an offset; 0 if fetch.txt leaves the length open.
+        self._lengths = path_index()
 
     def __contains__(self, path: bytes) -> bool:
-        return self._lengths.get(path) is not None
+        return bool(self._lengths.find(path))
 
     def length(self, path: bytes) -> int | None:
         """Return the length of a file in bytes; :data:`None` if fetch.txt does not state it."""
-        number = self._lengths.get(path)
+        found = self._lengths.find(path)
+        number: int = self._lengths.line(found[-1]) if found else 0
         return number - 1 if number else None
 
     def read(
@@ -56,7 +56,7 @@ class FetchEntries:
                 message = f"fetch.txt, line {found.line}: duplicate entry"
                 path = found.path[:PATH_LIMIT]
                 yield problem("path-duplicate", path, message, severity=WARNING, section="2.2.3")
-            self._lengths.put(found.path, 0 if found.length is None else found.length + 1)
+            self._lengths.add(found.path, 0 if found.length is None else found.length + 1, False)
             listed = payload.find(found.path)
             if lacking(listed) is not None:
                 for again in payload.find_rest(found.path, listed, mark=False):

@@ -20,7 +20,7 @@ from pressmark.bagit.bag_directory import STAGING, ResolvedPath
 from pressmark.bagit.bag_tags import BagTags, ManifestFile
 from pressmark.bagit.encodings import find_charset
 from pressmark.bagit.manifest import digest_digits
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, collision_key
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, are_distinct
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.fixity.digest_columns import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
@@ -132,7 +132,11 @@ def _check(files: _TreeFiles, level: str, lenient: bool) -> PlainBag | None:
     problems: list[Problem] = []
     tag_files = TagFiles(files, level, lenient, problems.extend)
     payload = [path for path in files.files if path.startswith(BELOW_PAYLOAD)]
-    if not _are_names_plain(files) or (level != "oxum" and not _agree(files, tag_files, payload)):
+    if STAGING in files.directories or STAGING in files.files:  # a reserved name
+        return None
+    if not are_distinct([*files.files, *files.directories]) or (
+        level != "oxum" and not _agree(files, tag_files, payload)
+    ):
         return None
     sizes = files.batch.sizes
     nbytes = sum([sizes[files.files[path]] for path in payload])
@@ -141,17 +145,6 @@ def _check(files: _TreeFiles, level: str, lenient: bool) -> PlainBag | None:
         return None
     counts = {"files": len(payload), "bytes": nbytes, "tag_files": len(files.files) - len(payload)}
     return PlainBag(tag_files.bag, counts, sum([sizes[number] for number in files.files.values()]), problems)
-
-
-def _are_names_plain(files: _TreeFiles) -> bool:
-    """Return whether no name is reserved, and all differ in more than case and normalization (6.1.1)."""
-    paths = [*files.files, *files.directories]
-    if STAGING in files.directories or STAGING in files.files:
-        return False
-    text = b"\n".join(paths)
-    if text.isascii() and text.lower() == text:
-        return True
-    return len(set(map(collision_key, paths))) == len(paths)
 
 
 def _agree(files: _TreeFiles, tag_files: TagFiles, payload: Collection[bytes]) -> bool:

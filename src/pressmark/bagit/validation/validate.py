@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from pressmark.bagit.bag_directory import BagDirectory, Reading
 from pressmark.bagit.problems import KEEP, BagReport
 from pressmark.bagit.validation.bag_check import LEVELS, check_files, reporting, verify
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.in_memory import PlainBag, check_in_memory
-from pressmark.bagit.validation.payload import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import LINKS
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.reports import Problem, Progress
 
 if TYPE_CHECKING:
-    from pressmark.bagit.profile.profile import Profile
+    from pressmark.bagit.profile import Profile
     from pressmark.fixity.ledger import Ledger
 
     AnyLedger = Ledger | str | bytes | os.PathLike[str]

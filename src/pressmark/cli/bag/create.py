@@ -14,8 +14,8 @@ import click
 
 from pressmark.bagit import Bag, create
 from pressmark.bagit.bag_info import read_oxum
-from pressmark.bagit.creation.options import CreateOptions, bagging_date
 from pressmark.bagit.paths import archive_ending
+from pressmark.bagit.writing.options import CreateOptions, bagging_date
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import (
     bag_errors,
@@ -46,7 +46,7 @@ from pressmark.fs.durable import is_readable
 from pressmark.reports import ERROR, Problem, Progress
 
 if TYPE_CHECKING:
-    from pressmark.bagit.creation.small_in_place import NewBag
+    from pressmark.bagit.writing.small_in_place import NewBag
     from pressmark.fixity.ledger import Ledger
 
 __all__ = ["create_command"]
@@ -252,7 +252,7 @@ def create_command(
             make = functools.partial(make, algorithms=given, fetch=fetch, manifests=manifests)
         several = destination is None and len(sources) > 1
         if several:
-            from pressmark.bagit.creation.small_in_place import create_small_bags  # not for a single bag elsewhere
+            from pressmark.bagit.writing.small_in_place import create_small_bags  # not for a single bag elsewhere
 
             with bag_errors():
                 options = CreateOptions.from_arguments(**rules)

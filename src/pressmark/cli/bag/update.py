@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from pressmark.bagit import Bag, update
-from pressmark.bagit.updating.options import ACCEPTED
-from pressmark.bagit.updating.update import ADDED, algorithms_to_read
+from pressmark.bagit.writing.update import ADDED, algorithms_to_read
+from pressmark.bagit.writing.update_options import ACCEPTED
 from pressmark.cli.bag.change_progress import Listener, interruption_message
 from pressmark.cli.bag.options import BAG, JSON, bag_errors, info_options, parse_elements, refuse_inside
 from pressmark.cli.bag.problems import Problems, accept_word

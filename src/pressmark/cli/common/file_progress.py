@@ -14,6 +14,7 @@ from pressmark.progress_event import Progress
 
 __all__ = ["FileProgress", "format_bytes", "format_count", "format_rate"]
 
+FLUSH_EVERY = 0.1  # seconds
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -63,6 +64,7 @@ class FileProgress(Reporter):
         self._stage = ""
         self._expected: int | None = None
         self._stage_begin = self._begin
+        self._next_flush = 0.0
 
     @property
     def done(self) -> Progress:
@@ -93,8 +95,11 @@ class FileProgress(Reporter):
         if not isinstance(event, Progress):
             return
         self._now = self._before.plus(event.items, event.bytes, event.failed)
-        self.flush()
-        self._on_pause()
+        now = time.monotonic()
+        if now >= self._next_flush:  # each of many small bags sends an event
+            self._next_flush = now + FLUSH_EVERY
+            self.flush()
+            self._on_pause()
 
     def on_excluded(self, path: str | bytes) -> None:
         """Count and report a file or directory that is left out."""

@@ -12,9 +12,9 @@ from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.bagit.changes import Notice
-from pressmark.bagit.creation.copy import build_bag
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import why_unlistable
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.preflight import why_unlistable
+from pressmark.bagit.writing.write import build_bag
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file

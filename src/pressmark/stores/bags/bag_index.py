@@ -3,8 +3,8 @@
 A bag that is found is verified by its own tag files. A bag is reported as missing only if the folder, and each
 directory of bags in it, is unchanged since it was read; otherwise changed directories are read again:
 
-* A :class:`~pressmark.fs.directory_watch.DirectoryWatch` reports changes of the folder itself, where the system can.
-  Otherwise, and for the time between two processes, times of content and status are compared.
+* A :class:`~pressmark.stores.bags.directory_watch.DirectoryWatch` reports changes of the folder itself, where the
+  system can. Otherwise, and for the time between two processes, times of content and status are compared.
 * A time is used only if it was old when the directory was read, because two changes may have the same time.
 * A bag that another program may still be writing is read again for a while.
 
@@ -21,7 +21,6 @@ from math import isqrt
 from threading import RLock
 from time import monotonic, time_ns
 
-from pressmark.fs.directory_watch import DirectoryWatch
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.locks import FileLock
 from pressmark.fs.names import decode_fs, encode_fs
@@ -30,6 +29,7 @@ from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
+from pressmark.stores.bags.directory_watch import DirectoryWatch
 from pressmark.stores.bags.index_file import (
     NAME,
     Head,

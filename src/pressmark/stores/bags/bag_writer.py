@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.creation.options import CreateOptions
+from pressmark.bagit.writing.options import CreateOptions
 from pressmark.errors import ObjectError
 from pressmark.fs.durable import exists
 from pressmark.fs.moves import rename_new

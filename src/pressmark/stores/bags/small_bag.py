@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import empty_directories, why_unlistable
-from pressmark.bagit.creation.small_folders import list_small_folders
-from pressmark.bagit.creation.tag_writer import small_tag_files
 from pressmark.bagit.paths import PAYLOAD
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.preflight import empty_directories, why_unlistable
+from pressmark.bagit.writing.small_folders import list_small_folders
+from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.errors import BagError
 from pressmark.fixity.copying import Copying, copy_files
 from pressmark.fixity.hasher import OpenOptions, keep_status
@@ -132,8 +132,12 @@ def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _F
         keep_status(data + b"/" + above, os.stat(source + b"/" + above))
     size = sum(file[2] for file in files)
     digests = [(name, found) for name, found, _size in files]
-    tags = small_tag_files(options, digests, size)
-    written = _kernels.active.write_small([new + b"/" + name for name in tags], list(tags.values()))
+    with TagWriter(options, new) as writer:
+        for name, one in digests:
+            writer.add(name, one)
+        tags = writer.finish(size, len(digests))
+    small = {name: data for name, data in tags.items() if data is not None}  # the others are in the bag
+    written = _kernels.active.write_small([new + b"/" + name for name in small], list(small.values()))
     if written is not True:
         if written is False:
             return None

@@ -17,8 +17,8 @@ from pressmark.bagit.bag import Bag, create, update
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.changes import Event, Notice
 from pressmark.bagit.changes.bag_changes import BagChange
-from pressmark.bagit.updating.update import algorithms_to_read
 from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.writing.update import algorithms_to_read
 from pressmark.errors import AlgorithmError, BagError, BagInvalidError
 from pressmark.fixity import Ledger
 from pressmark.reports import Progress

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pressmark.bagit.bag import Bag
-from pressmark.bagit.profile.profile import Element, Profile
+from pressmark.bagit.profile import Element, Profile
 from pressmark.errors import ProfileError
 from pressmark.reports import Problem
 
-from ..bags import Sketch
+from .bags import Sketch
 
 IDENTIFIER = "https://example.org/profiles/one-v1.json"
 ABOUT = {
@@ -309,7 +309,7 @@ def test_several_profiles(tmp_path: Path) -> None:
 
 def test_many_problems_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Problems of a kind beyond the limit are counted."""
-    monkeypatch.setattr("pressmark.bagit.profile.profile.PROBLEMS_LIMIT", 2)
+    monkeypatch.setattr("pressmark.bagit.profile.PROBLEMS_LIMIT", 2)
     payload = {b"data/%d" % number: b"" for number in range(5)}
     found = profile(Payload_Files_Allowed=[]).check(bag(tmp_path, payload=payload))
     assert [kind for kind, _path in kinds(found)] == ["profile-payload-file-forbidden"] * 2 + ["problems-omitted"]

@@ -23,14 +23,14 @@ from fixity.conftest import environment
 from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
-from pressmark.bagit.creation.tag_writer import bag_size
 from pressmark.bagit.validation.validate import validate
+from pressmark.bagit.writing.tag_writer import bag_size
 from pressmark.errors import AlgorithmError, BagError
 from pressmark.fixity import ALGORITHMS, Ledger
 from pressmark.fixity.copying import Copying
 from pressmark.fs import changes
 from pressmark.fs.staging import NewPath
-from pressmark.fs.steps import ALONE, MAKE, Step
+from pressmark.fs.steps import ALONE, MAKE, WRITE, Step
 from pressmark.reports import Progress
 from support.events import at, stages
 from support.implementations import Implementation
@@ -664,7 +664,7 @@ def test_a_killed_run_is_cleaned_up_after(tmp_path: Path) -> None:
     os.chmod(source / "sub", 0o555)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NewPath, "__exit__", lambda hidden, *_error: hidden.leave())
-        patch.setattr("pressmark.bagit.creation.copy.flush_staging", lambda _hidden: 1 / 0)
+        patch.setattr("pressmark.bagit.writing.write.flush_staging", lambda _hidden: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             create(source, tmp_path / "t")
     (left,) = [path for path in tmp_path.iterdir() if path.name.startswith(".pressmark-")]
@@ -807,8 +807,13 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         return opened(path, mode, *args, **options)
 
+    def full_step(_base: bytes, step: Step) -> None:
+        if step[0] == WRITE and os.path.basename(step[1]) == b"bag-info.txt":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     monkeypatch.setattr(builtins, "open", full)
-    refused("No space left on device; n", source, tmp_path / "t" if elsewhere else None)
+    with observed(full_step):
+        refused("No space left on device; n", source, tmp_path / "t" if elsewhere else None)
     monkeypatch.setattr(builtins, "open", opened)
     assert tree(source) == before
     assert os.listdir(tmp_path) == ["s"]
@@ -908,7 +913,7 @@ def test_relative_paths_and_links_to_the_directory(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("few", [1, 1000])
 def test_new_bag_equals_opened_bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """The bag that is returned is what opening it returns, however many of its files were kept in memory."""
-    monkeypatch.setattr("pressmark.bagit.creation.preflight.FEW", few)
+    monkeypatch.setattr("pressmark.bagit.writing.preflight.FEW", few)
     info = [("External-Description", "long " * 60), ("Contact-Name", "A"), ("Contact-Name", "B\nC")]
     made = create(make(tmp_path / "b"), algorithms=["sha512", "md5"], info=info)
     found = Bag.open(tmp_path / "b")

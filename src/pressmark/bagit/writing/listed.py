@@ -10,15 +10,15 @@ from typing import BinaryIO
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Listener, refusing
 from pressmark.bagit.changes.destination import checked_destination
-from pressmark.bagit.creation.copy import move_into_bag, new_bag, publish_new
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import Preflight
-from pressmark.bagit.creation.tag_writer import ManifestWriter
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest import read_manifest as read_bag_manifest
 from pressmark.bagit.manifest_format import official_name, split_manifest_name
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, canonical, collision_key, normal_key
+from pressmark.bagit.paths import BELOW_PAYLOAD, canonical, collision_key, normal_key
 from pressmark.bagit.problems import problem
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.preflight import Preflight
+from pressmark.bagit.writing.tag_writer import TagWriter, info_of
+from pressmark.bagit.writing.write import NewDirectory, publish_new
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
 from pressmark.fixity.manifest_reader import manifest_format, read_manifest
@@ -48,36 +48,37 @@ def create_from_lists(
     :raises BagError: the bag cannot be created
     """
 
-    def build(folder: bytes) -> tuple[bytes, BagInfo]:
+    def write(new: NewDirectory) -> BagInfo:
         on_event(Progress("examine"))
         preflight = Preflight(options, on_event)
         entries = _read_entries(fetch, preflight)
         preflight.raise_if_refused(fetch)
         checksums = _read_checksums(manifests, options.algorithms, entries, preflight)
         preflight.raise_if_refused(fetch)
-        return _build(folder, entries, checksums, options, on_event)
+        return _write(new, entries, checksums, options, on_event)
 
     source, *lists = (os.fsdecode(os.path.abspath(path)) for path in (fetch, *manifests))
-    publish_new(checked_destination(destination), options.request(fetch=source, manifests=lists), build, on_event)
+    publish_new(checked_destination(destination), options.request(fetch=source, manifests=lists), write, on_event)
 
 
-def _build(
-    folder: bytes, entries: Sequence[FetchEntry], checksums: _Checksums, options: CreateOptions, on_event: Listener
-) -> tuple[bytes, BagInfo]:
-    """Write the whole bag, and return its path and the content of bag-info.txt."""
+def _write(
+    new: NewDirectory,
+    entries: Sequence[FetchEntry],
+    checksums: _Checksums,
+    options: CreateOptions,
+    on_event: Listener,
+) -> BagInfo:
+    """Write the whole bag, and return the content of bag-info.txt."""
     lengths = [entry.length for entry in entries]
     nbytes = None if None in lengths else sum(filter(None, lengths))
     on_event(Progress("tag", of_items=len(entries), of_bytes=nbytes))
-    options = options._replace(algorithms=algorithm_names(checksums[entries[0].path]))
-    bag, tags = new_bag(folder)
-    with (
-        ManifestWriter(tags, options.algorithms) as manifests,
-        open(os.path.join(tags, FETCH_TXT), "xb") as file,
-    ):
+    with TagWriter(options._replace(algorithms=algorithm_names(checksums[entries[0].path])), new.tags) as tags:
         for entry in entries:
-            file.write(fetch_line(entry))
-            manifests.add(entry.path, checksums[entry.path])
-    return bag, move_into_bag(tags, bag, options, nbytes, len(entries))
+            tags.add_to_fetch(fetch_line(entry))
+            tags.add(entry.path.removeprefix(BELOW_PAYLOAD), checksums[entry.path])
+        contents = tags.finish(nbytes, len(entries))
+    new.add(contents)
+    return info_of(contents)
 
 
 # --- the list of files --------------------------------------------------------------------------------------------

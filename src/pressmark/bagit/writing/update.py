@@ -19,17 +19,17 @@ from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missin
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Listener, Notice, refusing, with_stages
 from pressmark.bagit.changes.bag_changes import BagChange, is_decided
-from pressmark.bagit.creation.preflight import real_path, why_unlistable
-from pressmark.bagit.creation.tag_writer import ManifestWriter, bag_size, write_tag_manifests
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name
 from pressmark.bagit.manifest_index import Listing
 from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD
 from pressmark.bagit.problems import KINDS, REMEDIES, BagReport, Cause, mismatch_problem, problem
-from pressmark.bagit.updating.options import UpdateOptions
 from pressmark.bagit.validation.tag_files import TagFiles
 from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
+from pressmark.bagit.writing.preflight import real_path, why_unlistable
+from pressmark.bagit.writing.tag_writer import ManifestWriter, bag_size
+from pressmark.bagit.writing.update_options import UpdateOptions
 from pressmark.errors import BagError, BagInvalidError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.outcomes import Outcome
@@ -404,6 +404,7 @@ class _Update:
                 self._rewrite |= len(job.digests) < len(self._bag.algorithms)
                 if digests is not None and not self._refused:
                     manifests.add(job.path, digests)
+            manifests.finish(on_disk=True)
 
     def _digests(self, job: _Job, outcome: Outcome) -> dict[str, str] | None:
         """Return the new checksums of a file; :data:`None` if it could not be read."""
@@ -455,7 +456,12 @@ class _Update:
         files = kept | {name: os.path.join(self._new, name) for name in staged}
         for path in self._left_out & files.keys():
             del files[path]
-        write_tag_manifests(self._new, self._target, sorted(files.items()), self._charset, version)
+        with ManifestWriter(self._new, self._target, self._charset, version, tag=True) as manifests:
+            for path, outcome in hash_tasks(sorted(files.items()), self._target):
+                if outcome.digests is None:
+                    raise BagError(outcome.path, outcome.message)
+                manifests.add(path, outcome.digests)
+            manifests.finish(on_disk=True)
         staged = set(os.listdir(self._new))
         gone = {name for name in old if name not in staged and name not in kept}
         self._check_result(staged, gone)

@@ -6,7 +6,7 @@ Directories that need special handling or fail are left to :mod:`.in_place`, whi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -16,11 +16,12 @@ from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.bag_info import BagInfo
 from pressmark.bagit.changes import Listener, Notice
 from pressmark.bagit.changes.bag_changes import FORMAT
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.preflight import APPEARED, empty_directories, is_writable
-from pressmark.bagit.creation.small_folders import Digests, Entries, list_small_folders, read_small_folders
-from pressmark.bagit.creation.tag_writer import new_info, small_tag_files
 from pressmark.bagit.problems import problem
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.payload import APPEARED
+from pressmark.bagit.writing.preflight import empty_directories, is_writable
+from pressmark.bagit.writing.small_folders import Digests, Entries, list_small_folders, read_small_folders
+from pressmark.bagit.writing.tag_writer import Contents, TagWriter, info_of
 from pressmark.errors import BagError
 from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.names import decode_fs
@@ -54,11 +55,12 @@ class _Folder:
     """A directory that becomes a bag.
 
     :param base: its real path
+    :ivar contents: of its tag files
     :ivar is_created: whether it is a bag now
     :ivar changed: path of a file that was changed after it was read, which prevented the bag; else :data:`None`
     """
 
-    __slots__ = ("base", "bytes", "changed", "digests", "entries", "files", "is_created", "problems")
+    __slots__ = ("base", "bytes", "changed", "contents", "digests", "entries", "files", "is_created", "problems")
 
     def __init__(self, base: bytes, entries: Entries, digests: Digests) -> None:
         self.base = base
@@ -71,6 +73,7 @@ class _Folder:
             self.problems = [
                 problem("directory-empty", path)._replace(severity="warning") for path in empty_directories(entries)
             ]
+        self.contents: Contents = {}
         self.is_created = False
         self.changed: bytes | None = None
 
@@ -82,14 +85,20 @@ class _Folder:
             if facts is None and b"/" not in path
         )
 
-    def tag_files(self, options: CreateOptions) -> dict[bytes, bytes]:
-        """Return the content of all tag files by name."""
-        paths = [path for path, _facts in self.files]
-        return small_tag_files(options, list(zip(paths, self.digests, strict=True)), self.bytes)
+    def write_tag_files(self, options: CreateOptions, new: bytes) -> None:
+        """Set :attr:`contents`.
 
-    def moves(self, names: Iterable[bytes]) -> Moves:
-        """Return the moves that make it a bag with the tag files ``names``."""
-        return Moves.ordered(FORMAT, [path for path, _facts in self.entries if b"/" not in path], names, nested=True)
+        :param new: directory for tag files that are large
+        """
+        with TagWriter(options, new) as tags:
+            for (path, _facts), digests in zip(self.files, self.digests, strict=True):
+                tags.add(path, digests)
+            self.contents = tags.finish(self.bytes, len(self.files))
+
+    def moves(self) -> Moves:
+        """Return the moves that make it a bag with its tag files."""
+        names = [path for path, _facts in self.entries if b"/" not in path]
+        return Moves.ordered(FORMAT, names, self.contents, nested=True)
 
     def compare(self, now: Entries | None) -> None:
         """Set :attr:`changed` if its files are no longer as they were read."""
@@ -115,7 +124,7 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
     _create([folder], options, nested, on_event)
     if folder.changed is not None:
         raise BagError(os.path.join(path, folder.changed), APPEARED)
-    return new_info(options, folder.bytes, len(folder.files)) if folder.is_created else None
+    return info_of(folder.contents) if folder.is_created else None
 
 
 def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:
@@ -175,9 +184,10 @@ def _create(folders: Sequence[_Folder], options: CreateOptions, nested: bool, on
         on_event(Progress("hash", of_items=files, of_bytes=nbytes))
         on_event(Progress(items=files, bytes=nbytes))
         on_event(Progress("tag"))
-        tags = [folder.tag_files(options) for folder in folders]
-        moves = [folder.moves(names) for folder, names in zip(folders, tags, strict=True)]
-        errors = commit(changes, options.request(nested=nested), moves, tags, check=check, alone=APPEARED)
+        for folder, change in zip(folders, changes, strict=True):
+            folder.write_tag_files(options, change.new)
+        moves, contents = [folder.moves() for folder in folders], [folder.contents for folder in folders]
+        errors = commit(changes, options.request(nested=nested), moves, contents, check=check, alone=APPEARED)
     finally:
         leave(changes)
     for folder, error in zip(folders, errors, strict=True):

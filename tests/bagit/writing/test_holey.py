@@ -39,7 +39,7 @@ def test_files_are_listed_and_not_copied(source: Path, tmp_path: Path) -> None:
     events: list[object] = []
     bag = create(source, tmp_path / "bag", fetch_base=URL, on_event=events.append, **rules)
     create(source, tmp_path / "copy", **rules)
-    assert stages(events) == ["examine", "hash", "check", "tag", "move"]
+    assert stages(events) == ["examine", "hash", "tag", "check", "move"]
     assert tree(source) == before
     found, copied = tree(tmp_path / "bag"), tree(tmp_path / "copy")
     assert os.listdir(tmp_path / "bag" / "data") == []

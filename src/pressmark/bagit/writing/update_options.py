@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from pressmark.bagit.bag_tags import BagTags
-from pressmark.bagit.creation.options import Elements, checked_elements
 from pressmark.bagit.manifest_format import bag_name, official_name
+from pressmark.bagit.writing.options import Elements, checked_elements
 from pressmark.errors import BagError
 from pressmark.fixity.algorithms import algorithm_names
 

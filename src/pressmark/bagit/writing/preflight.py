@@ -1,37 +1,29 @@
-"""Check the files that will become payload before the bag is created, and once more afterwards."""
+"""Check the files that will become payload before the bag is created."""
 
 from __future__ import annotations
 
 import errno
 import os
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
-from pressmark.bagit.changes import RUN_AGAIN, Listener, Notice, refusing
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.tag_writer import ManifestWriter
+from pressmark.bagit.changes import Listener, Notice, refusing
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
 from pressmark.bagit.walk import BagEntry, Exclusion, walk
+from pressmark.bagit.writing.options import CreateOptions
 from pressmark.errors import BagError
-from pressmark.fixity.outcomes import Outcome, require_written
 from pressmark.fs.durable import exists, is_readable
 from pressmark.fs.names import decode_fs, is_inside
 from pressmark.reports import Problem
 
 __all__ = [
-    "APPEARED",
-    "CHANGED_MEANWHILE",
-    "ChangeDetector",
-    "Listener",
     "Preflight",
     "empty_directories",
     "is_writable",
     "payload_files",
     "real_path",
-    "record_outcomes",
     "refuse_bag",
     "why_unlistable",
 ]
@@ -41,8 +33,6 @@ __all__ = [
 NAMED = 3
 # Number of files that are kept between check and hashing.
 FEW = 1000
-CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
-APPEARED = f"{CHANGED_MEANWHILE}; {RUN_AGAIN}"
 
 
 class Preflight:
@@ -283,38 +273,6 @@ def _moves_along(base: BagDirectory, path: bytes) -> bool:
     return not target.startswith(b"/")
 
 
-class ChangeDetector:
-    """Fingerprints of the files that were read, to detect later changes."""
-
-    def __init__(self) -> None:
-        self._facts = array("q")
-
-    def add(self, path: bytes, size: int, mtime_ns: int) -> None:
-        self._facts.append(hash((path, size, mtime_ns)))
-
-    def compare(
-        self, folder: bytes, now: Iterable[tuple[bytes, os.stat_result]], message: str = CHANGED_MEANWHILE
-    ) -> None:
-        """Compare the files with those that were read.
-
-        :param folder: the directory that the paths are relative to
-        :param message: what is wrong if they differ
-        :raises BagError: a file was changed, added or removed; for a removed file, the error names the next one
-        """
-        total = sum(self._facts)
-        first: bytes | None = None
-        count = 0
-        for path, status in now:
-            fact = hash((path, status.st_size, status.st_mtime_ns))
-            total -= fact
-            if first is None and (count >= len(self._facts) or self._facts[count] != fact):
-                first = path
-            count += 1
-        # The order of the files does not matter.
-        if total != 0 or count != len(self._facts):
-            raise BagError(os.path.join(folder, first or b""), f"{message}; {RUN_AGAIN}")
-
-
 def real_path(found: BagEntry) -> bytes:
     """Return the path of a file without links; only for files found inside the base directory."""
     assert found.real is not None
@@ -340,25 +298,3 @@ def refuse_bag(path: bytes, nested: bool) -> None:
             raise BagError(
                 path, "already a bag; run pressmark bag update to change it, or create a nested bag (--nested)"
             )
-
-
-def record_outcomes(
-    outcomes: Iterable[tuple[bytes, Outcome]], manifests: ManifestWriter, detector: ChangeDetector, preflight: Preflight
-) -> tuple[int, int]:
-    """Write the digests of files to the manifests; return the total size and number of files.
-
-    :param outcomes: pairs of the path in the payload and the outcome
-    :raises OSError: a copy cannot be written
-    """
-    nbytes = files = 0
-    for path, outcome in outcomes:
-        require_written(outcome)
-        if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
-            kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
-            preflight.refuse(problem(kind, path, outcome.message))
-            continue
-        manifests.add(b"%b/%b" % (PAYLOAD, path), outcome.digests)
-        detector.add(path, outcome.size, outcome.mtime_ns)
-        nbytes += outcome.size
-        files += 1
-    return nbytes, files

@@ -16,10 +16,10 @@ from pressmark import _kernels
 from pressmark.bagit.bag import Bag, create
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.changes import Event, Notice
-from pressmark.bagit.creation import in_place
-from pressmark.bagit.creation.options import CreateOptions
-from pressmark.bagit.creation.small_folders import list_small_folders, read_small_folders
-from pressmark.bagit.creation.small_in_place import create_small_bags
+from pressmark.bagit.writing import in_place
+from pressmark.bagit.writing.options import CreateOptions
+from pressmark.bagit.writing.small_folders import list_small_folders, read_small_folders
+from pressmark.bagit.writing.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from pressmark.fs import steps
 from pressmark.fs.steps import ALONE, MOVE, UNLINK, WRITE, Step
@@ -179,7 +179,7 @@ def test_slow_directories(tmp_path: Path) -> None:
     """A directory that takes much longer than others, at 40 ms for each file, is left to calls that Ctrl-C ends."""
     library = preloadable(Path(__file__).parents[2] / "cli" / "slow.c", tmp_path)
     code = (
-        "import os, sys; from pressmark.bagit.creation.small_folders import read_small_folders\n"
+        "import os, sys; from pressmark.bagit.writing.small_folders import read_small_folders\n"
         "found = read_small_folders(list(map(os.fsencode, sys.argv[1:])), b'', ('sha512',))\n"
         "print([one is not None for one in found])"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from pressmark import _kernels
+from pressmark.bagit.paths import are_distinct
 from pressmark.fixity.digest_columns import hash_trees
 from pressmark.fs.trees import Tree, Wanted, trees
 
@@ -65,10 +66,9 @@ def _entries(batch: _kernels.active.TreeBatch, tree: Tree, state: str) -> Entrie
 
 
 def _are_plain(paths: list[bytes]) -> bool:
-    text = b"\n".join(paths)
-    if len(text.translate(None, _UNUSUAL)) != len(text) - text.count(b"\n") or text.count(b"\n") != len(paths) - 1:
-        return not paths
-    return len(set(text.lower().split(b"\n"))) == len(paths)
+    """Return whether all names are printable ASCII without characters that are escaped, and no two differ in case."""
+    text = b"/".join(paths)
+    return len(text.translate(None, _UNUSUAL)) == len(text) and are_distinct(paths)
 
 
 def _digests(tree: Tree, columns: dict[str, list[str | None]]) -> Digests:

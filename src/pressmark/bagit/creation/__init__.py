@@ -1,1 +1,0 @@
-"""Create bags: from a directory in place, or from copied files."""

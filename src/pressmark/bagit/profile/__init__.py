@@ -1,1 +1,0 @@
-"""BagIt Profiles: the requirements of a receiver for the bags it accepts."""

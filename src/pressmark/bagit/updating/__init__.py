@@ -1,1 +1,0 @@
-"""Update bags: payload, algorithms, metadata and version."""

@@ -1,0 +1,1 @@
+"""Write bags: from a directory in place, or from files elsewhere, into a new directory."""
