@@ -34,7 +34,6 @@ from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
-from pressmark.reports import Report
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -204,9 +203,10 @@ def validate_command(
                 problems.flush()
                 # Files in a ledger were not read.
                 reporter.report(_verdict(bag, level, report, None if journal else seconds, journal))
-                if report.tally:
-                    # The problems of the next bag come after the verdict.
-                    reporter.flush()
+                if not report.tally:
+                    continue
+                # The problems of the next bag come after the verdict.
+                reporter.flush()
                 if report.summary()["kinds"].get("declaration-missing") and os.path.isdir(bag):
                     from pressmark.cli.bag.advice import what_instead
 
@@ -298,11 +298,13 @@ def _opened(ledger: str | None, bag: bytes) -> Ledger | None:
     return open_ledger(ledger, algorithms, [bag]) if algorithms else None
 
 
-def _verdict(bag: bytes, level: str, report: Report, seconds: float | None, ledger: Ledger | None) -> str:
+def _verdict(bag: bytes, level: str, report: BagReport, seconds: float | None, ledger: Ledger | None) -> str:
     """Return the verdict on a bag; ``seconds`` is the duration of reading, if known."""
     well, not_well = VERDICTS[level]
-    summary = report.summary()
-    pieces = [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
+    pieces: list[str] = []
+    if report.tally:
+        summary = report.summary()
+        pieces = [format_count(summary[f"{word}s"], word) for word in ("error", "warning") if summary[f"{word}s"]]
     size = report.counts["bytes"]
     pieces += [format_count(report.counts["files"], "file"), format_bytes(size)]
     if level == "full" and seconds is not None:
