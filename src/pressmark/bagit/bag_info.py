@@ -195,26 +195,30 @@ class BagInfo:
                 lines.append(found)
             else:
                 problems.append(found)
-        pieces: list[tuple[int, str | None, list[str]]] = []  # offset, label, and the lines of the value and their ends
+        # Offset, label, the lines of the value and the ends between them, and the end of the last line.
+        pieces: list[tuple[int, str | None, list[str], list[bytes]]] = []
+        decode = self._charset.decode
         for line in lines:
             end = end or line.end
             try:
-                text = self._charset.decode(line.data)
+                text = decode(line.data)
             except UnicodeDecodeError as error:
                 problems.append(undecodable(line, self._charset, name, error))
-                pieces.append((line.offset, None, []))
+                pieces.append((line.offset, None, [], []))
                 continue
             if len(text) > LINE_LENGTH:
                 long_lines.append(line.number)
             if text.startswith((" ", "\t")) and pieces and pieces[-1][1] is not None:
-                pieces[-1][2].extend((text.lstrip(_BLANKS), self._charset.decode(line.end)))
+                _offset, _label, values, ends = pieces[-1]
+                values += (decode(ends.pop()), text.lstrip(_BLANKS))
+                ends.append(line.end)
                 continue
             label, value = _read_element(line.number, text, version, name, problems)
-            pieces.append((line.offset, label, [value, self._charset.decode(line.end)]))
+            pieces.append((line.offset, label, [value], [line.end]))
         self._end = end or self._end
-        offsets = [begun, *(offset for offset, _, _ in pieces[1:]), len(data)]
-        for (_, label, values), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
-            self._pieces.append(_Piece(data[offset:after], label, "".join(values[:-1])))
+        offsets = [begun, *[piece[0] for piece in pieces[1:]], len(data)]
+        for (_offset, label, values, _ends), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
+            self._pieces.append(_Piece(data[offset:after], label, "".join(values)))
         if not pieces and data:
             # Keep a byte-order mark without text, and an incomplete unit of the character set.
             self._pieces.append(_Piece(data[begun:]))
@@ -324,11 +328,9 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
     problems = []
     by_label: dict[str, list[str]] = {}
     for label, value in info.elements:
-        by_label.setdefault(label.lower(), []).append(unfolded(value))
-    for key, label in _RESERVED.items():
-        values = by_label.get(key)
-        if values is None:
-            continue
+        by_label.setdefault(label.lower(), []).append(value)
+    for key in [key for key in _RESERVED if key in by_label]:
+        label, values = _RESERVED[key], list(map(unfolded, by_label[key]))
         repeated = RESERVED[label]
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"
