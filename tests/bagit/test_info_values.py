@@ -14,7 +14,7 @@ import pytest
 
 from bagit.bags import Sketch
 from bagit.naive import flaws
-from bagit.profile.test_profile import IDENTIFIER, profile
+from bagit.test_profile import IDENTIFIER, profile
 from cli.conftest import call
 from pressmark import stores
 from pressmark.bagit.archive.unpack import unpack

@@ -19,8 +19,8 @@ from pressmark.bagit.bag import create, update
 from pressmark.bagit.validation.validate import validate
 
 from .bags import tree
-from .creation.test_create import HOSTILE, make
 from .naive import flaws
+from .writing.test_create import HOSTILE, make
 
 pytestmark = pytest.mark.peers
 
