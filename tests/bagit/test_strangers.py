@@ -149,9 +149,9 @@ def test_errors_name_paths(tmp_path: Path, source: Path) -> None:
     """Errors name paths, not descriptors."""
 
     def block() -> None:
-        os.mkdir(tmp_path / HIDDEN / "tags" / "bag-info.txt")
+        os.mkdir(tmp_path / HIDDEN / "bag" / "bag-info.txt")
 
     with pytest.raises(BagError) as caught:
         create(source, tmp_path / "t", on_event=at("tag", block))
-    assert str(tmp_path / HIDDEN / "tags" / "bag-info.txt") in str(caught.value)
+    assert str(tmp_path / HIDDEN / "bag" / "bag-info.txt") in str(caught.value)
     assert sorted(os.listdir(tmp_path)) == ["s"]
