@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import implementation
@@ -19,8 +20,15 @@ def hash_trees(batch: _kernels.active.TreeBatch, algorithms: Sequence[str]) -> d
     :param algorithms: official names
     :return: lower-case hex digests
     """
-    # Contents are hashed several at a time where that is faster, the others one after another.
+    kernels = _kernels.active
+    functions = _functions(kernels, kernels.lane_level(), tuple(algorithms))
+    return {name: batch.digests(name, function) for name, function in functions}
+
+
+@lru_cache(maxsize=16)  # many batches are small
+def _functions(
+    _kernels_in_use: object, _level: str, algorithms: tuple[str, ...]
+) -> list[tuple[str, Callable[[bytes], str] | None]]:
+    """Return the function that hashes one content, for each algorithm; :data:`None` to hash several at a time."""
     lanes = Plan(algorithms, 1).lanes
-    return {
-        name: batch.digests(name, None if name in lanes else implementation(name).one_shot()) for name in algorithms
-    }
+    return [(name, None if name in lanes else implementation(name).one_shot()) for name in algorithms]

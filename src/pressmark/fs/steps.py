@@ -93,7 +93,7 @@ def _flush(
         for index, base in enumerate(bases):
             for path in () if isinstance(found[index], StepError) else flush[index]:
                 try:
-                    flush_path(os.path.join(base, path))
+                    flush_path(b"%b/%b" % (base, path))
                 except OSError as error:
                     _fail(found, index, error, base, lists[index])
         return

@@ -18,7 +18,7 @@ from pressmark.bagit.changes import Listener
 from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Payload, open_sources
-from pressmark.bagit.writing.tag_writer import Contents, TagWriter, info_of
+from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.bagit.writing.write import Outcomes, write_payload
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.threads import resolve_threads
@@ -57,9 +57,9 @@ def create_archive(
             return pack_files(_members(payload, archive, options), archive, how, on_event)
 
         os.mkdir(archive.tags)
-        contents = write_payload(payload, "pack", read, TagWriter(options, archive.tags), on_event)
-        _add(archive, contents)
-        return info_of(contents)
+        tags = TagWriter(options, archive.tags)
+        _add(archive, write_payload(payload, "pack", read, tags, on_event))
+        return tags.info()
 
 
 def _members(payload: Payload, archive: NewArchive, options: CreateOptions) -> Iterator[tuple[bytes, PackTask]]:

@@ -11,8 +11,7 @@ import errno
 import io
 import os
 import re
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Collection, Generator, Iterable, Iterator
 from typing import BinaryIO, NamedTuple, cast
 
 from pressmark import _kernels
@@ -76,11 +75,10 @@ def check_in_memory(
     :raises ValueError: the number of threads is invalid
     """
     for batch in trees(b"", paths, _WANTED[level], threads):
-        # Most bags of a collection have the same algorithms.
-        hashed = lru_cache(None)(partial(hash_trees, batch))
+        columns: _Columns = {}
         for tree in batch.trees:
             is_plain = tree.state == "whole" and not tree.others
-            yield _check(_TreeFiles(batch, tree, hashed), level, lenient) if is_plain else None
+            yield _check(_TreeFiles(batch, tree, columns), level, lenient) if is_plain else None
 
 
 class _TreeFiles:
@@ -90,14 +88,18 @@ class _TreeFiles:
     :ivar directories: their paths
     """
 
-    def __init__(
-        self, batch: _kernels.active.TreeBatch, tree: Tree, hashed: Callable[[tuple[str, ...]], _Columns]
-    ) -> None:
+    def __init__(self, batch: _kernels.active.TreeBatch, tree: Tree, columns: _Columns) -> None:
         self.path = tree.path
         self.files = cast("dict[bytes, int]", tree.files)
         self.directories = cast("dict[bytes, int]", tree.directories)
         self.batch = batch
-        self.hashed = hashed
+        self._columns = columns
+
+    def hashed(self, algorithms: Collection[str]) -> _Columns:
+        """Return the digests of all files of the batch; most bags of a collection have the same algorithms."""
+        if lacking := [name for name in algorithms if name not in self._columns]:
+            self._columns.update(hash_trees(self.batch, lacking))
+        return self._columns
 
     def names(self) -> Iterator[bytes]:
         """Yield the names in the base directory."""
@@ -155,8 +157,7 @@ def _agree(files: _TreeFiles, tag_files: TagFiles, payload: Collection[bytes]) -
         return False
     columns: _Columns = {}
     if tag_files.level == "full":
-        names = bag.algorithms
-        columns = files.hashed(names if names == bag.tag_algorithms else tuple({*names, *bag.tag_algorithms}))
+        columns = files.hashed({*bag.algorithms, *bag.tag_algorithms})
     elif any(files.batch.states[number] not in ("whole", "unwanted") for number in files.files.values()):
         return False
     tags = files.files.keys() - payload - {manifest.name for manifest in bag.tag_manifests}

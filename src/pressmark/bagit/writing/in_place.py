@@ -18,7 +18,7 @@ from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import APPEARED, ChangeDetector
 from pressmark.bagit.writing.preflight import Preflight, payload_files, real_path, refuse_bag
 from pressmark.bagit.writing.small_in_place import create_small, is_supported
-from pressmark.bagit.writing.tag_writer import Contents, TagWriter, info_of
+from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.bagit.writing.write import Outcomes, write_payload
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
@@ -73,13 +73,14 @@ def create_in_place(
             payload = _Directory(base, options, ledger, on_event)
             with refusing(path, "nothing was changed"):
                 payload.examine()
-                contents = payload.write(change.new)
+                tags = TagWriter(options, change.new)
+                contents = payload.write(tags)
                 discarded = payload.preflight.discarded
                 away = [name for name in os.listdir(where) if name not in (STAGING, *discarded)]
             on_event(Progress("move"))
             names = {name.partition(b"/")[0] for name in contents}
             change.commit(request, away, names, contents, nested=True, discarded=discarded, alone=APPEARED)
-            return info_of(contents)
+            return tags.info()
 
 
 def _entered(where: bytes) -> BagChange:
@@ -118,11 +119,8 @@ class _Directory:
         self.preflight.check_directory(self._base)
         self.preflight.raise_if_refused(self.path)
 
-    def write(self, new: bytes) -> Contents:
-        """Hash all files, and return the content of the tag files.
-
-        :param new: directory for those that are large
-        """
+    def write(self, tags: TagWriter) -> Contents:
+        """Hash all files, and return the content of the tag files."""
 
         def read(_tags: TagWriter) -> Outcomes:
             return hash_tasks(
@@ -135,7 +133,7 @@ class _Directory:
                 beneath=self._base.beneath,
             )
 
-        return write_payload(self, "hash", read, TagWriter(self._options, new), self._on_event)
+        return write_payload(self, "hash", read, tags, self._on_event)
 
     def check_unchanged(self, detector: ChangeDetector) -> None:
         """Compare the files with those that were read.

@@ -17,7 +17,7 @@ from pressmark.bagit.paths import BELOW_PAYLOAD, canonical, collision_key, norma
 from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.preflight import Preflight
-from pressmark.bagit.writing.tag_writer import TagWriter, info_of
+from pressmark.bagit.writing.tag_writer import TagWriter
 from pressmark.bagit.writing.write import NewDirectory, publish_new
 from pressmark.errors import BagError, ManifestError
 from pressmark.fixity.algorithms import algorithm_names
@@ -78,7 +78,7 @@ def _write(
             tags.add(entry.path.removeprefix(BELOW_PAYLOAD), checksums[entry.path])
         contents = tags.finish(nbytes, len(entries))
     new.add(contents)
-    return info_of(contents)
+    return tags.info()
 
 
 # --- the list of files --------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import APPEARED
 from pressmark.bagit.writing.preflight import empty_directories, is_writable
 from pressmark.bagit.writing.small_folders import Digests, Entries, list_small_folders, read_small_folders
-from pressmark.bagit.writing.tag_writer import Contents, TagWriter, info_of
+from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.errors import BagError
 from pressmark.fs.changes import Change, Moves, commit, enter, leave
 from pressmark.fs.names import decode_fs
@@ -56,11 +56,23 @@ class _Folder:
 
     :param base: its real path
     :ivar contents: of its tag files
+    :ivar info: returns the elements of its bag-info.txt
     :ivar is_created: whether it is a bag now
     :ivar changed: path of a file that was changed after it was read, which prevented the bag; else :data:`None`
     """
 
-    __slots__ = ("base", "bytes", "changed", "contents", "digests", "entries", "files", "is_created", "problems")
+    __slots__ = (
+        "base",
+        "bytes",
+        "changed",
+        "contents",
+        "digests",
+        "entries",
+        "files",
+        "info",
+        "is_created",
+        "problems",
+    )
 
     def __init__(self, base: bytes, entries: Entries, digests: Digests) -> None:
         self.base = base
@@ -93,7 +105,7 @@ class _Folder:
         with TagWriter(options, new) as tags:
             for (path, _facts), digests in zip(self.files, self.digests, strict=True):
                 tags.add(path, digests)
-            self.contents = tags.finish(self.bytes, len(self.files))
+            self.contents, self.info = tags.finish(self.bytes, len(self.files)), tags.info
 
     def moves(self) -> Moves:
         """Return the moves that make it a bag with its tag files."""
@@ -124,7 +136,7 @@ def create_small(path: bytes, options: CreateOptions, nested: bool, on_event: Li
     _create([folder], options, nested, on_event)
     if folder.changed is not None:
         raise BagError(os.path.join(path, folder.changed), APPEARED)
-    return info_of(folder.contents) if folder.is_created else None
+    return folder.info() if folder.is_created else None
 
 
 def create_small_bags(paths: Sequence[bytes], options: CreateOptions, nested: bool) -> Generator[NewBag | None]:

@@ -18,7 +18,7 @@ from pressmark.errors import BagError
 from pressmark.fixity.algorithms import ALGORITHMS
 from pressmark.version import __version__
 
-__all__ = ["Contents", "ManifestWriter", "TagWriter", "bag_size", "info_of"]
+__all__ = ["Contents", "ManifestWriter", "TagWriter", "bag_size"]
 
 IN_MEMORY = 1 << 16  # 64 KiB; a larger tag file is written to disk while it grows
 AGENT = f"Pressmark {__version__}"
@@ -161,6 +161,7 @@ class TagWriter:
         self._folder = folder
         self._manifests = ManifestWriter(folder, options.algorithms, hashed_by=options.algorithms)
         self._fetch: _NewFile | None = None
+        self._counts: tuple[int | None, int] = None, 0
 
     def __enter__(self) -> Self:
         return self
@@ -195,6 +196,7 @@ class TagWriter:
         :raises OSError: a file cannot be written
         """
         options = self._options
+        self._counts = nbytes, files
         written = self._manifests.finish()
         if self._fetch is not None:
             written[FETCH_TXT] = self._fetch.finish()
@@ -207,6 +209,15 @@ class TagWriter:
                 manifests.add(path, written[path][1])
             written |= manifests.finish()
         return {path: content for path, (content, _digests) in written.items()}
+
+    def info(self) -> BagInfo:
+        """Return the elements of bag-info.txt, once all is written."""
+        info = BagInfo(self._options.info)
+        given = {label.lower() for label, _value in self._options.info}
+        for label, value in _computed_info(self._options, *self._counts):
+            if label.decode().lower() not in given:
+                info.add(label.decode(), value.decode())
+        return info
 
     def _copied(self) -> Iterator[tuple[bytes, _Written]]:
         """Copy the tag files that the options name, and yield path and digests of each."""
@@ -230,13 +241,6 @@ def _digest_of(algorithm: str, data: bytes) -> str:
     hasher = ALGORITHMS[algorithm].make(1)
     hasher.update(data)
     return hasher.hexdigest()
-
-
-def info_of(contents: Contents) -> BagInfo:
-    """Return the elements of bag-info.txt."""
-    data = contents[NAME]
-    assert data is not None  # it is always in memory
-    return BagInfo.parse(data)[0]
 
 
 def _info(options: CreateOptions, nbytes: int | None, files: int) -> bytes:

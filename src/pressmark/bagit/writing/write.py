@@ -33,7 +33,7 @@ from pressmark.bagit.problems import problem
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import ChangeDetector, Payload, open_sources
 from pressmark.bagit.writing.preflight import Preflight
-from pressmark.bagit.writing.tag_writer import Contents, TagWriter, info_of
+from pressmark.bagit.writing.tag_writer import Contents, TagWriter
 from pressmark.errors import BagError
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.hasher import keep_status
@@ -216,7 +216,7 @@ class NewDirectory:
         for path, status in reversed(payload.folders if is_copied else ()):
             keep_status(os.path.join(self._data, path), status)
         self.add(contents)
-        return info_of(contents)
+        return tags.info()
 
     def _copies(self, payload: Payload) -> Iterator[tuple[bytes, bytes, bytes]]:
         """Yield path in the payload, source and copy of each file; create directories."""
