@@ -197,7 +197,7 @@ class BagInfo:
                 problems.append(found)
         # Offset, label, the lines of the value and the ends between them, and the end of the last line.
         pieces: list[tuple[int, str | None, list[str], list[bytes]]] = []
-        decode = self._charset.decode
+        decode, is_tight = self._charset.decode, applies("labels-tight", version)
         for line in lines:
             end = end or line.end
             try:
@@ -213,7 +213,7 @@ class BagInfo:
                 values += (decode(ends.pop()), text.lstrip(_BLANKS))
                 ends.append(line.end)
                 continue
-            label, value = _read_element(line.number, text, version, name, problems)
+            label, value = _read_element(line.number, text, is_tight, name, problems)
             pieces.append((line.offset, label, [value], [line.end]))
         self._end = end or self._end
         offsets = [begun, *[piece[0] for piece in pieces[1:]], len(data)]
@@ -284,15 +284,19 @@ def unfolded(value: str) -> str:
 
 
 def _read_element(
-    number: int, text: str, version: tuple[int, int], name: bytes, problems: list[Problem]
+    number: int, text: str, is_tight: bool, name: bytes, problems: list[Problem]
 ) -> tuple[str | None, str]:
+    """Return label and value of a line, and add its problems.
+
+    :param is_tight: whether the version allows no white space around the label
+    """
     label, colon, rest = text.partition(":")
     stripped, value = label.strip(), rest.lstrip(_BLANKS)
     if not colon or not stripped:
         what = "a blank line" if not text.strip(_BLANKS) else f"expected a label, a colon and a value: {quoted(text)}"
         problems.append(problem("info-malformed", name, f"line {number}: {what}"))
         return None, ""
-    if applies("labels-tight", version):
+    if is_tight:
         if stripped != label:
             reason = f"white space around the label {quoted(stripped)}"
             problems.append(problem("info-whitespace", name, f"line {number}: {reason}"))
@@ -348,6 +352,7 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
     return problems
 
 
+@lru_cache(maxsize=1024)  # many bags have the same dates and sizes
 def _malformed(label: str, value: str) -> str | None:
     """Return the expected form of a malformed value; :data:`None` if it is well-formed."""
     if label == "Bagging-Date":

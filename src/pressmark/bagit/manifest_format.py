@@ -70,6 +70,7 @@ def manifest_name(algorithm: str, *, tag: bool = False) -> bytes:
     return b"%bmanifest-%b.txt" % (b"tag" if tag else b"", bag_name(algorithm).encode())
 
 
+@lru_cache(maxsize=1024)  # the bags of a collection have the same names
 def split_manifest_name(name: bytes) -> tuple[bool, str] | None:
     """Return whether a file name is that of a tag manifest, and the algorithm as the name spells it.
 
