@@ -26,4 +26,5 @@ def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> 
     if case == "complete":
         pytest.importorskip("urllib3")
     script = Path(__file__).with_name("every_change.py")
-    assert int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE)) > 20
+    steps = int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE))
+    assert steps > (20 if case == "archive" else 25)  # an archive has its small tag files in memory

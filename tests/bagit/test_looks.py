@@ -140,7 +140,7 @@ def test_every_access_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cas
         shutil.rmtree(folder)
         if looks < at:
             break
-    assert at > 5  # kernels make most accesses
+    assert at > (5 if case == "create small" else 7)  # a kernel makes most accesses
 
 
 def blind(patch: pytest.MonkeyPatch, ending: str) -> None:
