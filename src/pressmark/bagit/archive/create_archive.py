@@ -19,7 +19,7 @@ from pressmark.bagit.paths import BELOW_PAYLOAD, PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.payload import Payload, open_sources
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
-from pressmark.bagit.writing.write import Outcomes, write_payload
+from pressmark.bagit.writing.write import write_payload
 from pressmark.fixity.hasher import OpenOptions
 from pressmark.threads import resolve_threads
 
@@ -48,22 +48,20 @@ def create_archive(
         archive = stack.enter_context(new_archive(destination, time, count, on_event))
         payload.examine(destination)
 
-        def read(_tags: TagWriter) -> Outcomes:
-            declaration = declaration_bytes()
-            archive.directory(b"")
-            archive.file(bagit_txt.NAME, len(declaration), [declaration])
-            archive.directory(PAYLOAD)
-            how = OpenOptions(options.links == "follow", real=options.links != "follow")
-            return pack_files(_members(payload, archive, options), archive, how, on_event)
-
         os.mkdir(archive.tags)
         tags = TagWriter(options, archive.tags)
-        _add(archive, write_payload(payload, "pack", read, tags, on_event))
+        how = OpenOptions(options.links == "follow", real=options.links != "follow")
+        outcomes = pack_files(_members(payload, archive, options), archive, how, on_event)
+        _add(archive, write_payload(payload, "pack", outcomes, tags, on_event))
         return tags.info()
 
 
 def _members(payload: Payload, archive: NewArchive, options: CreateOptions) -> Iterator[tuple[bytes, PackTask]]:
-    """Yield path in the payload and task of each file; add directories."""
+    """Yield path in the payload and task of each file; add bagit.txt and directories."""
+    declaration = declaration_bytes()
+    archive.directory(b"")
+    archive.file(bagit_txt.NAME, len(declaration), [declaration])
+    archive.directory(PAYLOAD)
     for path, kind, source in payload.entries(bytes):
         if kind == "directory":
             archive.directory(BELOW_PAYLOAD + path)

@@ -19,7 +19,7 @@ from pressmark.bagit.writing.payload import APPEARED, ChangeDetector
 from pressmark.bagit.writing.preflight import Preflight, payload_files, real_path, refuse_bag
 from pressmark.bagit.writing.small_in_place import create_small, is_supported
 from pressmark.bagit.writing.tag_writer import Contents, TagWriter
-from pressmark.bagit.writing.write import Outcomes, write_payload
+from pressmark.bagit.writing.write import write_payload
 from pressmark.errors import BagError
 from pressmark.fixity.ledger import Ledger
 from pressmark.fixity.pool import hash_tasks
@@ -121,19 +121,16 @@ class _Directory:
 
     def write(self, tags: TagWriter) -> Contents:
         """Hash all files, and return the content of the tag files."""
-
-        def read(_tags: TagWriter) -> Outcomes:
-            return hash_tasks(
-                ((found.path, real_path(found)) for found in self.preflight.payload(self._base)),
-                self._options.algorithms,
-                self._options.threads,
-                self._on_event,
-                read=self._options.read,
-                ledger=self._ledger,
-                beneath=self._base.beneath,
-            )
-
-        return write_payload(self, "hash", read, tags, self._on_event)
+        outcomes = hash_tasks(
+            ((found.path, real_path(found)) for found in self.preflight.payload(self._base)),
+            self._options.algorithms,
+            self._options.threads,
+            self._on_event,
+            read=self._options.read,
+            ledger=self._ledger,
+            beneath=self._base.beneath,
+        )
+        return write_payload(self, "hash", outcomes, tags, self._on_event)
 
     def check_unchanged(self, detector: ChangeDetector) -> None:
         """Compare the files with those that were read.

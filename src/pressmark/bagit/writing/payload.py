@@ -21,10 +21,9 @@ from pressmark.fs.durable import exists
 from pressmark.fs.names import is_inside
 from pressmark.reports import Progress
 
-__all__ = ["APPEARED", "CHANGED_MEANWHILE", "ChangeDetector", "Payload", "Source", "open_sources"]
+__all__ = ["APPEARED", "ChangeDetector", "Payload", "Source", "open_sources"]
 
-CHANGED_MEANWHILE = "changed, added or removed while the bag was being created"
-APPEARED = f"{CHANGED_MEANWHILE}; {RUN_AGAIN}"
+APPEARED = f"changed, added or removed while the bag was being created; {RUN_AGAIN}"
 
 
 class Source(NamedTuple):

@@ -66,14 +66,14 @@ class Examined(Protocol):
 def write_payload(
     payload: Examined,
     stage: str,
-    read: Callable[[TagWriter], Outcomes],
+    outcomes: Outcomes,
     tags: TagWriter,
     on_event: Listener,
 ) -> Contents:
     """Read the payload of a bag, once it was examined, and write all tag files.
 
     :param stage: ``hash``, ``copy`` or ``pack``
-    :param read: reads all files; called with ``tags``
+    :param outcomes: reads all files
     :param tags: receives the digests
     :return: the content of the tag files
     :raises BagError: a file cannot be read
@@ -83,7 +83,7 @@ def write_payload(
     on_event(Progress(stage, of_items=preflight.files, of_bytes=preflight.bytes))
     nbytes = files = 0
     detector = ChangeDetector()
-    with tags, contextlib.closing(read(tags)) as outcomes:
+    with tags, contextlib.closing(outcomes):
         for path, outcome in outcomes:
             require_written(outcome)
             if outcome.digests is None or outcome.size is None or outcome.mtime_ns is None:
@@ -202,16 +202,14 @@ class NewDirectory:
         :param mode: as in :func:`~pressmark.fixity.copying.copy_files`
         """
         is_copied = options.fetch_base is None
-
-        def read(tags: TagWriter) -> Outcomes:
-            how: Any = {"threads": options.threads, "read": options.read, "links": options.links, "on_event": on_event}
-            if is_copied:
-                return copy_files(self._copies(payload), options.algorithms, mode=mode, real=True, **how)
-            files = ((path, source) for path, kind, source in payload.entries() if kind == "file")
-            return _listed(hash_tasks(files, options.algorithms, **how), options, tags)
-
+        how: Any = {"threads": options.threads, "read": options.read, "links": options.links, "on_event": on_event}
         tags = TagWriter(options, self.tags)
-        contents = write_payload(payload, "copy" if is_copied else "hash", read, tags, on_event)
+        if is_copied:
+            outcomes = copy_files(self._copies(payload), options.algorithms, mode=mode, real=True, **how)
+        else:
+            files = ((path, source) for path, kind, source in payload.entries() if kind == "file")
+            outcomes = _listed(hash_tasks(files, options.algorithms, **how), options, tags)
+        contents = write_payload(payload, "copy" if is_copied else "hash", outcomes, tags, on_event)
         # Bottom-up, because a directory may deny access to its content.
         for path, status in reversed(payload.folders if is_copied else ()):
             keep_status(os.path.join(self._data, path), status)
