@@ -32,11 +32,12 @@ KERNELS = {
     # The type of ``active``, for mypy alone, is that of the pure implementation.
     "_kernels": {"_kernels.pure", "errors"},
     "_kernels.native": {"_kernels.records", "_kernels.tables", "errors"},
-    "_kernels.pure": {"_kernels.records", "_kernels.tables", "errors"},
+    "_kernels.pure": {"_kernels.flushing", "_kernels.records", "_kernels.tables", "errors"},
+    "_kernels.flushing": set(),
     "_kernels.records": set(),
     "_kernels.tables": set(),
 }
-SHARED = {"_kernels", "_kernels.records", "_kernels.tables"}
+SHARED = {"_kernels", "_kernels.flushing", "_kernels.records", "_kernels.tables"}
 # The package re-exports public names, and must not load a command.
 NOT_IN_THE_FACE = {"cli", "__main__"}
 

@@ -12,7 +12,7 @@ import pytest
 
 from pressmark.fs import steps
 from pressmark.fs.changes import Change, ChangeError, ChangeFormat, Moves, commit, enter, is_decided, leave
-from pressmark.fs.steps import MAKE, MOVE, UNLINK, WRITE, Step, StepError, run_steps
+from pressmark.fs.steps import FLUSH, MAKE, MOVE, UNLINK, WRITE, Step, StepError, run_steps
 from support.steps import killed_between_moves, observed
 from support.trees import snapshot, write
 
@@ -187,4 +187,4 @@ def test_the_path_of_a_step_that_failed(tmp_path: Path) -> None:
         os.rmdir(tmp_path / "made")
     [error] = run_steps([base], [[(UNLINK, b"b", None)]], [[b"none"]])
     assert isinstance(error, StepError)
-    assert (error.step, error.made, error.filename) == (None, 1, os.path.join(base, b"none"))
+    assert (error.step, error.made, error.filename) == ((FLUSH, b"none", None), 1, os.path.join(base, b"none"))

@@ -28,5 +28,5 @@ def test_the_cache_of_the_drive_on_macos(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(fcntl, "F_FULLFSYNC", 51, raising=False)
     monkeypatch.setattr(fcntl, "fcntl", full)
     monkeypatch.setattr(os, "fsync", lambda _descriptor: calls.append("fsync"))
-    durable.write_flushed(os.fsencode(tmp_path / "file"), b"content")
+    durable.flush_path(os.fsencode(tmp_path))
     assert calls == ["fcntl 51"] + ["fsync"] * (not supported)

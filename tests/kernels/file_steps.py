@@ -14,13 +14,20 @@ import sys
 from pathlib import Path
 
 from pressmark import _kernels
-from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
+from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
 from support.disk_faults import DiskFault
 
 LISTS: list[list[Step]] = [
     [(MAKE, b"h", 0o755), (LOCK, b"h/lock", None), (MAKE, b"h/new", 0o777), (WRITE, b"h/new/f", b"1" * 100_000)],
-    [(WRITE, b"f", b""), (MODE, b"f", 0o640), (MOVE, b"f", b"g"), (MOVE, b"d", b"e"), (ALONE, b"e", b"x")],
-    [(MOVE, b"d/x", b"f"), (UNLINK, b"f", None), (UNLINK, b"f", None)],
+    [
+        (WRITE, b"f", b""),
+        (MODE, b"f", 0o640),
+        (MOVE, b"f", b"g"),
+        (MOVE, b"d", b"e"),
+        (ALONE, b"e", b"x"),
+        (FLUSH, b"", None),
+    ],
+    [(MOVE, b"d/x", b"f"), (FLUSH, b"f", None), (UNLINK, b"f", None), (UNLINK, b"f", None)],
     [(UNLINK, b"d/x", None), (RMDIR, b"d", None), (WRITE, b"f", b"2"), (UNLINK, b"f", None)],
 ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as some
 
-from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
+from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
 from pressmark.fs.locks import FileLock
 from support.disk_faults import DISK_FAULTS
 from support.implementations import Implementation
@@ -86,7 +86,7 @@ STEPS = some.one_of(
     some.tuples(some.just(WRITE), NAMES, some.binary(max_size=3)),
     some.tuples(some.just(MOVE), NAMES, NAMES),
     some.tuples(some.just(ALONE), some.one_of(NAMES, some.just(b"")), some.sampled_from([b"a", b"d", b"e"])),
-    some.tuples(some.sampled_from([LOCK, UNLINK, RMDIR]), NAMES, some.none()),
+    some.tuples(some.sampled_from([LOCK, UNLINK, RMDIR, FLUSH]), NAMES, some.none()),
 )
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 __all__ = [
     *("DEEPEST", "TOGETHER", "Other", "Tree", "Wanted"),
-    *("ALONE", "LOCK", "MAKE", "MODE", "MOVE", "RMDIR", "UNLINK", "WRITE", "Step"),
+    *("ALONE", "FLUSH", "LOCK", "MAKE", "MODE", "MOVE", "RMDIR", "UNLINK", "WRITE", "Step"),
 ]
 
 #: A step of ``run_steps``: its kind, a path in the directory (empty: the directory itself), and what the kind says.
@@ -20,10 +20,11 @@ __all__ = [
 #: ``ALONE``  fail with ``EEXIST`` if a directory contains anything else than this name; the name
 #: ``UNLINK`` remove a file; nothing
 #: ``RMDIR``  remove an empty directory; nothing
+#: ``FLUSH``  write a file to disk, or the entries of a directory; nothing
 #: ========== =========================================================================================================
 Step: TypeAlias = tuple[int, bytes, bytes | int | None]
 # The same numbers are in file_steps.h.
-MAKE, MODE, LOCK, WRITE, MOVE, ALONE, UNLINK, RMDIR = range(8)
+MAKE, MODE, LOCK, WRITE, MOVE, ALONE, UNLINK, RMDIR, FLUSH = range(9)
 
 # The largest ``Wanted.depth``: each level has an open directory.
 DEEPEST = 256

@@ -8,8 +8,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
+
+from pressmark._kernels.flushing import flush_file, flush_path
 
 __all__ = [
     "can_flush_filesystem",
@@ -23,23 +24,14 @@ __all__ = [
     "is_readable",
     "walk",
     "why_unreadable",
-    "write_flushed",
 ]
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-# Windows cannot flush a file that is open for reading only.
-# O_NONBLOCK: opening a named pipe must not block.
-_OPEN_FILE = (os.O_RDWR if os.name == "nt" else os.O_RDONLY) | sum(
-    getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK")
-)
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 # Check access as the effective user, like open().
 _EFFECTIVE = os.access in os.supports_effective_ids
 # Raised if a path does not exist; ValueError if it contains a NUL.
 _NOTHING_THERE = (FileNotFoundError, NotADirectoryError, ValueError)
-# Raised by file systems that cannot flush.
-_NOTHING_TO_FLUSH = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
 
 
 def exists(path: bytes) -> bool:
@@ -100,37 +92,13 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-def flush_file(descriptor: int) -> None:
-    """Flush an open file to disk.
-
-    :raises OSError: it cannot be written
-    """
-    if sys.platform == "darwin":
-        import fcntl
-
-        # On macOS, fsync leaves data in the cache of the drive. File systems without the other call have fsync only.
-        with suppress(OSError):
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-            return
-    os.fsync(descriptor)
-
-
 def flush_directory(directory: bytes) -> None:
     """Flush the entries of a directory to disk, on systems that can.
 
     :raises OSError: they cannot be written
     """
     if os.name != "nt":
-        _flush(directory, _OPEN_DIRECTORY)
-
-
-def flush_path(path: bytes) -> None:
-    """Flush a file to disk, or the entries of a directory, on systems that can.
-
-    :raises OSError: it cannot be read or written
-    """
-    if os.name != "nt" or not os.path.isdir(path):
-        _flush(path, _OPEN_FILE)
+        flush_path(directory)
 
 
 def flush_tree(top: bytes) -> None:
@@ -142,29 +110,8 @@ def flush_tree(top: bytes) -> None:
         for name in files:
             path = os.path.join(directory, name)
             if not os.path.islink(path):
-                _flush(path, _OPEN_FILE)
+                flush_path(path)
         flush_directory(directory)
-
-
-def write_flushed(path: bytes, data: bytes) -> None:
-    """Create a file with this content, and flush it to disk.
-
-    :raises OSError: the file exists, or cannot be written
-    """
-    _flush(path, _CREATE, data)
-
-
-def _flush(path: bytes, flags: int, data: bytes = b"") -> None:
-    descriptor = os.open(path, flags, 0o666)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        flush_file(descriptor)
-    except OSError as error:
-        if error.errno not in _NOTHING_TO_FLUSH:
-            raise
-    finally:
-        os.close(descriptor)
 
 
 @cache

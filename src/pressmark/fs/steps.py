@@ -11,11 +11,12 @@ from contextlib import suppress
 from errno import EEXIST
 
 from pressmark import _kernels
-from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
-from pressmark.fs.durable import can_flush_filesystem, flush_filesystem, flush_path
+from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
+from pressmark.fs.durable import can_flush_filesystem, flush_filesystem
 
 __all__ = [
     "ALONE",
+    "FLUSH",
     "LOCK",
     "MAKE",
     "MODE",
@@ -35,7 +36,7 @@ DIRECTORIES, PATHS = 4, 32
 class StepError(OSError):
     """A step that failed; the steps before it were made. ``filename`` is the path that it is about.
 
-    :ivar step: the step; :data:`None` if all were made, and flushing failed
+    :ivar step: the step; :data:`None` if all were made, and their file system could not be flushed
     :ivar made: the number of steps before it
     :ivar lock: descriptor of a file that one of them locked, or -1; the receiver closes it
     """
@@ -70,46 +71,32 @@ def run_steps(
     :param devices: the number of each directory's file system, if the caller knows it
     :return: for each directory the descriptor of a file that was locked, which the caller closes, or -1; or the error
     """
+    is_few = len(bases) <= DIRECTORIES and sum(map(len, flush)) <= PATHS
+    if flush and (is_few or not can_flush_filesystem()):
+        lists = [[*steps, *[(FLUSH, path, None) for path in paths]] for steps, paths in zip(lists, flush, strict=True)]
+        flush = ()
     kernels = _kernels.load("pure") if os.name == "nt" else _kernels.active  # the steps in C are calls of POSIX
     found: list[StepError | int] = [
         StepError(error, base, steps, made, lock) if error else lock
         for base, steps, (error, made, lock) in zip(bases, lists, kernels.run_steps(bases, lists), strict=True)
     ]
     if flush:
-        _flush(bases, lists, flush, devices, found)
+        _flush_filesystems(bases, lists, devices, found)
     return found
 
 
-def _flush(
-    bases: list[bytes],
-    lists: list[list[Step]],
-    flush: Sequence[Sequence[bytes]],
-    devices: Sequence[int],
-    found: list[StepError | int],
+def _flush_filesystems(
+    bases: list[bytes], lists: list[list[Step]], devices: Sequence[int], found: list[StepError | int]
 ) -> None:
-    """Flush the paths of each directory whose steps were made; replace the results of those that fail by errors."""
-    are_few = len(bases) <= DIRECTORIES and sum(map(len, flush)) <= PATHS
-    if are_few or not can_flush_filesystem():
-        for index, base in enumerate(bases):
-            for path in () if isinstance(found[index], StepError) else flush[index]:
-                try:
-                    flush_path(b"%b/%b" % (base, path))
-                except OSError as error:
-                    _fail(found, index, error, base, lists[index])
-        return
+    """Flush the file systems of directories; replace the results of those that fail by errors."""
     devices = devices or [os.stat(base).st_dev for base in bases]
     for device, base in dict(zip(devices, bases, strict=True)).items():
         try:
             flush_filesystem(base)
         except OSError as error:
             for index in range(len(bases)):
-                if devices[index] == device:
-                    _fail(found, index, error, bases[index], lists[index])
-
-
-def _fail(found: list[StepError | int], index: int, error: OSError, base: bytes, steps: list[Step]) -> None:
-    lock = found[index]
-    if isinstance(lock, int):  # the first error of a directory counts
-        found[index] = failed = StepError(error.errno or 0, base, steps, len(steps), lock)
-        if error.filename is not None:
-            failed.filename = error.filename
+                lock = found[index]
+                if devices[index] == device and isinstance(lock, int):  # the first error of a directory counts
+                    steps = lists[index]
+                    found[index] = failed = StepError(error.errno or 0, bases[index], steps, len(steps), lock)
+                    failed.filename = error.filename or failed.filename

@@ -22,7 +22,7 @@ from pressmark.bagit.writing.small_folders import list_small_folders, read_small
 from pressmark.bagit.writing.small_in_place import create_small_bags
 from pressmark.errors import BagError
 from pressmark.fs import steps
-from pressmark.fs.steps import ALONE, MOVE, UNLINK, WRITE, Step
+from pressmark.fs.steps import ALONE, FLUSH, MOVE, UNLINK, WRITE, Step
 from pressmark.reports import Progress
 from support.events import at
 from support.implementations import Implementation, use
@@ -225,24 +225,20 @@ def test_a_change_in_several_bags(tmp_path: Path) -> None:
 def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """All that a phase has changed is on disk before the next; many directories are flushed by one call."""
     folders = [os.fsencode(make(tmp_path / f"s{number}")) for number in range(count)]
-    run, one, all_at_once = _kernels.active.run_steps, steps.flush_path, steps.flush_filesystem
+    run, all_at_once = _kernels.active.run_steps, steps.flush_filesystem
     done: list[tuple[str, list[str]]] = []
 
     def observe(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, int, int]]:
         assert (bases, len(lists)) == (folders, count)
         done.append(("write", [os.fsdecode(path) for kind, path, _other in lists[0] if kind in (WRITE, MOVE, UNLINK)]))
+        done.append(("flush", [os.fsdecode(path) or "." for kind, path, _other in lists[0] if kind == FLUSH]))
         return run(bases, lists)
-
-    def flush(path: bytes) -> None:
-        done.append(("flush", [os.fsdecode(os.path.relpath(path, folders[0]))]))
-        one(path)
 
     def flush_all(base: bytes) -> None:
         done.append(("flush", ["everything"]))
         all_at_once(base)
 
     monkeypatch.setattr(_kernels.active, "run_steps", observe)
-    monkeypatch.setattr(steps, "flush_path", flush)
     monkeypatch.setattr(steps, "flush_filesystem", flush_all)
     assert all(create_small_bags(folders, options(info=None, threads=1), False))
     names = ["manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"]
@@ -260,7 +256,7 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     ]
     found: list[tuple[list[str], list[str]]] = []
     for word, paths in done:
-        if word == "flush":
+        if word == "flush" and paths:
             found[-1][1].extend(paths)
         elif paths:
             found.append((paths, []))

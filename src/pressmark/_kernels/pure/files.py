@@ -15,7 +15,8 @@ from errno import EAGAIN, EEXIST, EINVAL, EIO, ENOSYS
 from time import sleep
 from typing import Any
 
-from pressmark._kernels.records import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
+from pressmark._kernels.flushing import flush_path
+from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
 
 __all__ = [
     "Engine",
@@ -284,6 +285,8 @@ def _make(base: bytes, kind: int, name: bytes, other: bytes | int | None) -> Non
             os.unlink(path)
         elif kind == RMDIR:
             os.rmdir(path)
+        elif kind == FLUSH:
+            flush_path(path)
         else:
             raise ValueError(kind)
     elif kind == WRITE:

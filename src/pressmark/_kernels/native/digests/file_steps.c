@@ -51,6 +51,24 @@ static int is_alone(const char *path, const char *name)
     return error;
 }
 
+/* O_NONBLOCK: opening a named pipe must not block. Some file systems cannot flush. */
+static int flush(const char *path)
+{
+    int error = 0;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return errno;
+#ifdef F_FULLFSYNC
+    /* On macOS, fsync leaves data in the cache of the drive. */
+    if (!fcntl(file, F_FULLFSYNC)) {
+        close(file);
+        return 0;
+    }
+#endif
+    if (fsync(file) && errno != EINVAL && errno != EBADF && errno != ENOTSUP) error = errno;
+    close(file);
+    return error;
+}
+
 /* Sets `buffer` to a path in a directory; returns 0 or errno. */
 static int join(char *buffer, const char *base, const char *path)
 {
@@ -79,6 +97,7 @@ int pm_step_run(const char *base, const pm_step *step, int *lock)
     case PM_STEP_ALONE: return is_alone(path, step->other);
     case PM_STEP_UNLINK: return unlink(path) ? errno : 0;
     case PM_STEP_RMDIR: return rmdir(path) ? errno : 0;
+    case PM_STEP_FLUSH: return flush(path);
     default: return EINVAL;
     }
 }

@@ -14,6 +14,7 @@ enum {
     PM_STEP_ALONE,  /* fails with EEXIST if a directory contains anything but this name */
     PM_STEP_UNLINK, /* removes a file */
     PM_STEP_RMDIR,  /* removes an empty directory */
+    PM_STEP_FLUSH,  /* writes a file to disk, or the entries of a directory */
     PM_STEPS
 };
 
