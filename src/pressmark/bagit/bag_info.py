@@ -93,9 +93,7 @@ class BagInfo:
         # UTF-16 without a stated byte order starts with a byte-order mark.
         self._mark = charset.marks[0][0] if charset.needs_mark else b""
         self._end = charset.encode("\n")
-        self._pieces: list[_Piece] = []
-        for label, value in elements:
-            self.add(label, value)
+        self._pieces = [self._piece(label, value) for label, value in elements]
 
     @classmethod
     def parse(
@@ -145,7 +143,7 @@ class BagInfo:
             return
         first, *others = places
         if self._pieces[first].value != value:
-            self._pieces[first] = self._piece(self._pieces[first].label or label, value)
+            self._pieces[first] = _piece(self._pieces[first].label or label, value, self._charset, self._end)
         for index in reversed(others):
             del self._pieces[index]
 
@@ -157,7 +155,7 @@ class BagInfo:
         :raises ValueError: the label or value cannot be written, or a line of the value begins with white space, which
             would not be read back
         """
-        piece = self._piece(_RESERVED.get(label.lower(), label), value)
+        piece = self._piece(label, value)
         if self._pieces:
             last = self._pieces[-1]
             if last.data and not last.data.endswith(self._charset.line_ends):
@@ -177,7 +175,7 @@ class BagInfo:
         return b"".join([self._mark if self._pieces else b"", *(piece.data for piece in self._pieces)])
 
     def _piece(self, label: str, value: str) -> _Piece:
-        return _piece(label, value, self._charset, self._end)
+        return _piece(_RESERVED.get(label.lower(), label), value, self._charset, self._end)
 
     # --- reading
 

@@ -257,34 +257,26 @@ class LineReader:
 
     def line(self) -> Line | Problem | None:
         """Return the next line or problem; :data:`None` at the end."""
-        if not self._found:
-            self._read()
-        return self._found.popleft() if self._found else None
+        return self._found.popleft() if self._found else self._read()
 
-    def _read(self) -> None:
+    def _read(self) -> Line | Problem | None:
         while (ends := self.charset.find_end(self.block, self.position, self.final)) is None:
             if self.final:
-                if self.position < len(self.block):
-                    self._give(len(self.block), len(self.block))
-                    self._found.append(problem("line-unterminated", self._name))
-                    self.position = len(self.block)
-                return
+                if self.position == len(self.block):
+                    return None
+                ends = len(self.block), len(self.block)
+                self._found.append(problem("line-unterminated", self._name))
+                break
             if len(self.block) - self.position > LINE_LIMIT:
-                self._skip()
-                return
+                return self._skip()
             self.fill()
-        self._give(*ends)
-        self.position = ends[1]
-
-    def _give(self, end: int, after: int) -> None:
-        block, position = self.block, self.position
+        position, (end, self.position) = self.position, ends
         self.number += 1
         if end - position > LINE_LIMIT:
-            self._too_long(end - position)
-        else:
-            self._found.append(Line(self.number, self.base + position, block[position:end], block[end:after]))
+            return self._too_long(end - position)
+        return Line(self.number, self.base + position, self.block[position:end], self.block[end : self.position])
 
-    def _skip(self) -> None:
+    def _skip(self) -> Problem:
         """Skip a line that is too long, without keeping it in memory."""
         self.number += 1
         begun = self.base + self.position
@@ -297,17 +289,12 @@ class LineReader:
             held = len(self.block) - self.position
             self.position += max(0, held - held % self.charset.unit - 2 * self.charset.unit)
             self.fill()
-        self._too_long(self.base + ends[0] - begun)
         self.position = ends[1]
+        return self._too_long(self.base + ends[0] - begun)
 
-    def _too_long(self, length: int) -> None:
-        self._found.appendleft(
-            problem(
-                "line-too-long",
-                self._name,
-                f"line {self.number} is {length} bytes long, more than {LINE_LIMIT}; not read",
-            )
-        )
+    def _too_long(self, length: int) -> Problem:
+        reason = f"line {self.number} is {length} bytes long, more than {LINE_LIMIT}; not read"
+        return problem("line-too-long", self._name, reason)
 
 
 def line_location(name: bytes, line: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -161,7 +162,7 @@ class TagWriter:
         self._folder = folder
         self._manifests = ManifestWriter(folder, options.algorithms, hashed_by=options.algorithms)
         self._fetch: _NewFile | None = None
-        self._counts: tuple[int | None, int] = None, 0
+        self._computed: list[tuple[bytes, bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -196,11 +197,14 @@ class TagWriter:
         :raises OSError: a file cannot be written
         """
         options = self._options
-        self._counts = nbytes, files
         written = self._manifests.finish()
         if self._fetch is not None:
             written[FETCH_TXT] = self._fetch.finish()
-        for path, data in ((NAME, _info(options, nbytes, files)), (b"bagit.txt", declaration_bytes())):
+        given, labels = _given_info(tuple(options.info))
+        computed = _computed_info(options.date, nbytes, files)
+        self._computed = [element for element in computed if element[0].lower() not in labels]
+        info = given + b"".join([b"%b: %b\n" % element for element in self._computed])
+        for path, data in ((NAME, info), (b"bagit.txt", declaration_bytes())):
             written[path] = data, {name: _digest_of(name, data) for name in options.algorithms}
         if options.tag_files:
             written |= self._copied()
@@ -211,13 +215,8 @@ class TagWriter:
         return {path: content for path, (content, _digests) in written.items()}
 
     def info(self) -> BagInfo:
-        """Return the elements of bag-info.txt, once all is written."""
-        info = BagInfo(self._options.info)
-        given = {label.lower() for label, _value in self._options.info}
-        for label, value in _computed_info(self._options, *self._counts):
-            if label.decode().lower() not in given:
-                info.add(label.decode(), value.decode())
-        return info
+        """Return the elements of bag-info.txt, which :meth:`finish` has written."""
+        return BagInfo([*self._options.info, *((label.decode(), value.decode()) for label, value in self._computed)])
 
     def _copied(self) -> Iterator[tuple[bytes, _Written]]:
         """Copy the tag files that the options name, and yield path and digests of each."""
@@ -243,26 +242,19 @@ def _digest_of(algorithm: str, data: bytes) -> str:
     return hasher.hexdigest()
 
 
-def _info(options: CreateOptions, nbytes: int | None, files: int) -> bytes:
-    """Return the content of bag-info.txt: the given elements, and those that are computed unless given (2.2.2)."""
-    given, labels = _given_info(tuple(options.info))
-    computed = _computed_info(options, nbytes, files)
-    return given + b"".join(b"%b: %b\n" % element for element in computed if element[0].lower() not in labels)
-
-
 @lru_cache(maxsize=8)  # for a run
 def _given_info(elements: tuple[tuple[str, str], ...]) -> tuple[bytes, frozenset[bytes]]:
     """Return the start of bag-info.txt, and the labels in it in lower case."""
     return BagInfo(elements).to_bytes(), frozenset(label.lower().encode() for label, _value in elements)
 
 
-def _computed_info(options: CreateOptions, nbytes: int | None, files: int) -> list[tuple[bytes, bytes]]:
-    """Return the elements of bag-info.txt that are computed: each is one short line of ASCII."""
+def _computed_info(date: datetime.date, nbytes: int | None, files: int) -> list[tuple[bytes, bytes]]:
+    """Return the elements of bag-info.txt that are computed unless given (2.2.2): each is one short line of ASCII."""
     sizes = []
     if nbytes is not None:
         sizes = [(b"Bag-Size", bag_size(nbytes).encode()), (b"Payload-Oxum", b"%d.%d" % (nbytes, files))]
     return [
-        (b"Bagging-Date", options.date.isoformat().encode()),
+        (b"Bagging-Date", date.isoformat().encode()),
         *sizes,
         (b"Bag-Software-Agent", AGENT.encode()),
     ]
