@@ -109,18 +109,18 @@ class FileEntry(Protocol):
 
 
 class Match(NamedTuple):
-    """A file that a manifest lists.
+    """A file of a bag, as manifests list it.
 
     :ivar path: relative to the base directory
     :ivar real: the path without links; :data:`None` if a trusted link led out of the bag
     :ivar digests: expected hex digests by algorithm; a malformed one is empty
-    :ivar is_exact: whether each manifest lists this path, in this spelling
+    :ivar respelled: other spellings of the path that manifests list
     """
 
     path: bytes
     real: bytes | None
     digests: Mapping[str, str]
-    is_exact: bool = True
+    respelled: tuple[bytes, ...] = ()
 
     @property
     def of_payload(self) -> bool:

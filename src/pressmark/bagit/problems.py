@@ -305,7 +305,7 @@ class Cause:
 
     def __init__(self) -> None:
         self._kinds: set[str] = set()
-        self._payload_differs = self._manifest_differs = self._misses_payload = False
+        self._payload_differs = self._manifest_differs = self._misses_payload = self._is_unread = False
         self._unlisted = 0
 
     def add(self, found: Problem) -> None:
@@ -316,6 +316,7 @@ class Cause:
         if found.path.startswith(b"data/"):
             self._payload_differs |= found.kind in _PAYLOAD_DIFFERS
             self._misses_payload |= found.kind == "file-missing"
+            self._is_unread |= found.kind == "file-unreadable"
             self._unlisted += found.kind == "file-unlisted"
         elif found.path.startswith(b"manifest-"):
             if found.kind == "file-missing":
@@ -329,9 +330,9 @@ class Cause:
         """
         if (self._payload_differs and self._manifest_differs) or self._unlisted == files > 0:
             self._kinds.add("payload-manifest-missing")
-        if self._misses_payload and not files:
+        if self._misses_payload and not files and not self._is_unread:
             self._kinds.add("payload-directory-missing")
-        self._payload_differs = self._manifest_differs = self._misses_payload = False
+        self._payload_differs = self._manifest_differs = self._misses_payload = self._is_unread = False
         self._unlisted = 0
 
     @property

@@ -98,8 +98,7 @@ class _Packer:
 
     def pack(self, tag_files: TagFiles, matcher: FileMatcher) -> None:
         """Check the names of all files; if the bag is complete, pack them, and report mismatches."""
-        # Those that are listed under another spelling, or not in all manifests.
-        others = {match.path: match.digests for match in matcher.matches() if not match.is_exact}
+        others = {match.path: match.digests for match in matcher.matches() if match.respelled}
         if self._verdict.is_invalid or self._is_incomplete(tag_files):
             return
         self._send(Progress("pack", of_items=matcher.nfiles + matcher.tag_files, of_bytes=matcher.nbytes))

@@ -62,7 +62,15 @@ class FileMatcher:
                 on_event(Progress(items=self.nfiles + self.tag_files))
 
     def matches(self) -> Iterator[Match]:
-        """Yield each file that a manifest lists, with its checksums; report problems of the others.
+        """Yield each file that a manifest lists, with its checksums; report problems of the others."""
+        for match in self.files():
+            if match.digests:
+                yield match
+            else:
+                self._check_readable(match.path, match.real)
+
+    def files(self) -> Iterator[Match]:
+        """Yield each file, with the checksums that manifests list; none if it is unlisted, which is reported.
 
         A file that a manifest does not list under its own name may be listed under another spelling. Such files are
         matched last, when all exact matches are known.
@@ -82,11 +90,7 @@ class FileMatcher:
                 elif digests and found.kind == "directory":
                     self._report_problems([problem("path-directory", path)])
             for path, real in strays:
-                again = self._everywhere(path)
-                if again:
-                    yield Match(path, real, again, False)
-                else:
-                    self._check_readable(path, real)
+                yield Match(path, real, *self._everywhere(path))
 
     def _check_readable(self, path: bytes, real: bytes | None) -> None:
         """Report a file that cannot be read and that no one else reads."""
@@ -184,10 +188,11 @@ class FileMatcher:
             differ = problem("tag-manifests-differ", path, lacking(bag.tag_manifests, digests))
             self._report_problems(judge_violation("tag-manifests-alike", bag.version, differ))
 
-    def _everywhere(self, path: bytes) -> Mapping[str, str]:
-        """Return the checksums of a file in all manifests, including those that spell its name differently."""
+    def _everywhere(self, path: bytes) -> tuple[Mapping[str, str], tuple[bytes, ...]]:
+        """Return the checksums of a file in all manifests, and the other spellings of its name in some of them."""
         listing = self._listing(path)
         digests = listing.find(path)
+        respelled = []
         for again in listing.find_rest(path, digests):
             message = f"listed as {quoted(again.path)}"
             if digests:
@@ -196,11 +201,12 @@ class FileMatcher:
             expected, found = os.fsdecode(again.path), os.fsdecode(path)
             self._report_problems([problem(again.kind, path, message, expected=expected, found=found)])
             digests.update(again.digests)
+            respelled.append(again.path)
         if digests:
             self._compare_lists(path, digests)
         else:
             self._say_unlisted(path)
-        return digests
+        return digests, tuple(respelled)
 
     def _say_unlisted(self, path: bytes) -> None:
         # A missing manifest was reported once.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from pressmark.bagit.bag_directory import STAGING, BagDirectory
+from pressmark.bagit.bag_directory import STAGING, BagDirectory, Match
 from pressmark.bagit.changes import Listener, Notice, refusing
 from pressmark.bagit.paths import PAYLOAD, normal_key, why_unsafe
 from pressmark.bagit.problems import problem
@@ -273,7 +273,7 @@ def _moves_along(base: BagDirectory, path: bytes) -> bool:
     return not target.startswith(b"/")
 
 
-def real_path(found: BagEntry) -> bytes:
+def real_path(found: BagEntry | Match) -> bytes:
     """Return the path of a file without links; only for files found inside the base directory."""
     assert found.real is not None
     return found.real

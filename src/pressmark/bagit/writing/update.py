@@ -10,23 +10,23 @@ import contextlib
 import filecmp
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from pressmark.bagit import bag_info, bagit_txt
-from pressmark.bagit.bag_directory import BagDirectory, ResolvedPath, open_tag_file
+from pressmark.bagit.bag_directory import BagDirectory, Match, ResolvedPath
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import BagTags, ManifestFile, is_described, missing_problem, open_listing, read_tag_files
+from pressmark.bagit.bag_tags import BagTags, is_described
 from pressmark.bagit.bagit_txt import Declaration, declaration_bytes
 from pressmark.bagit.changes import Listener, Notice, refusing, with_stages
 from pressmark.bagit.changes.bag_changes import BagChange, is_decided
 from pressmark.bagit.encodings import UTF8, find_charset
 from pressmark.bagit.fetch.fetch_txt import FetchEntry, fetch_line, read_fetch
 from pressmark.bagit.manifest_format import bag_name, manifest_name
-from pressmark.bagit.manifest_index import Listing
-from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD
-from pressmark.bagit.problems import KINDS, REMEDIES, BagReport, Cause, mismatch_problem, problem
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT, PAYLOAD, canonical, normal_key
+from pressmark.bagit.problems import KINDS, REMEDIES, BagReport, Cause, problem
+from pressmark.bagit.validation.bag_check import compare_digests
+from pressmark.bagit.validation.file_matcher import FileMatcher
 from pressmark.bagit.validation.tag_files import TagFiles
-from pressmark.bagit.walk import BagEntry, UnreadableDirectories, walk
 from pressmark.bagit.writing.preflight import real_path, why_unlistable
 from pressmark.bagit.writing.tag_writer import ManifestWriter, bag_size
 from pressmark.bagit.writing.update_options import UpdateOptions
@@ -42,12 +42,22 @@ __all__ = ["ADDED", "algorithms_to_read", "update_bag"]
 VERSION = (1, 0)
 #: The end of the message about a tag file that no tag manifest listed, and that the update adds.
 ADDED = "added to the tag manifests"
-# Problems of a manifest's format only, which rewriting fixes.
+# Problems of the format of manifests and fetch.txt, which rewriting them fixes.
 REWRITTEN = frozenset(("bom", "line-blank", "line-unterminated", "md5sum-mark", "percent-raw", "path-not-canonical"))
-# Problems of the declaration and structure that make manifests ambiguous.
-FATAL = frozenset(("declaration-missing", "version-unknown", "encoding-unknown", "bom-missing", "file-unreadable"))
-# Problems of lines of bag-info.txt that only its author can correct.
-FATAL_IN_INFO = frozenset(("info-malformed", "info-too-long", "line-too-long", "undecodable"))
+# Other errors that the update repairs; :meth:`_Update._check_result` finds those that are left.
+REPAIRED = REWRITTEN | {
+    *("declaration-malformed", "algorithm-name", "file-not-everywhere", "tag-manifest-payload", "tag-manifest-itself"),
+    *("info-whitespace", "oxum-malformed", "oxum-repeated"),
+}
+# Problems of payload files that do not matter if only tag files are updated.
+OF_PAYLOAD = REPAIRED | {"file-missing", "file-not-fetched"}
+# Problems about which the update has its own message, or that only its result can have.
+LATER = frozenset(
+    (
+        *("change-unfinished", "file-unlisted", "tag-file-unlisted", "fetch-unlisted"),
+        *("tag-manifests-differ", "tag-manifest-algorithms", "tag-manifest-omission"),
+    )
+)
 
 
 def update_bag(
@@ -85,19 +95,6 @@ def algorithms_to_read(
     return tuple(dict.fromkeys((*bag.algorithms, *options.target(bag))))
 
 
-class _Job(NamedTuple):
-    """A payload file to read.
-
-    :ivar path: as it will be listed
-    :ivar real: path without links; empty if the file is not fetched yet
-    :ivar digests: listed checksums; empty for an added file
-    """
-
-    path: bytes
-    real: bytes
-    digests: dict[str, str]
-
-
 class _Update:
     """The update of a bag, within its change."""
 
@@ -124,44 +121,41 @@ class _Update:
         self._refused = False
         self._cause = Cause()
         self._hints: dict[str, None] = {}  # words that the caller could accept, in order
-        self._respelled: dict[bytes, Mapping[str, str]] = {}  # checksums of tag files listed under another spelling
         self._left_out: set[bytes] = set()  # tag files that no tag manifest listed and that stay so
-        self._listed_manifests: list[BagEntry] = []  # tag manifests listed by another one, as allowed before 1.0
         self._rewrite = options.rewrite
         self._rewrite_fetch = False
         self._nbytes = self._nfiles = 0
-        self._unread = False  # whether a payload manifest could not be read
-        self._holes = 0  # files of fetch.txt that are missing
-        self._nfound = 0  # number of payload files that exist
+        self._missing: set[bytes] = set()  # payload files that do not exist
+        self._holes: set[bytes] = set()  # those of them that fetch.txt lists
         self._changed = False  # whether the payload differs from the manifests
         self._linked: dict[bytes, bytes] = {}  # links to files in the base directory, and their targets
-        problems: list[Problem] = []
-        self._bag, self._names = read_tag_files(base, problems)
-        for found in problems:
-            in_info = found.path == self._bag.info_name and found.kind in FATAL_IN_INFO
-            self._note(found, found.kind in FATAL or in_info)
+        found: list[Problem] = []
+        self._tag_files = TagFiles(base, "complete", True, found.extend)
+        self._bag = self._tag_files.bag
+        self._judge(found)
         self._target = options.target(self._bag)
         self._charset = find_charset(self._bag.encoding) or UTF8
-        self._payload = self._listing(self._bag.manifests if options.payload else (), stack, tag=False)
-        self._tags = self._listing(self._bag.tag_manifests, stack, tag=True)
+        found.clear()
+        self._tag_files.read_lists(stack)
+        self._judge(found)
+        self._matcher = FileMatcher(base, self._tag_files, "inside", self._judge)
 
     def run(self) -> None:
         """Verify, write, and commit or refuse."""
         self._on_event(Progress("examine"))
-        self._check_algorithms()
+        manifests = self._bag.manifests
+        raised = self._options.payload and self._bag.version < VERSION
+        self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
         self._check_info()
-        self._check_fetch()
-        if PAYLOAD not in self._names:
-            self._note(problem("payload-directory-missing", PAYLOAD), True)
         tag_files, jobs = self._examine()
-        self._verify_tag_files([*tag_files, *self._listed_manifests])
+        self._verify_tag_files(tag_files)
         self._settle(compared=False)
         if self._options.payload:
-            self._on_event(Progress("hash", of_items=len(self._payload)))
+            self._on_event(Progress("hash", of_items=len(self._tag_files.payload)))
             self._hash(jobs)
         self._settle()
         self._on_event(Progress("tag"))
-        self._stage(tag_files)
+        self._stage([match for match in tag_files if not _is_tag_manifest(self._bag, match.path)])
 
     # --- findings ----------------------------------------------------------------------------------------------------
 
@@ -173,7 +167,49 @@ class _Update:
         self._cause.add(found)
         self._on_event(Notice(found))
 
-    def _judge(self, found: Problem, word: str) -> None:
+    def _judge(self, problems: Iterable[Problem]) -> None:
+        """Add problems that a validation would find: the update repairs them, or the caller accepts them, or not."""
+        for found in problems:
+            kind, path = found.kind, found.path
+            of_payload = path.startswith(BELOW_PAYLOAD)
+            if kind in LATER or (of_payload and not self._options.payload and kind in OF_PAYLOAD):
+                continue
+            if kind == "file-not-fetched":
+                self._holes.add(path)
+            elif kind == "file-missing":
+                if of_payload:
+                    self._missing.add(path)
+                    self._changed = True
+                self._judge_difference(found, "removed" if of_payload else "tag-files")
+            elif kind == "checksum-mismatch":
+                self._changed |= of_payload
+                self._judge_difference(found, "changed" if of_payload else "tag-files")
+            elif kind == "algorithm-unknown":
+                message = f"unknown algorithm {found.algorithm}; update the bag with software that supports it"
+                self._note(found._replace(message=message), bag_name(str(found.algorithm)) not in self._options.drop)
+            elif kind == "algorithm-repeated":
+                message = "two manifests have the same algorithm; find out which is correct"
+                self._note(found._replace(message=message), not path.startswith(b"tag"))
+            else:
+                self._note(found, not self._repairs(found) and found.severity == "error")
+
+    def _repairs(self, found: Problem) -> bool:
+        """Return whether the update repairs a problem by rewriting a file."""
+        kind, path = found.kind, found.path
+        if path == bagit_txt.NAME and kind in ("undecodable", "line-too-long"):
+            return True
+        # A repeated line with the same checksum can be removed; tag manifests are always rewritten.
+        is_repeated = kind == "path-duplicate" and found.expected is None
+        if kind not in REPAIRED and not is_repeated:
+            return False
+        if path == FETCH_TXT or found.section == "2.2.3":
+            self._rewrite_fetch |= kind in ("bom", "line-blank")
+            return self._options.payload
+        of_manifest = any(one.name == path for one in self._bag.manifests)
+        self._rewrite |= of_manifest or canonical(path)[0].startswith(BELOW_PAYLOAD)
+        return True
+
+    def _judge_difference(self, found: Problem, word: str) -> None:
         """Add a problem, unless the caller accepts ``word``."""
         accepted = word in self._options.accept
         if not accepted:
@@ -193,7 +229,7 @@ class _Update:
         reason = f"bag {what}, nothing was changed: {BagError(errors[0].path, errors[0].message)}"
         if len(errors) > 1:
             reason += f"; and {len(errors) - 1} more"
-        self._cause.end_bag(self._nfound)
+        self._cause.end_bag(self._matcher.nfiles)
         if self._cause.kind is not None:
             reason += "; " + REMEDIES[self._cause.kind].replace("`", '"')
         elif self._hints:
@@ -202,99 +238,53 @@ class _Update:
             reason += '; the payload was not read; "pressmark bag validate" lists all problems'
         raise BagInvalidError(self._bag.path, reason, self._report)
 
-    def _listing(self, manifests: tuple[ManifestFile, ...], stack: contextlib.ExitStack, *, tag: bool) -> Listing:
-        problems: list[Problem] = []
-        listing = open_listing(self._base, self._bag, manifests, problems, tag=tag, lenient=True)
-        for found in problems:
-            # A repeated line with the same checksum can be removed, and tag manifests are always rewritten.
-            mended = found.kind in REWRITTEN or (found.kind == "path-duplicate" and found.expected is None)
-            mended |= found.kind in ("tag-manifest-payload", "tag-manifest-itself")
-            self._rewrite |= mended and not tag
-            self._note(found, not mended and found.severity == "error")
-        self._unread |= not tag and len(listing.algorithms) < len(manifests)
-        return stack.enter_context(listing)
+    def _examine(self) -> tuple[list[Match], Iterator[Match]]:
+        """Walk through the bag; return its tag files and the payload files to read.
 
-    def _check_algorithms(self) -> None:
-        """Refuse unknown algorithms, and have manifests with wrong names rewritten."""
-        manifests = self._bag.manifests
-        for manifest in (*manifests, *self._bag.tag_manifests):
-            if not manifest.known and bag_name(manifest.algorithm) not in self._options.drop:
-                message = f"unknown algorithm {manifest.algorithm}; update the bag with software that supports it"
-                self._note(problem("algorithm-unknown", manifest.name, message), True)
-        if len({manifest.algorithm for manifest in manifests}) < len(manifests):
-            self._note(
-                problem("algorithm-repeated", b"", "two manifests have the same algorithm; find out which is correct"),
-                True,
-            )
-        if not manifests:
-            self._note(problem("payload-manifest-missing", b""), True)
-        raised = self._options.payload and self._bag.version < VERSION
-        self._rewrite |= raised or any(manifest_name(one.algorithm) != one.name for one in manifests if one.known)
-
-    def _examine(self) -> tuple[list[BagEntry], Iterator[_Job]]:
-        """Walk through the bag; return its tag files and the payload files to read."""
-        tag_files: list[BagEntry] = []
-        added: list[BagEntry] = []
-        # For files listed under another spelling, or behind links: the path to list and the path without links.
-        aside: dict[bytes, tuple[bytes, bytes]] = {}
-        unlisted: list[BagEntry] = []
-        strays: list[bytes] = []
-        unreadable = UnreadableDirectories()
-        for found in walk(self._base):
-            if found.fault is not None and found.fault.kind == "file-unreadable":
-                unreadable.add(found.fault)
-            elif found.fault is not None and found.fault.kind != "change-unfinished":
-                self._note(found.fault, found.fault.severity == "error")
-            if found.kind != "file":
-                continue
-            if found.real != found.path and b"/" not in real_path(found):
-                self._linked[found.path] = real_path(found)
-            if not found.path.startswith(BELOW_PAYLOAD):
-                if not _is_tag_manifest(self._bag, found.path):
-                    tag_files.append(found)
-                    if not self._tags.mark_seen(found.path):
-                        strays.append(found.path)
-                elif self._tags.mark_seen(found.path):
-                    self._listed_manifests.append(found)
+        A tag manifest is one of the tag files if another one lists it, as allowed before 1.0.
+        """
+        tag_files: list[Match] = []
+        added: list[Match] = []
+        # By listed path, for files listed under another spelling or behind links; None for a further spelling.
+        aside: dict[bytes, Match | None] = {}
+        for match in self._matcher.files():
+            path, real = match.path, real_path(match)
+            if real != path and b"/" not in real:
+                self._linked[path] = real
+            if not match.of_payload:
+                if match.digests:
+                    tag_files.append(match)
+                elif not _is_tag_manifest(self._bag, path):
+                    tag_files.append(match)
+                    self._judge_unlisted(path)
             elif self._options.payload:
-                self._nfound += 1
-                if not self._payload.mark_seen(found.path):
-                    unlisted.append(found)
-                elif found.real != found.path:
-                    aside[found.path] = found.path, real_path(found)
-        for found in unlisted:
-            again = self._payload.find_respelled(found.path)
-            if again is None:
-                added.append(found)
-                self._note_added(found)
-                continue
-            # Keep the listed normalization: file systems of other platforms may use it.
-            mended = again.kind != "name-normalized"
-            self._rewrite |= mended
-            aside[again.path] = found.path if mended else again.path, real_path(found)
-        for path in strays:
-            # Tag manifests are rewritten from the files, which fixes the spelling.
-            if (again := self._tags.find_respelled(path)) is not None:
-                self._respelled[path] = again.digests
-            else:
-                self._judge_unlisted(path)
-        missing = {listed.path for listed in self._payload.unmarked()}
-        hidden = {path for path in missing if unreadable.hides(path)}
-        missing_tag_files = [listed for listed in self._tags.unmarked() if not unreadable.hides(listed.path)]
-        for fault in unreadable.problems():
-            self._note(fault, True)
-        known = missing - hidden
-        holes = {entry.path for entry in self._fetched() if entry.path in known}
-        self._note_missing(holes, hidden)
-        for listed in missing_tag_files:
-            self._judge(missing_problem(listed.path, self._bag.tag_manifests, listed.digests), "tag-files")
-        return tag_files, self._jobs(aside, added, missing, holes)
+                if not match.digests:
+                    added.append(match)
+                    self._note_added(path)
+                elif match.respelled or real != path:
+                    aside |= dict.fromkeys(match.respelled)
+                    aside.update([self._respelled(match)])
+        self._matcher.check_missing()
+        self._matcher.report_unreadable()
+        self._check_holes()
+        if self._changed and self._matcher.is_counted and not self._matcher.nfiles:
+            self._note(problem("payload-directory-missing", PAYLOAD, "no payload file would be left"), True)
+        return tag_files, self._jobs(aside, added)
 
-    def _note_added(self, found: BagEntry) -> None:
-        if not self._unread:  # otherwise it may be listed
-            self._judge(problem("file-unlisted", found.path), "added")
-        if reason := why_unlistable(found.path.removeprefix(BELOW_PAYLOAD)):
-            self._note(problem("path-unsafe", found.path, reason), True)
+    def _respelled(self, match: Match) -> tuple[bytes, Match]:
+        """Return the path under which the manifests list a file, and the file as the new manifests list it."""
+        path = match.path
+        if not match.respelled or path in self._tag_files.payload:
+            return path, match
+        listed = match.respelled[0]
+        # Keep the listed normalization: file systems of other platforms may use it.
+        return listed, match._replace(path=listed if normal_key(listed) == normal_key(path) else path)
+
+    def _note_added(self, path: bytes) -> None:
+        if len(self._tag_files.payload.algorithms) == len(self._bag.manifests):  # otherwise it may be listed
+            self._judge_difference(problem("file-unlisted", path), "added")
+        if reason := why_unlistable(path.removeprefix(BELOW_PAYLOAD)):
+            self._note(problem("path-unsafe", path, reason), True)
 
     def _judge_unlisted(self, path: bytes) -> None:
         """Decide whether the tag manifests will list a tag file that none of them listed.
@@ -315,35 +305,26 @@ class _Update:
             message += "; to add it, use --accept tag-files"
         self._note(problem("tag-file-unlisted", path, message), False)
 
-    def _note_missing(self, holes: Collection[bytes], hidden: Collection[bytes]) -> None:
-        self._holes = len(holes)
+    def _check_holes(self) -> None:
+        """Refuse changes that need the content of files that are not fetched yet.
+
+        :raises BagError: there are such files
+        """
         lacking: set[str] = set()
-        for listed in self._payload.unmarked():
-            if listed.path in holes:
-                lacking |= set(self._target) - listed.digests.keys()
-            elif listed.path not in hidden:
-                self._judge(missing_problem(listed.path, self._bag.manifests, listed.digests), "removed")
-                self._changed = True
-        if self._changed and not (self._nfound or hidden):
-            self._note(problem("payload-directory-missing", PAYLOAD, "no payload file would be left"), True)
-        advice = f"{len(holes)} files listed in fetch.txt are missing; complete the bag first"
+        for path in self._holes:
+            lacking |= set(self._target) - self._tag_files.payload.find(path).keys()
+        advice = f"{len(self._holes)} files listed in fetch.txt are missing; complete the bag first"
         if lacking:
             raise BagError(self._bag.path, f"cannot compute {' and '.join(sorted(lacking))} of all files: {advice}")
-        if holes and self._options.accept:
+        if self._holes and self._options.accept:
             raise BagError(self._bag.path, f"cannot accept the current payload: {advice}")
 
     def _fetched(self) -> Iterator[FetchEntry]:
         """Yield the entries of fetch.txt."""
-        return (line for line in self._fetch_lines() if isinstance(line, FetchEntry))
-
-    def _fetch_lines(self) -> Iterator[FetchEntry | Problem]:
-        problems: list[Problem] = []
-        file = open_tag_file(self._base, FETCH_TXT, problems) if FETCH_TXT in self._names else None
-        for found in problems:
-            self._note(found, True)
-        if file is not None:
-            with file:
-                yield from read_fetch(file, self._bag.encoding, self._bag.version)
+        if FETCH_TXT in self._tag_files.names:
+            with self._base.open(self._base.resolve(FETCH_TXT).path) as file:
+                lines = read_fetch(file, self._bag.encoding, self._bag.version)
+                yield from (line for line in lines if isinstance(line, FetchEntry))
 
     def _check_info(self) -> None:
         """Refuse elements that the character set of the bag lacks.
@@ -355,42 +336,31 @@ class _Update:
         except ValueError as error:
             raise BagError(self._bag.path, str(error)) from None
 
-    def _check_fetch(self) -> None:
-        """Note the problems of fetch.txt, and have it rewritten if that fixes them."""
-        for found in self._fetch_lines():
-            if isinstance(found, Problem):
-                is_error = found.severity == "error"
-                mended = found.kind in REWRITTEN and self._options.payload
-                self._rewrite_fetch |= is_error and mended
-                self._note(found, is_error and not mended)
-
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _jobs(
-        self,
-        aside: Mapping[bytes, tuple[bytes, bytes]],
-        added: Iterable[BagEntry],
-        missing: Collection[bytes],
-        holes: Collection[bytes],
-    ) -> Iterator[_Job]:
+    def _jobs(self, aside: Mapping[bytes, Match | None], added: Iterable[Match]) -> Iterator[Match]:
         """Yield the payload files in the order of the manifests, then the added ones."""
-        for listed in self._payload.entries():
-            if listed.path in holes:
-                yield _Job(listed.path, b"", listed.digests)
-            elif listed.path not in missing:
-                path, real = aside.get(listed.path, (listed.path, listed.path))
-                yield _Job(path, real, listed.digests)
-        for found in added:
+        for listed in self._tag_files.payload.entries():
+            if listed.path not in self._missing:
+                match = aside.get(listed.path, Match(listed.path, listed.path, listed.digests))
+                if match is not None:
+                    yield match
+        for match in added:
             self._changed = True
-            yield _Job(found.path, real_path(found), {})
+            yield match
 
-    def _hash(self, jobs: Iterator[_Job]) -> None:
+    def _hash(self, jobs: Iterator[Match]) -> None:
         """Read the payload once: verify listed checksums, and write the new manifests."""
         names = tuple(dict.fromkeys((*self._bag.algorithms, *self._target)))
-        # Files that are not fetched yet pass through in their places.
-        tasks = ((job, job.real or Outcome(job.path, job.digests, None, None, None)) for job in jobs)
+
+        def task(match: Match) -> tuple[Match, bytes | Outcome]:
+            # Files that are not fetched yet pass through in their places.
+            if match.path in self._holes:
+                return match, Outcome(match.path, dict(match.digests), None, None, None)
+            return match, real_path(match)
+
         outcomes = hash_tasks(
-            tasks,
+            map(task, jobs),
             names,
             self._threads,
             self._on_event,
@@ -399,49 +369,26 @@ class _Update:
             beneath=self._base.beneath,
         )
         with ManifestWriter(self._new, self._target, self._charset) as manifests:
-            for job, outcome in outcomes:
-                digests = self._digests(job, outcome) if job.real else job.digests
-                self._rewrite |= len(job.digests) < len(self._bag.algorithms)
-                if digests is not None and not self._refused:
-                    manifests.add(job.path, digests)
+            for match, outcome in outcomes:
+                self._rewrite |= len(match.digests) < len(self._bag.algorithms)
+                compare_digests(self._tag_files, match, outcome, self._judge)
+                self._nbytes += outcome.size or 0
+                self._nfiles += 1
+                if outcome.digests is not None and not self._refused:
+                    manifests.add(match.path, outcome.digests)
             manifests.finish(on_disk=True)
 
-    def _digests(self, job: _Job, outcome: Outcome) -> dict[str, str] | None:
-        """Return the new checksums of a file; :data:`None` if it could not be read."""
-        if outcome.digests is None:
-            kind = "file-changing" if outcome.kind == "changed-while-read" else "file-unreadable"
-            self._note(problem(kind, job.path, outcome.message), True)
-            return None
-        self._nbytes += outcome.size or 0
-        self._nfiles += 1
-        if not self._verify(job.path, job.digests, outcome.digests, "changed"):
-            self._changed = True
-        return outcome.digests
-
-    def _verify(self, path: bytes, digests: Mapping[str, str], found: Mapping[str, str], word: str) -> bool:
-        """Compare the checksums of a file with the listed ones."""
-        wrong = [name for name, digest in digests.items() if name in found and found[name] != digest]
-        for name in wrong:
-            self._judge(mismatch_problem(path, name, digests[name], found[name]), word)
-        return not wrong
-
-    def _verify_tag_files(self, tag_files: Collection[BagEntry]) -> None:
+    def _verify_tag_files(self, tag_files: Iterable[Match]) -> None:
         """Compare tag files with the tag manifests."""
         names = self._bag.tag_algorithms
-        if not names:
-            return
-        tasks = ((found, real_path(found)) for found in tag_files)
-        outcomes = hash_tasks(tasks, names, self._threads, read=self._read, beneath=self._base.beneath)
-        for found, outcome in outcomes:
-            if outcome.digests is None:
-                self._note(problem("file-unreadable", found.path, outcome.message), True)
-            else:
-                digests = self._respelled.get(found.path) or self._tags.find(found.path)
-                self._verify(found.path, digests, outcome.digests, "tag-files")
+        if names:
+            tasks = ((match, real_path(match)) for match in tag_files)
+            for match, outcome in hash_tasks(tasks, names, self._threads, read=self._read, beneath=self._base.beneath):
+                compare_digests(self._tag_files, match, outcome, self._judge)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
-    def _stage(self, tag_files: Iterable[BagEntry]) -> None:
+    def _stage(self, tag_files: Iterable[Match]) -> None:
         """Write the other tag files, and commit the change."""
         old = {one.name for one in (*self._bag.manifests, *self._bag.tag_manifests)}
         if self._options.payload:
@@ -518,7 +465,6 @@ class _Update:
     def _stage_fetch(self) -> None:
         """Rewrite fetch.txt if that fixes problems, or for 1.0 if it contains percent signs (2.2.3)."""
         has_percent = self._bag.version < VERSION and any(b"%" in entry.path for entry in self._fetched())
-        self._settle()  # in case reading it again failed
         if not has_percent and not self._rewrite_fetch:
             return
         try:
