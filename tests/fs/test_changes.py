@@ -12,7 +12,7 @@ import pytest
 
 from pressmark.fs import steps
 from pressmark.fs.changes import Change, ChangeError, ChangeFormat, Moves, commit, enter, is_decided, leave
-from pressmark.fs.steps import FLUSH, MAKE, MOVE, UNLINK, WRITE, Step, StepError, run_steps
+from pressmark.fs.steps import FLUSH, MAKE, MOVE, UNLINK, WRITE, Phase, Step, StepError, run_phases, run_steps
 from support.steps import killed_between_moves, observed
 from support.trees import snapshot, write
 
@@ -185,6 +185,8 @@ def test_the_path_of_a_step_that_failed(tmp_path: Path) -> None:
         assert (error.errno, error.step, error.made, error.lock) == (number, step, 1, -1)
         assert error.filename == os.path.join(base, name)
         os.rmdir(tmp_path / "made")
-    [error] = run_steps([base], [[(UNLINK, b"b", None)]], [[b"none"]])
-    assert isinstance(error, StepError)
-    assert (error.step, error.made, error.filename) == ((FLUSH, b"none", None), 1, os.path.join(base, b"none"))
+    [failed] = run_phases([base], [[Phase.of([(UNLINK, b"b", None)], [b""]), Phase.of([], [b"none"])]], [0])
+    assert failed is not None
+    number, error = failed
+    assert (number, error.step, error.made) == (1, (FLUSH, b"none", None), 2)
+    assert error.filename == os.path.join(base, b"none")

@@ -40,21 +40,35 @@ from pressmark.fs.names import first_link
 from pressmark.fs.owners import shared_mode
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK as LOCK_FILE, lock_shared
-from pressmark.fs.steps import ALONE, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step, StepError, run_steps
+from pressmark.fs.steps import (
+    ALONE,
+    LOCK,
+    MAKE,
+    MODE,
+    MOVE,
+    RMDIR,
+    UNLINK,
+    WRITE,
+    Phase,
+    Step,
+    StepError,
+    run_phases,
+    run_steps,
+)
 
 __all__ = [
     *("JOURNAL", "NESTED", "NEW", "OLD", "PART", "UNDO"),
-    *("Change", "ChangeError", "ChangeFormat", "Moves", "Phase"),
+    *("Change", "ChangeError", "ChangeFormat", "Moves"),
     *("commit", "enter", "is_decided", "journal_writer", "leave", "phases"),
 ]
 
 JOURNAL, UNDO, PART = b"journal", b"journal.undo", b"journal.part"
 NEW, OLD, NESTED = b"new", b"old", b"data"
+# The phases of moves, after the one that decides the change.
+PHASES = 4
 RUN_AGAIN = "run the same command again"
 UNCHANGED = "nothing was changed"
 OCCUPIED = "path is occupied by a file that is not part of the change; move that file"
-# The number of phases in which names are moved.
-PHASES = 4
 
 
 class ChangeError(Exception):
@@ -123,20 +137,7 @@ class Moves(NamedTuple):
         return cls(out, into, nested, discarded)
 
 
-class Phase(NamedTuple):
-    """Moves that are on disk before others begin.
-
-    :ivar steps: the moves
-    :ivar flush: the directories that they change
-    :ivar inward: they move names out of the hidden directory, not into it
-    """
-
-    steps: list[Step]
-    flush: list[bytes]
-    inward: bool
-
-
-_NOTHING = Phase([], [], False)
+_NOTHING = Phase([], [])
 
 
 def phases(form: ChangeFormat, moves: Moves) -> list[Phase]:
@@ -150,19 +151,20 @@ def phases(form: ChangeFormat, moves: Moves) -> list[Phase]:
         steps: list[Step] = [(MOVE, path, b"%b/%d" % (old, number)) for number, path in enumerate(moves.discarded)]
         if moves.out[:1] == [form.marker]:
             steps.insert(0, out.pop(0))
-        first = Phase(steps, list(dict.fromkeys((old, *changed, *map(os.path.dirname, moves.discarded)))), False)
-    return [first, Phase(out, changed, False), *inward]
+        flush = Phase.of([], [old, *map(os.path.dirname, moves.discarded)]).flush
+        first = Phase(steps, list(dict.fromkeys(flush + changed)))
+    return [first, Phase(out, changed), *inward]
 
 
 @lru_cache(maxsize=8)  # the same for many directories
-def _inward(form: ChangeFormat, nested: bool, into: tuple[bytes, ...]) -> tuple[bytes, list[bytes], list[Phase]]:
+def _inward(form: ChangeFormat, nested: bool, into: tuple[bytes, ...]) -> tuple[bytes, list[Step], list[Phase]]:
     """Return what the phases of directories share: the beginning of the paths to which names are moved out, the
-    directories that this changes, and the phases of moves in."""
+    flushing of what this changes, and the phases of moves in."""
     away = form.hidden(NESTED if nested else OLD)
     steps: list[Step] = [(MOVE, away, form.content)] if nested else []
     steps += [(MOVE, form.hidden(NEW, name), name) for name in into]
-    inward = [Phase(some, [b""] if some else [], True) for some in (steps[:-1], steps[-1:])]
-    return away + b"/", [away, b""], inward
+    inward = [Phase.of(some, [b""] if some else []) for some in (steps[:-1], steps[-1:])]
+    return away + b"/", Phase.of([], [away, b""]).flush, inward
 
 
 def journal_writer(
@@ -212,7 +214,6 @@ class Change:
     is_complete = False
     # Set by commit.
     moves: Moves
-    plan: list[Phase]
     contents: Mapping[bytes, bytes] = MappingProxyType({})
 
     def __init__(self, base: bytes, form: ChangeFormat, status: os.stat_result) -> None:
@@ -387,22 +388,29 @@ def commit(
             if not is_kept:
                 change.error = ChangeError(change.base, UNCHANGED)
     for change in changes:
-        change.plan = phases(change.form, change.moves)
+        if change.moves.discarded and change.error is None:
+            _call(_refuse_links, change)
+    decide = Phase.of([(MOVE, hidden(PART), hidden(JOURNAL))], [hidden()])
+    # A name that has appeared in between is not part of the change.
+    more: list[Step] = [(ALONE, b"", changes[0].form.staging)] if alone else []
+    end = Phase([(UNLINK, hidden(JOURNAL), None)], [])
+
+    def plan(change: Change) -> list[Phase]:
+        first, second, *inward = phases(change.form, change.moves)
+        return [decide, first, Phase(second.steps + more, second.flush), *inward, end]
+
     try:
-        decide: list[Step] = [(MOVE, hidden(PART), hidden(JOURNAL))]
-        for change in _run(_without_error(changes), decide, [hidden()]):
-            # The caller learns that nothing was changed, so the next run must not make the change.
-            _call(_withdraw, change, RUN_AGAIN)
-        for number in range(PHASES):
-            for change in _make_phase(_without_error(changes), number, alone):
+        advice = [UNCHANGED] * (1 + PHASES) + [RUN_AGAIN]
+        for change, number in _run(_without_error(changes), plan, advice, alone):
+            if number == 0:
+                # The caller learns that nothing was changed, so the next run must not make the change.
+                _call(_withdraw, change, RUN_AGAIN)
+            elif number <= PHASES:
                 _call(_reverse, change, RUN_AGAIN)
     except BaseException:
         for change in _without_error(changes):
             _call(_reverse, change, RUN_AGAIN)
         raise
-    # The changes are complete from here on, whatever fails later.
-    end: list[Step] = [(UNLINK, hidden(JOURNAL), None)]
-    _run(_without_error(changes), end, advice=RUN_AGAIN)
     for change in _without_error(changes):
         change.is_complete = True
         if change.moves.discarded or not change.moves.nested:
@@ -435,26 +443,11 @@ def _prepare(changes: Sequence[Change], request: dict[str, Any]) -> None:
     for change in changes:
         if len(change.contents) < len(change.moves.into):  # the other files are there
             _call(lambda change: flush_tree(change.new), change)
-    _run(_without_error(changes), steps, lambda change: [*map(begin.__add__, change.contents), new, part])
 
+    def plan(change: Change) -> list[Phase]:
+        return [Phase.of(steps(change), [*map(begin.__add__, change.contents), new, part])]
 
-def _make_phase(changes: list[Change], number: int, alone: str) -> Iterable[Change]:
-    """Make the moves of a phase; yield the changes that fail."""
-    if number == 0:
-        for change in changes:
-            if change.moves.discarded:
-                _call(_refuse_links, change)
-        yield from (change for change in changes if change.error is not None)
-        changes = _without_error(changes)
-    # A name that has appeared in between is not part of the change.
-    more: list[Step] = [(ALONE, b"", changes[0].form.staging)] if alone and number == 1 and changes else []
-    if more or any(change.plan[number].steps for change in changes):
-        yield from _run(
-            changes,
-            lambda change: change.plan[number].steps + more if more else change.plan[number].steps,
-            lambda change: change.plan[number].flush,
-            alone=alone,
-        )
+    _run(_without_error(changes), plan, [UNCHANGED])
 
 
 def _without_error(changes: Sequence[Change]) -> list[Change]:
@@ -462,34 +455,26 @@ def _without_error(changes: Sequence[Change]) -> list[Change]:
 
 
 def _run(
-    changes: list[Change],
-    steps: list[Step] | Callable[[Change], list[Step]],
-    flush: Sequence[bytes] | Callable[[Change], list[bytes]] = (),
-    advice: str = UNCHANGED,
-    alone: str = "",
-) -> list[Change]:
-    """Run steps of each change, then flush; return the changes that fail, with their errors.
+    changes: list[Change], plan: Callable[[Change], list[Phase]], advice: Sequence[str], alone: str = ""
+) -> list[tuple[Change, int]]:
+    """Run the phases of each change; return the changes that fail, with their errors, and the phase of each.
 
-    :param steps: the same for all, or those of a change; like ``flush``
+    :param advice: for each phase, what to do if it fails
     :param alone: the reason of an error if the step ``ALONE`` fails
     """
-    outcomes = run_steps(
-        [change.base for change in changes],
-        list(map(steps, changes)) if callable(steps) else [steps] * len(changes),
-        list(map(flush, changes)) if callable(flush) else [flush] * len(changes) if flush else (),
-        [change.device for change in changes] if flush else (),
-    )
-    if StepError not in map(type, outcomes):
+    if not changes:
         return []
+    found = run_phases([change.base for change in changes], list(map(plan, changes)), [one.device for one in changes])
     failed = []
-    for change, outcome in zip(changes, outcomes, strict=True):
-        if isinstance(outcome, StepError):
-            reason = f"{outcome.strerror}; {advice}"
-            if outcome.step is not None and outcome.errno == EEXIST:
-                reason = OCCUPIED if outcome.step[0] == MOVE else alone or reason
-            change.error = ChangeError(outcome.filename, reason)
-            change.error.__cause__ = outcome
-            failed.append(change)
+    for change, outcome in zip(changes, found, strict=True):
+        if outcome is not None:
+            number, error = outcome
+            reason = f"{error.strerror}; {advice[number]}"
+            if error.step is not None and error.errno == EEXIST:
+                reason = OCCUPIED if error.step[0] == MOVE else alone or reason
+            change.error = ChangeError(error.filename, reason)
+            change.error.__cause__ = error
+            failed.append((change, number))
     return failed
 
 
@@ -530,9 +515,9 @@ def _reverse(change: Change) -> None:
 def _undo(change: Change) -> None:
     """Reverse all moves that were made, the last one first."""
     plan = phases(change.form, change.moves)
-    for phase in reversed(plan[: _interrupted(change.base, plan) + 1]):
-        made = [step for step in reversed(phase.steps) if _is_made(change.base, phase, step)]
-        _run_alone(change, list(map(_back, made)), phase.flush)
+    for phase in reversed(plan[: _interrupted(change, plan) + 1]):
+        made = [step for step in reversed(phase.steps) if _is_made(change, step)]
+        _run_alone(change, Phase(list(map(_back, made)), phase.flush))
 
 
 def _back(move: Step) -> Step:
@@ -544,34 +529,36 @@ def _back(move: Step) -> Step:
 def _resume(change: Change) -> None:
     """Make all moves that were not made."""
     plan = phases(change.form, change.moves)
-    for phase in plan[_interrupted(change.base, plan) :]:
+    for phase in plan[_interrupted(change, plan) :]:
         if phase is plan[0]:
             _refuse_links(change)
-        _run_alone(change, [step for step in phase.steps if not _is_made(change.base, phase, step)], phase.flush)
+        left = [step for step in phase.steps if not _is_made(change, step)]
+        _run_alone(change, Phase(left, phase.flush))
 
 
-def _interrupted(base: bytes, plan: list[Phase]) -> int:
+def _interrupted(change: Change, plan: list[Phase]) -> int:
     """Return the index of the last phase with a move that was made."""
-    made = [any(_is_made(base, phase, step) for step in phase.steps) for phase in plan]
+    made = [any(_is_made(change, step) for step in phase.steps) for phase in plan]
     return max((number for number, is_made in enumerate(made) if is_made), default=0)
 
 
-def _is_made(base: bytes, phase: Phase, step: Step) -> bool:
+def _is_made(change: Change, move: Step) -> bool:
     """Return whether a move was made, by its end in the hidden directory.
 
     :raises OSError: this cannot be determined
     """
-    end = step[1] if phase.inward else step[2]
-    assert isinstance(end, bytes)
-    return exists(b"%b/%b" % (base, end)) != phase.inward
+    _kind, source, target = move
+    assert isinstance(target, bytes)
+    is_inward = source.startswith(change.form.staging + b"/")
+    return exists(b"%b/%b" % (change.base, source if is_inward else target)) != is_inward
 
 
-def _run_alone(change: Change, steps: list[Step], flush: list[bytes]) -> None:
+def _run_alone(change: Change, phase: Phase) -> None:
     """Run the steps of one change.
 
     :raises ChangeError: one fails
     """
-    if _run([change], steps, flush, RUN_AGAIN) and change.error is not None:
+    if _run([change], lambda _change: [phase], [RUN_AGAIN]) and change.error is not None:
         raise change.error
 
 

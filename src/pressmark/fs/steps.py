@@ -6,9 +6,11 @@ Many directories are changed by one call. A step is a tuple: see :data:`~pressma
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from errno import EEXIST
+from itertools import accumulate, chain
+from typing import NamedTuple
 
 from pressmark import _kernels
 from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMDIR, UNLINK, WRITE, Step
@@ -24,13 +26,15 @@ __all__ = [
     "RMDIR",
     "UNLINK",
     "WRITE",
+    "Phase",
     "Step",
     "StepError",
+    "run_phases",
     "run_steps",
 ]
 
 # Paths of more directories, or more paths, are flushed with their whole file systems.
-DIRECTORIES, PATHS = 4, 32
+DIRECTORIES, PATHS = 4, 64
 
 
 class StepError(OSError):
@@ -56,47 +60,91 @@ class StepError(OSError):
         super().__init__(number, os.strerror(number), path)
 
 
-def run_steps(
-    bases: list[bytes],
-    lists: list[list[Step]],
-    flush: Sequence[Sequence[bytes]] = (),
-    devices: Sequence[int] = (),
-) -> list[StepError | int]:
-    """Run a list of steps in each directory, and stop there at the first failure; then flush.
+class Phase(NamedTuple):
+    """Steps that are on disk before others begin.
+
+    :ivar steps: the steps
+    :ivar flush: the steps ``FLUSH`` of what they change
+    """
+
+    steps: list[Step]
+    flush: list[Step]
+
+    @classmethod
+    def of(cls, steps: list[Step], changed: Iterable[bytes]) -> Phase:
+        """Return a phase.
+
+        :param changed: what the steps change, as paths in the directory: files, directories, or empty for itself
+        """
+        return cls(steps, [(FLUSH, path, None) for path in changed])
+
+
+def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[StepError | int]:
+    """Run a list of steps in each directory, and stop there at the first failure.
 
     :param bases: the directories
     :param lists: the steps of each directory; several may share a list
-    :param flush: for each directory, paths in it that must be on disk afterwards: files, directories, or empty for
-        itself. Up to 32 in up to four directories are flushed one by one, more with their file systems
-    :param devices: the number of each directory's file system, if the caller knows it
     :return: for each directory the descriptor of a file that was locked, which the caller closes, or -1; or the error
     """
-    is_few = len(bases) <= DIRECTORIES and sum(map(len, flush)) <= PATHS
-    if flush and (is_few or not can_flush_filesystem()):
-        lists = [[*steps, *[(FLUSH, path, None) for path in paths]] for steps, paths in zip(lists, flush, strict=True)]
-        flush = ()
     kernels = _kernels.load("pure") if os.name == "nt" else _kernels.active  # the steps in C are calls of POSIX
-    found: list[StepError | int] = [
+    return [
         StepError(error, base, steps, made, lock) if error else lock
         for base, steps, (error, made, lock) in zip(bases, lists, kernels.run_steps(bases, lists), strict=True)
     ]
-    if flush:
-        _flush_filesystems(bases, lists, devices, found)
-    return found
 
 
-def _flush_filesystems(
-    bases: list[bytes], lists: list[list[Step]], devices: Sequence[int], found: list[StepError | int]
-) -> None:
-    """Flush the file systems of directories; replace the results of those that fail by errors."""
-    devices = devices or [os.stat(base).st_dev for base in bases]
-    for device, base in dict(zip(devices, bases, strict=True)).items():
+def run_phases(
+    bases: list[bytes], plans: Sequence[Sequence[Phase]], devices: Sequence[int]
+) -> list[tuple[int, StepError] | None]:
+    """Run the phases of each directory, each on disk before the next; those of a directory end at its first failure.
+
+    Up to 64 paths in up to four directories are flushed one by one, more with their file systems.
+
+    :param plans: the phases of each directory; all have the same number
+    :param devices: the number of each directory's file system
+    :return: for each directory the number of the phase that failed, and its error; :data:`None` if none did
+    """
+    flushed = sum(len(phase.flush) for plan in plans for phase in plan)
+    if (len(bases) <= DIRECTORIES and flushed <= PATHS) or not can_flush_filesystem():
+        lists = [list(chain.from_iterable(chain.from_iterable(plan))) for plan in plans]
+        return [
+            (_phase_of(plan, outcome.made), outcome) if isinstance(outcome, StepError) else None
+            for plan, outcome in zip(plans, run_steps(bases, lists), strict=True)
+        ]
+    failed: dict[int, tuple[int, StepError]] = {}
+    for number in range(max(map(len, plans))):
+        going = [index for index in range(len(bases)) if index not in failed and any(plans[index][number])]
+        if not going:
+            continue
+        lists = [plans[index][number].steps for index in going]
+        for index, outcome in zip(going, run_steps([bases[index] for index in going], lists), strict=True):
+            if isinstance(outcome, StepError):
+                failed[index] = number, outcome
+        going = [index for index in going if index not in failed and plans[index][number].flush]
+        errors = _flush_filesystems({devices[index]: bases[index] for index in going})
+        for index in going:
+            error = errors.get(devices[index])
+            if error is not None:
+                steps = plans[index][number].steps
+                failed[index] = number, StepError(error.errno or 0, bases[index], steps, len(steps), -1)
+    return [failed.get(index) for index in range(len(bases))]
+
+
+def _phase_of(plan: Sequence[Phase], made: int) -> int:
+    """Return the number of the phase whose step failed, after so many steps of all."""
+    ends = accumulate(len(phase.steps) + len(phase.flush) for phase in plan)
+    return next(number for number, end in enumerate(ends) if made < end)
+
+
+def _flush_filesystems(places: Mapping[int, bytes]) -> dict[int, OSError]:
+    """Flush file systems, and return the errors by their numbers.
+
+    :param places: a directory of each, by its number
+    """
+    errors = {}
+    for device, place in places.items():
         try:
-            flush_filesystem(base)
+            flush_filesystem(place)
         except OSError as error:
-            for index in range(len(bases)):
-                lock = found[index]
-                if devices[index] == device and isinstance(lock, int):  # the first error of a directory counts
-                    steps = lists[index]
-                    found[index] = failed = StepError(error.errno or 0, bases[index], steps, len(steps), lock)
-                    failed.filename = error.filename or failed.filename
+            errors[device] = error
+    return errors

@@ -226,16 +226,23 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     """All that a phase has changed is on disk before the next; many directories are flushed by one call."""
     folders = [os.fsencode(make(tmp_path / f"s{number}")) for number in range(count)]
     run, all_at_once = _kernels.active.run_steps, steps.flush_filesystem
-    done: list[tuple[str, list[str]]] = []
+    # What is written, and then flushed.
+    done: list[tuple[list[str], list[str]]] = []
 
     def observe(bases: list[bytes], lists: list[list[Step]]) -> list[tuple[int, int, int]]:
         assert (bases, len(lists)) == (folders, count)
-        done.append(("write", [os.fsdecode(path) for kind, path, _other in lists[0] if kind in (WRITE, MOVE, UNLINK)]))
-        done.append(("flush", [os.fsdecode(path) or "." for kind, path, _other in lists[0] if kind == FLUSH]))
+        done.append(([], []))
+        for kind, path, _other in lists[0]:
+            if kind in (WRITE, MOVE, UNLINK):
+                if done[-1][1]:
+                    done.append(([], []))
+                done[-1][0].append(os.fsdecode(path))
+            elif kind == FLUSH:
+                done[-1][1].append(os.fsdecode(path) or ".")
         return run(bases, lists)
 
     def flush_all(base: bytes) -> None:
-        done.append(("flush", ["everything"]))
+        done[-1][1].append("everything")
         all_at_once(base)
 
     monkeypatch.setattr(_kernels.active, "run_steps", observe)
@@ -244,7 +251,6 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     names = ["manifest-sha512.txt", "tagmanifest-sha512.txt", "bag-info.txt"]
     hidden = os.fsdecode(STAGING)
     new = [f"{hidden}/new/{name}" for name in ["bag-info.txt", "bagit.txt", *names[:2]]]
-    # What is written, and then flushed.
     expected = [
         ([*new, f"{hidden}/journal.part"], [*new, f"{hidden}/new", f"{hidden}/journal.part"]),
         ([f"{hidden}/journal.part"], [hidden]),
@@ -254,15 +260,9 @@ def test_each_phase_is_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         ([f"{hidden}/journal"], []),
         ([f"{hidden}/lock"], []),
     ]
-    found: list[tuple[list[str], list[str]]] = []
-    for word, paths in done:
-        if word == "flush" and paths:
-            found[-1][1].extend(paths)
-        elif paths:
-            found.append((paths, []))
     if count > 1:
         expected = [(written, ["everything"] if flushed else []) for written, flushed in expected]
-    assert [(sorted(one), sorted(other)) for one, other in found] == [
+    assert [(sorted(one), sorted(other)) for one, other in done if one] == [
         (sorted(one), sorted(other)) for one, other in expected
     ]
 

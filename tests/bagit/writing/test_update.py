@@ -471,7 +471,7 @@ def test_unreadable_directories(implementation: Implementation, open_folder: Pat
 
     def act() -> None:
         before = sorted(os.listdir("b"))
-        with pytest.raises(BagInvalidError, match="data/b/c.*file cannot be read; and [23] more") as caught:
+        with pytest.raises(BagInvalidError, match=r"data/b/c.*file cannot be read; and [23] more") as caught:
             update("b", accept=accept)
         assert sorted(os.listdir("b")) == before
         error = caught.value
