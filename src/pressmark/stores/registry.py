@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -18,29 +17,34 @@ if TYPE_CHECKING:
     from pressmark.stores.pairtree.pairtree_store import PairtreeStore
     from pressmark.stores.vitro.vitro_store import VitroStore
 
-__all__ = ["CLASSES", "KINDS", "create", "kind_of", "open", "store_class"]
+__all__ = ["KINDS", "create", "kind_of", "open", "store_class"]
 
-# Imported when a store of the kind is opened or the class is used.
-CLASSES = {
-    "pairtree": ("pressmark.stores.pairtree.pairtree_store", "PairtreeStore"),
-    "vitro": ("pressmark.stores.vitro.vitro_store", "VitroStore"),
-    "ocfl": ("pressmark.stores.ocfl.root", "OcflRoot"),
-    "bags": ("pressmark.stores.bags.bag_folder", "BagFolder"),
-}
 #: The kinds of stores: ``pairtree``, ``vitro``, ``ocfl``, ``bags``.
-KINDS = tuple(CLASSES)
+KINDS = ("pairtree", "vitro", "ocfl", "bags")
 
 
 def store_class(kind: str) -> type[Any]:
-    """Return the class of the stores of a kind.
+    """Return the class of the stores of a kind, which is imported on first use.
 
     :raises ValueError: unknown kind
     """
-    if kind not in CLASSES:
-        raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
-    module, name = CLASSES[kind]
-    found: type[Any] = getattr(importlib.import_module(module), name)
-    return found
+    if kind == "pairtree":
+        from pressmark.stores.pairtree.pairtree_store import PairtreeStore
+
+        return PairtreeStore
+    if kind == "vitro":
+        from pressmark.stores.vitro.vitro_store import VitroStore
+
+        return VitroStore
+    if kind == "ocfl":
+        from pressmark.stores.ocfl.root import OcflRoot
+
+        return OcflRoot
+    if kind == "bags":
+        from pressmark.stores.bags.bag_folder import BagFolder
+
+        return BagFolder
+    raise ValueError(f"kind={kind!r}: expected one of {', '.join(KINDS)}")
 
 
 def kind_of(path: Path) -> str:

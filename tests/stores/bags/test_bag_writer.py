@@ -15,7 +15,7 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
 from pressmark.stores import IngestResult, StoreObject
-from pressmark.stores.bags import bag_writer, small_bag
+from pressmark.stores.bags import bag_folder, small_bag
 from pressmark.stores.bags.bag_folder import BagFolder
 from support.implementations import Implementation, use
 from support.trees import write
@@ -178,7 +178,7 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
 
     results: list[Result] = []
     with monkeypatch.context() as patch, store.ingest(mode="copy", on_result=results.append) as batch:
-        patch.setattr(bag_writer, "write_small_bag", full)
+        patch.setattr(bag_folder, "write_small_bag", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})
     assert [getattr(result.error, "kind", None) for result in results] == ["no-space", None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -40,14 +39,6 @@ RENAMES = 256  # with renaming: fewer, so that empty directories are removed soo
 # Objects of this size are copied several at a time: so many for each core, and at most.
 LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
 
-# Each direction is imported when it is used.
-_DIRECTIONS = {
-    "pairtree": ("to_pairtree_vitro", "ToPairtree"),
-    "vitro": ("to_pairtree_vitro", "ToVitro"),
-    "ocfl": ("to_ocfl", "ToOcfl"),
-    "bags": ("to_bags", "ToBags"),
-}
-
 
 def transfer_chunk(
     options: Options, entries: Iterable[PlanEntry], on_object: Callable[[int], object] = lambda _nbytes: None
@@ -64,11 +55,19 @@ def transfer_chunk(
 
 
 def _direction(options: Options, source: Store, destination: Store) -> Direction:
-    module, name = _DIRECTIONS[options.to]
-    if options.source_kind == options.to == "ocfl":
-        module, name = "ocfl_to_ocfl", "OcflToOcfl"
-    found: type[Direction] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-    return found(options, source, destination)
+    """Return what stores objects in the destination; its module is imported on first use."""
+    made: type[Direction]
+    if options.to == "bags":
+        from pressmark.migrate.transfer.to_bags import ToBags as made
+    elif options.to == "ocfl" == options.source_kind:
+        from pressmark.migrate.transfer.ocfl_to_ocfl import OcflToOcfl as made
+    elif options.to == "ocfl":
+        from pressmark.migrate.transfer.to_ocfl import ToOcfl as made
+    elif options.to == "vitro":
+        from pressmark.migrate.transfer.to_pairtree_vitro import ToVitro as made
+    else:
+        from pressmark.migrate.transfer.to_pairtree_vitro import ToPairtree as made
+    return made(options, source, destination)
 
 
 class Transfer:

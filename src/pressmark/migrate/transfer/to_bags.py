@@ -25,8 +25,7 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
-from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.bag_writer import BagWriter
+from pressmark.stores.bags.bag_folder import BagFolder, BagWriter
 from pressmark.stores.bags.small_bag import SmallBag
 
 __all__ = ["ToBags"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
@@ -22,6 +23,7 @@ from pressmark.stores.object_sources import check_source, copy_source, select_so
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
+from pressmark.stores.pairtree.spellings import Spellings
 from pressmark.stores.pairtree.version_files import (
     encoded_prefix,
     prefix_of,
@@ -31,12 +33,10 @@ from pressmark.stores.pairtree.version_files import (
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 
-if TYPE_CHECKING:
-    from pressmark.stores.ingest import IngestWriter
-
-__all__ = ["PairtreeStore"]
+__all__ = ["PairtreeStore", "PairtreeWriter"]
 
 
 class PairtreeStore(PairtreeReader):
@@ -133,14 +133,9 @@ class PairtreeStore(PairtreeReader):
             return existing_object(self, identifier, source, links, error).with_problems(excluded)
         return self._proper(place, name).with_problems(excluded)
 
-    def _ingest_writer(
-        self, mode: CopyMode, links: Literal["refuse", "follow"]
-    ) -> IngestWriter[ObjectSource, StoreObject]:
+    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> PairtreeWriter:
         self.refuse_changes()
-        # By name, because the module imports this one.
-        writer: IngestWriter[ObjectSource, StoreObject]
-        writer = import_module("pressmark.stores.pairtree.pairtree_writer").PairtreeWriter(self, mode, links)
-        return writer
+        return PairtreeWriter(self, mode, links)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
         """Move an existing directory on the same file system into the tree as an encapsulating directory.
@@ -337,3 +332,78 @@ class PairtreeStore(PairtreeReader):
 def _encapsulates(name: bytes) -> bool:
     """Return whether a directory of this name can be an encapsulating directory."""
     return len(decode_fs(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
+
+
+# --- many objects -----------------------------------------------------------------------------------------------------
+
+
+class PairtreeWriter(CopyingWriter):
+    """Write many objects to a Pairtree.
+
+    :param store: the tree
+    :param mode: as for :meth:`PairtreeStore.put`, like ``links``
+    """
+
+    _is_directory = True
+
+    def __init__(self, store: PairtreeStore, mode: CopyMode, links: str) -> None:
+        super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
+        self._store = store
+        self._spellings = Spellings(self._base, keeps=True)
+
+    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
+        return RunDirectory(self._store._work_directory(""))
+
+    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+        store = self._store
+        place, name = store._new_place(identifier, None)
+        with object_errors(store.root, identifier):
+            check_source(source)
+            existing = store._existing_place(identifier, self._spellings)
+            if existing is not None:
+                raise store._exists(identifier, existing)
+
+            def copy(new: bytes) -> tuple[int, bytes]:
+                size, longest = self._copier.copy(source, new)
+                store._refuse_too_long(identifier, place, name, longest)
+                return size, longest
+
+            return self._stage(identifier, encode_fs(f"{place}/{name}"), copy)
+
+    @property
+    def _layout(self) -> Pairtree:
+        return self._store.layout
+
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        found = self._layout.object_paths([identifier for identifier, _source in objects])
+        others = self._spellings.others
+        with store_errors(self._base):
+            # An object that may exist in another spelling is looked for one by one.
+            return [None if path and any(others(path.rpartition("/")[0])) else path for path in found]
+
+    def _move_checked(self, staged: StagedCopy) -> None:
+        place, name = map(decode_fs, os.path.split(staged.place))
+        self._store._move_in(
+            self._staging, staged.identifier, staged.path, place, name, staged.longest, replace=False, flush=False
+        )
+
+    def publish(self) -> Iterator[StoreObject | ObjectError]:
+        for staged, error in self.commit():
+            if error is None:
+                yield self._record(staged)
+            else:
+                is_elsewhere = getattr(error.__cause__, "errno", None) == errno.EXDEV
+                yield self._put_elsewhere(staged) if is_elsewhere else error
+
+    def _put_elsewhere(self, staged: StagedCopy) -> StoreObject | ObjectError:
+        """Copy an object to another file system within the tree."""
+        try:
+            return self._store.put(staged.identifier, os.fsdecode(staged.path), mode="copy")
+        except ObjectError as error:
+            return error
+
+    def _record(self, staged: StagedCopy) -> StoreObject:
+        place, name = map(decode_fs, os.path.split(staged.place))
+        if staged.text is None or not staged.text.isascii():
+            return self._store._proper(place, name)
+        return StoreObject(staged.text, f"{ROOT}/{place}", True, name, ())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import AbstractContextManager
+from typing import Any, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
 from pressmark.fixity import Outcome
@@ -22,14 +22,12 @@ from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, copy_source, select_source
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
 
-if TYPE_CHECKING:
-    from pressmark.stores.ingest import IngestWriter
-
-__all__ = ["VitroStore"]
+__all__ = ["VitroStore", "VitroWriter"]
 
 
 class VitroStore(VitroReader):
@@ -150,14 +148,9 @@ class VitroStore(VitroReader):
         path_ = encode_fs(f"{ROOT}/{place}")
         return self._object(place, path_, [stored], None).with_problems(excluded)
 
-    def _ingest_writer(
-        self, mode: CopyMode, links: Literal["refuse", "follow"]
-    ) -> IngestWriter[ObjectSource, StoreObject]:
+    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> VitroWriter:
         self.refuse_changes()
-        # By name, because the module imports this one.
-        writer: IngestWriter[ObjectSource, StoreObject]
-        writer = import_module("pressmark.stores.vitro.vitro_writer").VitroWriter(self, mode, links)
-        return writer
+        return VitroWriter(self, mode, links)
 
     def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
         """Return the stored name of the one file of a source, and its path or content.
@@ -326,3 +319,74 @@ def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], en
     except UnicodeEncodeError:
         raise StoreError(path, f"a namespace cannot be written in {encoding}") from None
     replace_file(path, data, part=staging / NAMESPACES)
+
+
+# --- many objects -----------------------------------------------------------------------------------------------------
+
+
+class VitroWriter(CopyingWriter):
+    """Write many objects to a Vitro store.
+
+    :param store: the store
+    :param mode: as for :meth:`VitroStore.put`, like ``links``
+    """
+
+    _is_directory = False
+
+    def __init__(self, store: VitroStore, mode: CopyMode, links: str) -> None:
+        super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
+        self._store = store
+
+    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
+        return RunDirectory(self._store._work_directory())
+
+    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+        store = self._store
+        store.refuse_changes()
+        place = store._existing_place(identifier) or store.layout.map_id(identifier)
+        with object_errors(store.root, identifier):
+            stored, content = store._new_file(identifier, place, source, self._links)
+            # Everything else is checked when the object is published.
+            if exists(os.path.join(self._base, encode_fs(place))):
+                store._refuse(identifier, place, stored, False)
+
+            def copy(new: bytes) -> tuple[int, bytes]:
+                folder = self.new_path()
+                size = self._copier.copy({decode_fs(stored): content}, folder)[0]
+                store._refuse_directory(identifier, os.path.join(folder, stored))
+                os.rename(os.path.join(folder, stored), new)
+                os.rmdir(folder)
+                return size, b""
+
+            return self._stage(identifier, encode_fs(place) + b"/" + stored, copy)
+
+    @property
+    def _layout(self) -> Vitro:
+        return self._store.layout
+
+    def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
+        self._store.refuse_changes()
+        # Sources without a path are not copied here.
+        names = [os.path.basename(os.fsencode(s)) if isinstance(s, (str, os.PathLike)) else b"" for _, s in objects]
+        identifiers = [identifier for identifier, _source in objects]
+        hidden = self._store._hidden_places(identifiers)
+        # A hidden object is looked for one by one.
+        return [
+            None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path
+            for path, before in zip(self._layout.object_paths(identifiers, names), hidden, strict=True)
+        ]
+
+    def _begin_turn(self) -> None:
+        self._store._settle()
+        super()._begin_turn()
+
+    def _move_checked(self, staged: StagedCopy) -> None:
+        place, stored = os.path.split(staged.place)
+        self._store._refuse(staged.identifier, decode_fs(place), stored, False)
+        self._store._move_in(staged.path, decode_fs(place), stored, flush=False)
+
+    def _record(self, staged: StagedCopy) -> StoreObject:
+        place, stored = os.path.split(staged.place)
+        if staged.text is None:
+            return self._store._object(decode_fs(place), encode_fs(ROOT) + b"/" + place, [stored], None)
+        return StoreObject(staged.text, f"{ROOT}/{decode_fs(place)}", True, None, ())

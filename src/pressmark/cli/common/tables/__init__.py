@@ -6,7 +6,6 @@ are written as JSON lines only. Rows that keep their format keep their bytes.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
@@ -180,10 +179,11 @@ def _text_reader(kind: Kind, spec: ColumnSpec, data: Any) -> Any:
 
 def _parquet(verb: str) -> Any:
     try:
-        return importlib.import_module("pressmark.cli.common.tables.parquet")
+        from pressmark.cli.common.tables import parquet
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pyarrow":
             raise
         raise CallError(f"{verb} Parquet needs pyarrow: pip install 'pressmark[arrow]'") from None
     except ImportError as error:
         raise CallError(f"{verb} Parquet needs pyarrow, which failed to load: {error}") from None
+    return parquet
