@@ -27,4 +27,4 @@ def test_every_change(disk_faults: str, tmp_path: Path, case: str, how: str) -> 
         pytest.importorskip("urllib3")
     script = Path(__file__).with_name("every_change.py")
     steps = int(run_preloaded(disk_faults, script, case, str(tmp_path / "at"), how, STRIDE))
-    assert steps > (20 if case == "archive" else 25)  # an archive has its small tag files in memory
+    assert steps >= (20 if case == "archive" else 25)  # an archive has its small tag files in memory
