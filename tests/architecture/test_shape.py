@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -58,3 +59,15 @@ def test_module_names_are_unique() -> None:
         if len(others) > 1 and name not in ROLES | FORMATS:
             shared.add(name)
     assert shared == SHARED
+
+
+@pytest.mark.repository
+def test_scripts_name_tests_that_exist() -> None:
+    """The scripts that run a part of the tests name files and folders that exist."""
+    root = Path(__file__).parents[2]
+    scripts = [path for path in (root / "ci").iterdir() if path.is_file()]
+    named = {
+        name for path in scripts for name in re.findall(r"\btests/[\w/]+(?:\.py)?", path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (root / name).exists()] == []
