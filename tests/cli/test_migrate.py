@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -26,7 +25,7 @@ from pressmark.cli.migrate.output import conflict_text, row_text
 from pressmark.cli.migrate.reporter import ProgressReporter, view_of
 from pressmark.errors import JobError, ReportError
 from pressmark.migrate.execution import run_result, verify as verifying
-from pressmark.migrate.execution.arrived import count_arrived
+from pressmark.migrate.planning import planner
 from pressmark.reports import Progress
 from support.signals import restore_signals
 
@@ -648,38 +647,32 @@ def test_interrupted(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -
     assert f"{why}; run the same command with --resume to continue" in result.stderr
 
 
-def test_an_interrupted_run_counts_what_is_in_place(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last line counts objects in the destination, not objects copied; the resumed run counts them, too."""
+def test_an_interrupted_run_counts_what_is_done(call: Call, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last line counts the objects of complete chunks; the resumed run counts them, too."""
     real = migrate.run
 
     def interrupted(plan: migrate.Plan, **how: Any) -> migrate.Run:
-        done = real(plan, **how)
+        real(plan, **how)
         Path(plan.work, "finished.json").unlink()
-        for receipt in Path(plan.work, "receipts").iterdir():
-            receipt.unlink()
-        shutil.rmtree(Path(plan.options.destination, next(done.rows()).target))
+        min(Path(plan.work, "receipts").iterdir()).unlink()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(migrate, "run", interrupted)
+    monkeypatch.setitem(planner.make_plan.__kwdefaults__, "chunk_objects", 1)
     result = call("migrate", "books", "root", *OCFL)
     ending = "run the same command with --resume to continue\n"
-    assert result.stderr == f"pressmark: interrupted; 2 of 3 objects are in root; {ending}"
-    assert len(call("store", "ls", "root").stdout.splitlines()) == 2
-    # On a slow file system, not all paths are looked at.
-    plan = migrate.Plan.open("root.migration")
-    assert [str(count_arrived(plan, None, seconds)) for seconds in (60, -1)] == ["2", "at least 0"]
-    # Receipts count as well.
+    assert result.stderr == f"pressmark: interrupted; at least 2 of 3 objects are in root; {ending}"
     resume = migrate.resume
     monkeypatch.setattr(migrate, "resume", lambda plan, **how: dataclasses.replace(resume(plan, **how), seconds=2.0))
     result = call("migrate", "books", "root", *OCFL, "--resume")
     assert result.exit_code == 0
-    assert "3 objects: 1 ok, 2 exists_same; 2 were in place before this call; " in result.stderr
+    assert "3 objects: 2 ok, 1 exists_same; 2 were done before this call; " in result.stderr
     # The time and the rates are those of this call.
-    assert "; this call processed 3 objects in 0:02, 2 objects/s, " in result.stderr
+    assert "; this call processed 1 object in 0:02, " in result.stderr
     (books.parent / "root.migration" / "finished.json").unlink()
     result = call("migrate", "books", "root", *OCFL, "--resume", "--json")
     summary = json.loads(result.stdout.splitlines()[-1])["summary"]
-    assert "3 objects: 1 ok, 2 exists_same; 3 were in place before this call; " in result.stderr
+    assert "3 objects: 2 ok, 1 exists_same; 3 were done before this call; " in result.stderr
     assert result.stderr.endswith("; this call had nothing to do\n")
     assert (summary["processed"], summary["seconds"], summary["objects_per_second"]) == (0, 2.0, None)
 

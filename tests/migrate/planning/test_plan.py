@@ -95,16 +95,6 @@ def test_chunks_cover_the_entries(source: Path, tmp_path: Path) -> None:
     assert all(entries[chunk["stop"] - 1 :][:1] == b"\n" for chunk in chunks)
 
 
-def test_the_largest_first(source: Path, tmp_path: Path) -> None:
-    store = stores.create("pairtree", source)
-    for number in (3, 1, 4, 1, 5, 9, 2, 6):
-        (tmp_path / "file").write_bytes(b"x" * number)
-        store.put(f"id-{number}", {"file": tmp_path / "file"}, replace=True)
-    plan = migrate.plan(source, tmp_path / "root", to="ocfl", layout="0004", order="size")
-    assert [entry.bytes for entry in plan.entries()] == [9, 6, 5, 4, 3, 2, 1]
-    assert hashlib.sha256((Path(plan.work) / "entries.jsonl").read_bytes()).hexdigest() == plan.sha256
-
-
 def test_hostile_identifiers_have_their_places(source: Path, tmp_path: Path) -> None:
     made(source, HOSTILE)
     for kind, layout in (("pairtree", None), ("ocfl", "0003"), ("ocfl", "0004"), ("vitro", None), ("bags", "0004")):

@@ -42,16 +42,15 @@ def test_what_is_put_in_comes_back(word: str, data: st.DataObject) -> None:
         (Path(folder) / "file").write_bytes(b"content")
         stored: list[str] = []
         refused: set[str] = set()
-        with root.batch():
-            for identifier in identifiers:
-                try:
-                    root.put(identifier, Path(folder) / "file", created=CREATED)
-                except IdentifierError:
-                    continue
-                except ObjectError as error:
-                    refused.add(error.kind)
-                    continue
-                stored.append(identifier)
+        for identifier in identifiers:
+            try:
+                root.put(identifier, Path(folder) / "file", created=CREATED)
+            except IdentifierError:
+                continue
+            except ObjectError as error:
+                refused.add(error.kind)
+                continue
+            stored.append(identifier)
         assert refused <= REFUSED
         stray: list[Problem] = []
         found = list(root.objects(on_problem=stray.append))
@@ -75,10 +74,9 @@ def big(tmp_path: Path) -> OcflRoot:
     root = create(tmp_path / "root", "0011")
     file = source(tmp_path / "in") / "a.txt"
     chosen = random.Random(1)
-    with root.batch():
-        for number in range(150):
-            folders = "/".join(f"d{chosen.randrange(4)}" for _ in range(chosen.randrange(5)))
-            root.put(f"{folders}/object-{number}", file)
+    for number in range(150):
+        folders = "/".join(f"d{chosen.randrange(4)}" for _ in range(chosen.randrange(5)))
+        root.put(f"{folders}/object-{number}", file)
     return root
 
 

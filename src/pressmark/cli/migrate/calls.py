@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pressmark import migrate, stores
 from pressmark.cli.common.console import CallError, Failure, say
@@ -24,9 +24,6 @@ from pressmark.fs.names import is_inside
 from pressmark.migrate.execution.run_result import remaining_path
 from pressmark.migrate.reporting.summary import Summary
 from pressmark.migrate.workdir import WARNINGS, is_of_run
-
-if TYPE_CHECKING:
-    from pressmark.migrate.execution.arrived import Arrived
 
 __all__ = ["MigrateCall"]
 
@@ -51,7 +48,7 @@ class MigrateCall:
         self._given = given
         self._provenance = Provenance(call["message"], call["user"], call["user_address"])
         self._running: migrate.Plan | None = None
-        self._before: Arrived | None = None  # what an interrupted run has moved into place
+        self._before = 0  # objects in the chunks that an interrupted run has completed
         # A resumed call may have been any other one.
         later = ("dry_run", "verify_again") if call["resume"] else ("catch_up", "verify_again")
         verbs = [name for name in ("resume", *later) if call[name]]
@@ -134,18 +131,21 @@ class MigrateCall:
             far = reporter.last if reporter.phase == "verify" else None
             done = f"{far.items:,} of {far.of_items or 0:,} objects verified; " if far is not None else ""
             return f"interrupted; {done}{self.again}"
-        found = self._arrived(plan)
-        done = "" if found is None else f"{found} of {plan.objects:,} objects are in {self._destination}; "
+        found = self._recorded(plan)
+        done = f"at least {found:,} of {plan.objects:,} objects are in {self._destination}; " if found else ""
         return f"interrupted; {done}{self.again}"
 
-    def _arrived(self, plan: migrate.Plan) -> Arrived | None:
-        """Count the objects in the destination; :data:`None` if that fails."""
-        from pressmark.migrate.execution.arrived import count_arrived
+    @staticmethod
+    def _recorded(plan: migrate.Plan) -> int:
+        """Return the number of objects that complete chunks have stored; 0 if that cannot be read."""
+        from pressmark.jobs import WorkFolder
+        from pressmark.migrate.rows import GOOD
 
         try:
-            return count_arrived(plan, self._call["workers"])
+            by_status = WorkFolder.open(plan.work).summary().by_status
         except (PressmarkError, OSError, ValueError):
-            return None
+            return 0
+        return sum(number for status, number in by_status.items() if status in GOOD or status == "unverified")
 
     # --- where ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,6 @@ class MigrateCall:
             column=call["column"],
             crlf=call["crlf"],
             new_ids=call["new_ids"],
-            order=call["order"],
             check_space=call["check_space"],
             threads=call["workers"],
             on_event=reporter.on_event,
@@ -292,7 +291,7 @@ class MigrateCall:
             if self._verb == "resume":
                 given = self._with_provenance(plan.options.to, plan.options.source_kind)
                 if migrate.state(plan.work) == "begun":
-                    self._before = self._arrived(plan)
+                    self._before = self._recorded(plan)
                 lists = {name: self._call[name] for name in ("ids", "column", "crlf", "new_ids")}
                 run = migrate.resume(plan, options=self._current_options(plan, given), **lists, **how)
             else:
@@ -358,8 +357,8 @@ class MigrateCall:
             if missing is not None:
                 yield f"{self._destination}: {missing}"
         pieces = [f"{format_count(run.objects, 'object')}{read}{f': {statuses}' if statuses else ''}"]
-        if self._before is not None:
-            pieces.append(f"{self._before} were in place before this call")
+        if self._before:
+            pieces.append(f"{self._before:,} were done before this call")
         by = f" by {', '.join(run.by_mode)}" if run.by_mode and not read else ""
         pieces.append(f"{format_count(run.files, 'file')}, {format_bytes(run.bytes)}{by}")
         if run.noted:

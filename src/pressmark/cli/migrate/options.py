@@ -149,13 +149,6 @@ _WHAT = (
         default=True,
         help="Refuse the plan if the file system of DESTINATION lacks space or inodes; --no-check-space only warns.",
     ),
-    click.option(
-        "--order",
-        type=click.Choice(["source", "size"]),
-        default="source",
-        show_default=True,
-        help="Order of migration: the order of SOURCE, or the largest objects first.",
-    ),
 )
 _HOW = (
     click.option(

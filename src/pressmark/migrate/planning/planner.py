@@ -84,7 +84,6 @@ def plan(
     column: str | None = None,
     crlf: Literal["strip", "keep"] | None = None,
     new_ids: IdentifierMap | None = None,
-    order: str = "source",
     check_space: bool = True,
     threads: int | None = None,
     on_event: OnEvent | None = None,
@@ -104,7 +103,6 @@ def plan(
     :param crlf: for a list of lines: ``strip`` carriage returns before line feeds and a byte-order mark, or ``keep``
         them as part of identifiers; :data:`None` refuses a list with either
     :param new_ids: new identifiers of objects: a file of two columns, a mapping or pairs
-    :param order: ``source`` for the order of the source, or ``size`` for the largest objects first
     :param check_space: refuse the plan if the destination's file system has too little space or too few inodes
     :param threads: number of threads that examine objects; :data:`None` or 0 for one per core
     :param on_event: called with :class:`Progress`
@@ -124,7 +122,6 @@ def plan(
         column=column,
         crlf=crlf,
         new_ids=new_ids,
-        order=order,
         check_space=check_space,
         threads=threads,
         on_event=on_event,
@@ -139,7 +136,6 @@ def make_plan(
     column: str | None = None,
     crlf: Literal["strip", "keep"] | None = None,
     new_ids: IdentifierMap | None = None,
-    order: str = "source",
     check_space: bool = True,
     threads: int | None = None,
     memory: int = 64 << 20,
@@ -158,8 +154,6 @@ def make_plan(
     :param selection: omits objects
     :param before: the work folder of the run that this one catches up with
     """
-    if order not in ("source", "size"):
-        raise ValueError(f"order={order!r}: expected source or size")
     folder = os.path.abspath(os.fspath(work))
     has_lists = not (ids is None and new_ids is None and selection is None)
     with work_errors(folder), ExitStack() as resources:
@@ -173,7 +167,7 @@ def make_plan(
         if options.copy_mode == "reflink" and mode != "reflink":
             what = "the destination's file system cannot clone files; use --copy-mode copy or auto"
             raise MigrationError(options.source, options.destination, what)
-        planning = _Planning(options, folder, resolve_threads(threads), order, (chunk_objects, chunk_bytes), resources)
+        planning = _Planning(options, folder, resolve_threads(threads), (chunk_objects, chunk_bytes), resources)
         planning.selection = selection
         planning.on_event = on_event or planning.on_event
         mapping = selection.new_ids() if new_ids is None and selection is not None else new_ids
@@ -228,7 +222,6 @@ class _Planning:
         options: Options,
         folder: str,
         threads: int,
-        order: str,
         size: tuple[int, int],
         resources: ExitStack,
     ) -> None:
@@ -252,10 +245,8 @@ class _Planning:
         self._fixed = options.verbatim and options.to in ("ocfl", "bags")
         self._known = resources.enter_context(OutputFile(os.path.join(folder, KNOWN)))
         self._entries = resources.enter_context(OutputFile(os.path.join(folder, ENTRIES)))
-        # Chunks are cut as entries are written, unless the entries are sorted first.
-        self._size = size
-        self._threads = threads
-        self._builder = self._new_builder() if order == "source" else None
+        # Chunks are cut as entries are written.
+        self._builder = jobs.ChunkBuilder("objects", ENTRIES, *size, threads)
         self._chunks: list[jobs.Chunk] = []
         layout = options.destination_layout()
         if options.to == "ocfl" and layout is not None and layout.name.startswith("0011"):
@@ -412,8 +403,7 @@ class _Planning:
             *(size.files, size.bytes, size.entries),
         ).line()
         self._entries.write(line)
-        if self._builder is not None:
-            self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
+        self._add_chunk(self._builder.add(len(line), size.bytes, os.path.dirname(record.path)))
         totals = self.totals
         totals.objects += 1
         totals.files += size.files
@@ -457,15 +447,7 @@ class _Planning:
         self._entries.commit()
         self._known.commit()
         digest = self._entries.sha256
-        if self._builder is None:
-            from pressmark.migrate.planning.sorting import sort_by_size
-
-            builder = self._new_builder()
-            path = os.path.join(self._folder, ENTRIES)
-            digest = sort_by_size(path, lambda *entry: self._add_chunk(builder.add(*entry)))
-        else:
-            builder = self._builder
-        self._add_chunk(builder.rest())
+        self._add_chunk(self._builder.rest())
         totals = self.totals
         plan = Plan(
             work=self._folder,
@@ -490,6 +472,3 @@ class _Planning:
         jobs.WorkFolder.create(self._folder, Migrate(self._options), self._chunks, parameters)
         write_record(os.path.join(self._folder, PLAN), plan.record())
         return plan
-
-    def _new_builder(self) -> jobs.ChunkBuilder:
-        return jobs.ChunkBuilder("objects", ENTRIES, *self._size, self._threads)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from itertools import product
 from typing import NamedTuple
 
 from pressmark.bagit import bag_info as infos, bagit_txt as declarations
@@ -18,8 +16,10 @@ from pressmark.bagit.problems import problem
 from pressmark.errors import ArchiveError, BagError
 from pressmark.reports import Problem
 
-__all__ = ["Described", "describe", "endings", "stem"]
+__all__ = ["SERIALIZED", "Described", "describe", "stem"]
 
+#: The endings of serialized bags that are found by the name of the bag.
+SERIALIZED = (*ENDINGS, *(ending.upper() for ending in ENDINGS))
 _NAME = re.compile(rb"(.+)(?:%b)" % b"|".join(map(re.escape, ENDINGS)), re.DOTALL | re.IGNORECASE)
 # An archive whose first members, or first bytes if compressed, contain nothing of a bag is not a bag: a bag of
 # any size has its payload or tag files among them.
@@ -46,13 +46,6 @@ def stem(name: bytes) -> bytes | None:
     """Return a serialized bag's name without its ending; :data:`None` for other names."""
     found = _NAME.fullmatch(name)
     return found[1] if found else None
-
-
-@cache
-def endings() -> tuple[bytes, ...]:
-    """Return the endings of serialized bags in every mixture of cases, the usual ones first."""
-    mixed = {bytes(one) for ending in ENDINGS for one in product(*map(set, zip(ending, ending.upper(), strict=True)))}
-    return (*ENDINGS, *sorted(mixed - set(ENDINGS)))
 
 
 def describe(path: bytes) -> Described:

@@ -572,7 +572,7 @@ class BagFolderReader(Store):
         candidates = (place, place + REPLACED, place)
         found = list(islice((one for one in candidates if self._is(one, identifier)), 1))
         # By name, because a folder may have millions of entries.
-        serialized = (place + ending for ending in archives.endings())
+        serialized = (place + ending for ending in archives.SERIALIZED)
         return found + [
             one for one in serialized if _is_plain_file(os.path.join(self._base, one)) and self._is(one, identifier)
         ]

@@ -133,7 +133,6 @@ class StorageRoot(Store):
         self.durable = durable
         self.copied: set[int] = set()
         self.first_objects = FirstObjects(self._first_objects, _is_misplaced)
-        self._shared: RunDirectory | None = None
         self._numbers = count()
 
     @classmethod
@@ -507,21 +506,6 @@ class StorageRoot(Store):
     # --- staging ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
-        """Let all changes inside share one staging directory, for many changes from any thread.
-
-        :raises StoreError: the root cannot be written to
-        """
-        if self._shared is not None:
-            yield
-            return
-        with store_errors(self.root), self.staging() as self._shared:
-            try:
-                yield
-            finally:
-                self._shared = None
-
-    @contextmanager
     def staging(self) -> Iterator[RunDirectory]:
         """Yield a private directory for preparing changes.
 
@@ -555,12 +539,8 @@ class StorageRoot(Store):
     @contextmanager
     def _changing(self, identifier: str) -> Iterator[RunDirectory]:
         """Yield a private directory, and turn errors into an :class:`ObjectError`."""
-        with object_errors(self.root, identifier):
-            if self._shared is not None:
-                yield self._shared
-                return
-            with self.staging() as staging:
-                yield staging
+        with object_errors(self.root, identifier), self.staging() as staging:
+            yield staging
 
     def new_name(self) -> bytes:
         """Return a name in a private directory that no other change uses."""
