@@ -578,14 +578,15 @@ def test_formats_are_known_by_their_endings() -> None:
     assert {format_of(f"A{ending.upper()}") for ending in FORMATS} == set(FORMATS.values())
 
 
-def test_facts_of_a_line() -> None:
-    """The facts of a line are those of the row, whatever its texts contain."""
-    look = '","status":"ok","mode":"copy","files":9,"bytes":9,"verify":"none","error_code":"x",\\"status\\":"'
-    for mode in (None, "copy"):
-        for code in (None, "source_kept"):
-            row = Row(look, look, look, look, "exists_same", mode, 3, 4, "sha512", None, "reread", code, look, look)
-            assert Row.counts(row.line()) == ("exists_same", mode, 3, 4, "reread", code, code is None)
-            assert not Row.counts(row._replace(error=None).line()).noted
-            assert not Row.counts(row._replace(status="unverified").line()).noted
-    with pytest.raises(ValueError, match="not a row of a report"):
-        Row.counts(b'{"status": "ok"}\n')
+def test_a_row_and_its_line() -> None:
+    """A line gives the row again, whatever its texts contain; a damaged one is refused."""
+    look = '","status":"ok","mode":"copy","error_code":"x",\\"status\\":"\udcff'
+    for code in (None, "source_kept"):
+        row = Row(look, look, look, look, "exists_same", None, 3, 4, "sha512", None, "reread", code, look, look)
+        assert Row.parse(row.line()) == row
+        assert row.noted == (code is None)
+        assert not row._replace(error=None).noted
+        assert not row._replace(status="unverified").noted
+    for line in (b'{"status": "ok"}\n', b'{"status": "ok"', b"[]\n"):
+        with pytest.raises(ValueError, match=r"."):
+            Row.parse(line)

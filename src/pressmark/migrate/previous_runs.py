@@ -72,5 +72,5 @@ def _lines(paths: list[str]) -> Iterator[tuple[bytes, bool]]:
         own = number == 0
         with open_regular(path) as lines:
             for line in lines:
-                if own or Row.counts(line).status in _STORED:
+                if own or Row.parse(line).status in _STORED:
                     yield line, own

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import builtins
 import json
-import re
 from typing import Any, NamedTuple
 
 from pressmark.migrate.planning.entry import PlanEntry
 
-__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Row", "RowCounts"]
+__all__ = ["GOOD", "SOURCE_KEPT", "STATUSES", "Row"]
 
 #: The statuses of objects, and their meanings.
 STATUSES = {
@@ -31,28 +30,6 @@ SOURCE_KEPT = "source_kept"
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-
-
-# Quotation marks in JSON strings are escaped: these matches are keys.
-_FACTS = re.compile(
-    rb'"status":"(\w+)","mode":(?:null|"(\w+)"),"files":(\d+),"bytes":(\d+),'
-    rb'.*,"verify":"(\w+)","error_code":(?:null|"([^"]*)"),"error":(null|")'
-)
-
-
-class RowCounts(NamedTuple):
-    """The values of a :class:`Row` that totals need.
-
-    :ivar noted: the object is done, except for parts that the destination does not support
-    """
-
-    status: str
-    mode: str | None
-    files: int
-    bytes: int
-    verify: str
-    error_code: str | None
-    noted: bool
 
 
 class Row(NamedTuple):
@@ -109,25 +86,10 @@ class Row(NamedTuple):
         """Return the row as a line of JSON; surrogates for bytes that are not UTF-8 are escaped."""
         return _encode(self._asdict()).encode() + b"\n"
 
-    @staticmethod
-    def counts(line: builtins.bytes) -> RowCounts:
-        """Return the values of a line that totals need, without parsing the rest.
-
-        :raises ValueError: the line is malformed
-        """
-        found = _FACTS.search(line)
-        if found is None:
-            raise ValueError("not a row of a report")
-        status, mode, files, size, verify, code, error = found.groups()
-        return RowCounts(
-            status.decode(),
-            None if mode is None else mode.decode(),
-            int(files),
-            int(size),
-            verify.decode(),
-            None if code is None else code.decode(),
-            status.decode() in GOOD and code is None and error == b'"',
-        )
+    @property
+    def noted(self) -> bool:
+        """Whether the object is done, except for parts that the destination does not support."""
+        return self.status in GOOD and self.error_code is None and self.error is not None
 
     @classmethod
     def parse(cls, line: builtins.bytes) -> Row:

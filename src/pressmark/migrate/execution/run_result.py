@@ -103,7 +103,7 @@ class MergedRows:
 
     def add(self, line: bytes) -> None:
         # Not parsed as a Row: one process does this for all rows.
-        row = Row.counts(line)
+        row = Row.parse(line)
         self.objects += 1
         self.by_status[row.status] += 1
         if row.mode is not None:

@@ -139,7 +139,7 @@ class Summary:
             self.by_verify.setdefault(row.verify, Group()).add(row)
             if row.error_code == SOURCE_KEPT:
                 self.kept.add(row, keep=True)
-            elif row.error is not None:
+            elif row.noted:
                 self.noted.add(row, keep=True)
         if row.host:
             self.by_host.setdefault(row.host, Group()).add(row)
