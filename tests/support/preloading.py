@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,9 @@ def preloadable(source: Path, folder: Path) -> str:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("no C compiler, or no way to preload a library")
+    target = subprocess.run([compiler, "-dumpmachine"], check=True, capture_output=True, text=True).stdout
+    if not target.startswith(platform.machine()):  # this Python is emulated
+        pytest.skip(f"the C compiler is for {target.strip()}")
     library = folder / f"{source.stem}.so"
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(command, check=True, capture_output=True)
