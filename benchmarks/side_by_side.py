@@ -37,8 +37,8 @@ _PIPES = "PRESSMARK_BENCH_PIPES"
 _LEFT_OUT = "not (yardstick or peers or scale or unsteady)"
 # Seconds of a subject in one turn, and when it is measured again. A turn has at least one run.
 _SECONDS, _AGAIN = 0.1, 0.5
-# Processes of each side; and when it is measured again, pairs of processes, those if five leave it open, and turns.
-_PROCESSES, _PAIRS_AGAIN, _PAIRS_AT_MOST, _TURNS_AGAIN = 2, 5, 10, 3
+# Processes of each side; and when it is measured again, pairs of processes at most, and turns of each.
+_PROCESSES, _PAIRS_AGAIN, _TURNS_AGAIN = 2, 10, 3
 
 
 # --- the processes that wait ------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def bounds(first: Sequence[float], second: Sequence[float]) -> tuple[float, floa
 def bounds_of_processes(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Return the bounds of the ratio of two sides, of the best times of several processes each.
 
-    Of five processes, the slowest and the fastest are left out; of ten, three at each end.
+    Of ten processes, three at each end are left out.
     """
     end = 3 * len(first) // 10
     one, other = (sorted(side)[end : len(side) - end] for side in (first, second))
@@ -231,10 +231,13 @@ def measure_in_more(subject: Subject, start: Callable[[str, float], Sequence[_Si
         side.end()
 
 
-def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], enough: float, hold: float) -> None:
-    """Measure anew what seems slower, in pairs of new processes: at least two, and more if five leave it open."""
+def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side]], enough: float) -> None:
+    """Measure anew what seems slower, in pairs of new processes: at least two, and ten if it still seems slower.
+
+    Fewer did not do on a disk that other programs write to: flushing takes a second more while they do.
+    """
     found: list[tuple[float, float]] = []
-    while len(found) < _PAIRS_AT_MOST:
+    while len(found) < _PAIRS_AGAIN:
         sides = start(subject.name, _AGAIN)
         subject.pairs.clear()
         for _turn in range(_TURNS_AGAIN):
@@ -246,8 +249,7 @@ def measure_again(subject: Subject, start: Callable[[str, float], Sequence[_Side
         first, second = map(min, zip(*subject.pairs, strict=True))
         found.append((first, second))
         subject.pairs, subject.is_anew = list(found), True
-        is_clear = subject.ratio >= enough or (len(found) >= _PAIRS_AGAIN and subject.bounds[1] < hold)
-        if len(found) > 1 and is_clear:
+        if len(found) > 1 and subject.ratio >= enough:
             return
 
 
@@ -276,7 +278,7 @@ def main(arguments: Sequence[str]) -> int:
         if not subject.failed and subject.ratio > 1 / enough:
             measure_in_more(subject, start, options.pairs)
         if not subject.failed and subject.ratio < enough:
-            measure_again(subject, start, enough, options.hold)
+            measure_again(subject, start, enough)
         print(subject.line(options.hold), flush=True)
         if subject.failed:
             # What only A cannot do is new in B.
