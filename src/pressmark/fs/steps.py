@@ -61,7 +61,7 @@ class StepError(OSError):
 
 
 class Phase(NamedTuple):
-    """Steps that are on disk before others begin.
+    """Steps that are flushed to disk before the next phase begins.
 
     :ivar steps: the steps
     :ivar flush: the steps ``FLUSH`` of what they change
@@ -96,7 +96,7 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[StepError | i
 def run_phases(
     bases: list[bytes], plans: Sequence[Sequence[Phase]], devices: Sequence[int]
 ) -> list[tuple[int, StepError] | None]:
-    """Run the phases of each directory, each on disk before the next; those of a directory end at its first failure.
+    """Run the phases of each directory in order, and stop there at its first failure; each is flushed before the next.
 
     Up to 64 paths in up to four directories are flushed one by one, more with their file systems.
 
@@ -131,7 +131,10 @@ def run_phases(
 
 
 def _phase_of(plan: Sequence[Phase], made: int) -> int:
-    """Return the number of the phase whose step failed, after so many steps of all."""
+    """Return the number of the phase that contains the first step that was not made.
+
+    :param made: number of steps of all phases before it
+    """
     ends = accumulate(len(phase.steps) + len(phase.flush) for phase in plan)
     return next(number for number, end in enumerate(ends) if made < end)
 

@@ -70,7 +70,7 @@ class FileMatcher:
                 self._check_readable(match.path, match.real)
 
     def files(self) -> Iterator[Match]:
-        """Yield each file, with the checksums that manifests list; none if it is unlisted, which is reported.
+        """Yield each file with its listed checksums. An unlisted file has none, and is reported.
 
         A file that a manifest does not list under its own name may be listed under another spelling. Such files are
         matched last, when all exact matches are known.
@@ -83,7 +83,7 @@ class FileMatcher:
                 listing = self._listing(path)
                 digests = listing.find(path, mark=True)
                 if found.kind == "file":
-                    if digests and digests.keys() >= set(listing.algorithms):
+                    if digests.keys() >= set(listing.algorithms):
                         yield Match(path, found.real, digests)
                     else:
                         strays.add((path, found.real))

@@ -56,13 +56,14 @@ class TagFiles:
         if level != "oxum":
             self._check_manifests()
 
-    def read_lists(self, stack: ExitStack) -> None:
+    def read_lists(self, stack: ExitStack, *, payload: bool = True) -> None:
         """Read the manifests and fetch.txt; not at the level ``oxum``, which has no lists.
 
         :param stack: closes the manifests
+        :param payload: read the payload manifests; without them, nothing is known about payload files
         """
         everything = self.level != "oxum"
-        self.payload = self._listing(self.bag.manifests if everything else (), stack, tag=False)
+        self.payload = self._listing(self.bag.manifests if everything and payload else (), stack, tag=False)
         everywhere = applies("listed-everywhere", self.bag.version)
         self._manifests_needed = max(1, len(set(self.payload.algorithms))) if everywhere else 1
         self.tags = self._listing(self.bag.tag_manifests if everything else (), stack, tag=True)

@@ -49,8 +49,6 @@ REPAIRED = REWRITTEN | {
     *("declaration-malformed", "algorithm-name", "file-not-everywhere", "tag-manifest-payload", "tag-manifest-itself"),
     *("info-whitespace", "oxum-malformed", "oxum-repeated"),
 }
-# Problems of payload files that do not matter if only tag files are updated.
-OF_PAYLOAD = REPAIRED | {"file-missing", "file-not-fetched"}
 # Problems about which the update has its own message, or that only its result can have.
 LATER = frozenset(
     (
@@ -136,7 +134,7 @@ class _Update:
         self._target = options.target(self._bag)
         self._charset = find_charset(self._bag.encoding) or UTF8
         found.clear()
-        self._tag_files.read_lists(stack)
+        self._tag_files.read_lists(stack, payload=options.payload)
         self._judge(found)
         self._matcher = FileMatcher(base, self._tag_files, "inside", self._judge)
 
@@ -168,11 +166,11 @@ class _Update:
         self._on_event(Notice(found))
 
     def _judge(self, problems: Iterable[Problem]) -> None:
-        """Add problems that a validation would find: the update repairs them, or the caller accepts them, or not."""
+        """Add problems of the bag, and decide for each whether it prevents the update."""
         for found in problems:
             kind, path = found.kind, found.path
             of_payload = path.startswith(BELOW_PAYLOAD)
-            if kind in LATER or (of_payload and not self._options.payload and kind in OF_PAYLOAD):
+            if kind in LATER:
                 continue
             if kind == "file-not-fetched":
                 self._holes.add(path)

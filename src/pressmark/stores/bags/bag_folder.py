@@ -129,7 +129,7 @@ class BagFolder(BagFolderReader):
         :raises IdentifierError: the identifier has no path in this folder
         """
         place = encode_fs(self._place(identifier))
-        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        name = _text(identifier)
         elements = [*self._elements(name, place), *(info or {}).items()]
         source, excluded = select_source(self.root, identifier, source, exclude, links)
 
@@ -174,7 +174,7 @@ class BagFolder(BagFolderReader):
         :raises IdentifierError: the identifier has no path in this folder
         """
         place = encode_fs(self._place(identifier))
-        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        name = _text(identifier)
         file = b""
         if isinstance(bag, bytes) and not os.path.isdir(bag):
             file = os.path.basename(bag)
@@ -214,7 +214,7 @@ class BagFolder(BagFolderReader):
         replace: bool,
     ) -> StoreObject:
         """Stage a bag, and publish it."""
-        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        name = _text(identifier)
         with object_errors(self.root, identifier):
             self._index.open()
             if not replace:
@@ -399,7 +399,7 @@ class BagFolder(BagFolderReader):
         record = identifier if isinstance(identifier, StoreObject) else None
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
-        name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        name = _text(identifier)
 
         def find() -> bytes | None:
             if record is None:
