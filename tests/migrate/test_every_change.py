@@ -13,7 +13,7 @@ from support.preloading import run_preloaded
 pytestmark = [pytest.mark.kill, pytest.mark.slow_under_sanitizers]
 
 #: The distance between the tested changes.
-STRIDE = str(stride(53))
+STRIDE = str(stride(31))
 
 
 @pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"-{errno.ENOSPC}"])

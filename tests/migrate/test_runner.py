@@ -17,6 +17,7 @@ import pytest
 
 from pressmark import migrate, stores
 from pressmark.errors import JobError, MigrationError, StoreError
+from pressmark.fs import durable
 from pressmark.migrate import previous_runs as history, workdir
 from pressmark.migrate.execution import move as moving, run as running, run_result
 from pressmark.migrate.planning.planner import make_plan
@@ -277,6 +278,7 @@ def test_a_work_folder_that_cannot_be_written_for_a_moment(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", failing)
+    monkeypatch.setattr(durable, "ONE_BY_ONE", 0)  # objects are flushed with their file system
     before = contents(made(tmp_path / "pristine", IDS[:2], FILES))
     while calls >= at:
         at += 1

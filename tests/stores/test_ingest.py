@@ -352,26 +352,24 @@ def test_sources_are_not_read_for_existing_objects(store: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", stores.KINDS)
-@pytest.mark.parametrize("has_syncfs", [True, False])
 def test_content_is_flushed_before_names_before_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, has_syncfs: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Content is on disk before an object appears, and its name before it is reported; one flush serves a batch."""
     events: list[str] = []
     store = created(kind, tmp_path / "store")
-    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: has_syncfs)
 
-    def noted(name: str) -> Callable[[bytes], None]:
+    def noted(name: str) -> Callable[..., None]:
         real = getattr(staging_writer, name)
 
-        def flush(path: bytes) -> None:
-            real(path)
-            is_staged = b"pressmark" in path.removeprefix(os.fsencode(store.root))
-            events.append(f"{name} {'staged' if is_staged else 'names'}")
+        def flush(*paths: Any) -> None:
+            real(*paths)
+            assert paths
+            events.append(name)
 
         return flush
 
-    for name in ("flush_filesystem", "flush_tree", "flush_directory"):
+    for name in ("flush_trees", "flush_directories"):
         monkeypatch.setattr(staging_writer, name, noted(name))
     move = staging_writer.StagingWriter._move_all
 
@@ -387,12 +385,7 @@ def test_content_is_flushed_before_names_before_results(
     assert len(events) % 2 == 0
     half = len(events) // 2
     assert events[:half] == events[half:]
-    if has_syncfs:
-        expected = ["flush_filesystem staged", "move", "move", "flush_filesystem names", "result", "result"]
-    else:
-        flushes = events.count("flush_directory names") // 2
-        assert flushes > 0
-        expected = ["flush_tree staged"] + ["move"] * 2 + ["flush_directory names"] * flushes + ["result"] * 2
+    expected = ["flush_trees", "move", "move", "flush_directories", "result", "result"]
     assert events[:half] == expected
 
 
@@ -402,11 +395,10 @@ def test_names_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
     store = created(kind, tmp_path / "store")
     results: list[Result] = []
 
-    def failing(_path: bytes) -> None:
+    def failing(_paths: list[bytes]) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(staging_writer, "can_flush_filesystem", lambda: False)
-    monkeypatch.setattr(staging_writer, "flush_directory", failing)
+    monkeypatch.setattr(staging_writer, "flush_directories", failing)
 
     def ingest() -> None:
         with store.ingest(on_result=results.append) as batch:
@@ -449,12 +441,12 @@ def test_one_run_directory_for_many(
 BULK = ["pairtree", "vitro", "ocfl"]
 
 
-@pytest.mark.parametrize("kind", BULK)
+@pytest.mark.parametrize("kind", stores.KINDS)
 def test_another_run_stores_the_object_first(tmp_path: Path, source: Path, kind: str) -> None:
     """An object that another run has stored meanwhile is not replaced, and the others are stored."""
     store = created(kind, tmp_path / "store")
     results: list[Result] = []
-    with store.ingest(on_result=results.append, replace=True) as batch:
+    with store.ingest(on_result=results.append) as batch:
         for identifier in ("abcd", "efgh"):
             batch.put(identifier, source)
         stores.open(store.root).put("abcd", {"name.bin": b"theirs"})
@@ -499,21 +491,30 @@ def test_a_tree_with_links_and_other_objects(tmp_path: Path, source: Path) -> No
     assert results[0].error.kind == "collision"
 
 
-def test_another_file_system_within_a_tree(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An object that cannot be renamed to its place is copied there."""
-    tree = created("pairtree", tmp_path / "store")
+@pytest.mark.parametrize("kind", ["pairtree", "vitro"])
+def test_another_file_system_within_a_tree(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """An object whose path is on another file system is refused, alone and with others."""
+    tree = created(kind, tmp_path / "store")
+    tree.put("abcd", source)
+    before = snapshot(tmp_path / "store")
 
     def refused(old: bytes, new: bytes) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
 
     monkeypatch.setattr(staging_writer, "rename_new", refused)
     monkeypatch.setattr(staging_writer.CopyingWriter, "_move_quickly", lambda _self, turn: [False] * len(turn))
-    with tree.ingest() as batch:
-        batch.put("abcd", source)
-        batch.put("efgh", {"name.bin": b"more"})
-    assert content(tree, "abcd") == {"name.bin": b"content"}
-    assert content(tree, "efgh") == {"name.bin": b"more"}
-    assert not problems(tree)
+    results: list[Result] = []
+    with tree.ingest(on_result=results.append) as batch:
+        batch.put_all([("abce", source), ("abcf", source)])
+    with pytest.raises(ObjectError) as caught:
+        tree.put("abcg", source)
+    for error in (*(result.error for result in results), caught.value):
+        assert isinstance(error, ObjectError)
+        assert error.kind == "io-error"
+        assert "mounted within the store" in str(error)
+    assert snapshot(tmp_path / "store") == before
 
 
 @pytest.mark.parametrize("alone", [True, False])

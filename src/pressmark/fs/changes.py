@@ -34,7 +34,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pressmark.fs.beneath import read_regular
-from pressmark.fs.durable import exists, flush_tree
+from pressmark.fs.durable import exists, flush_trees
 from pressmark.fs.file_errors import raising
 from pressmark.fs.names import first_link
 from pressmark.fs.owners import shared_mode
@@ -442,7 +442,7 @@ def _prepare(changes: Sequence[Change], request: dict[str, Any]) -> None:
 
     for change in changes:
         if len(change.contents) < len(change.moves.into):  # the other files are there
-            _call(lambda change: flush_tree(change.new), change)
+            _call(lambda change: flush_trees(change.new), change)
 
     def plan(change: Change) -> list[Phase]:
         return [Phase.of(steps(change), [*map(begin.__add__, change.contents), new, part])]

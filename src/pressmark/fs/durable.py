@@ -7,25 +7,30 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import chain, islice
 
 from pressmark._kernels.flushing import flush_file, flush_path
 
 __all__ = [
     "can_flush_filesystem",
     "exists",
+    "flush_directories",
     "flush_directory",
     "flush_file",
     "flush_filesystem",
     "flush_path",
-    "flush_tree",
+    "flush_trees",
     "is_directory",
     "is_readable",
     "walk",
     "why_unreadable",
 ]
 
+# More paths are flushed with their whole file system.
+ONE_BY_ONE = 32
 _OPEN_DIRECTORY = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
 _LOOK = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 # Check access as the effective user, like open().
@@ -101,17 +106,45 @@ def flush_directory(directory: bytes) -> None:
         flush_path(directory)
 
 
-def flush_tree(top: bytes) -> None:
-    """Flush all files and directories of a tree to disk, without following links.
+def flush_directories(directories: Sequence[bytes]) -> None:
+    """Flush the entries of directories on one file system to disk, except those that no longer exist; many with the
+    whole file system.
+
+    :param directories: the first one exists
+    :raises OSError: they cannot be written
+    """
+    if len(directories) > ONE_BY_ONE and can_flush_filesystem():
+        flush_filesystem(directories[0])
+        return
+    for directory in directories:
+        with suppress(FileNotFoundError):
+            flush_path(directory)
+
+
+def flush_trees(*tops: bytes) -> None:
+    """Flush all files and directories of trees on one file system to disk, without following links; many with the whole
+    file system.
 
     :raises OSError: a file or directory cannot be read or written
     """
+    paths = chain.from_iterable(map(_inside, tops))
+    first = list(islice(paths, ONE_BY_ONE + 1))
+    if len(first) > ONE_BY_ONE and can_flush_filesystem():
+        flush_filesystem(first[0] if os.path.isdir(first[0]) else os.path.dirname(first[0]))
+        return
+    for path in chain(first, paths):
+        flush_path(path)
+
+
+def _inside(top: bytes) -> Iterator[bytes]:
+    """Yield the paths of a file, or of all files and directories of a tree, directories after their files."""
+    if not is_directory(top):
+        yield top
+        return
     for directory, _names, files in walk(top):
-        for name in files:
-            path = os.path.join(directory, name)
-            if not os.path.islink(path):
-                flush_path(path)
-        flush_directory(directory)
+        paths = (os.path.join(directory, name) for name in files)
+        yield from (path for path in paths if not os.path.islink(path))
+        yield directory
 
 
 @cache

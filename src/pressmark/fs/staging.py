@@ -295,8 +295,10 @@ class RunDirectory:
 
     def __enter__(self) -> Self:
         for _ in range(TRIES):
+            is_new = False
             with contextlib.suppress(FileExistsError):
                 make_shared(self._folder)
+                is_new = True
             # Another run may remove either directory as empty.
             with contextlib.suppress(FileNotFoundError):
                 require_shared(self._folder)
@@ -307,7 +309,8 @@ class RunDirectory:
                 break
         else:
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), self._folder)
-        clear(self._folder)
+        if not is_new:
+            clear(self._folder)
         return self
 
     def __exit__(
@@ -320,9 +323,14 @@ class RunDirectory:
                     self._own.remove(entry)
         self._own.leave()
         with contextlib.suppress(OSError):
-            if os.listdir(self._folder) == [LOCK]:  # a run was killed during a move
+            try:
+                os.rmdir(self._folder)
+            except OSError:
+                if os.listdir(self._folder) != [LOCK]:
+                    return
+                # A run was killed during a move.
                 FileLock(os.path.join(self._folder, LOCK)).release()
-            os.rmdir(self._folder)
+                os.rmdir(self._folder)
 
     def lock(self, *, wait: bool = True) -> FileLock:
         """Acquire the lock for moves, and return it. It must be held for a moment only.

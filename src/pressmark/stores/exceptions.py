@@ -41,6 +41,7 @@ _REFUSALS = {
     errno.EPERM: ("permission", "run as a user with access"),
     errno.ENAMETOOLONG: ("bad-name", "use a shorter name"),
     errno.EEXIST: ("collision", "name collision (this file system may ignore case); rename one of the files"),
+    errno.EXDEV: ("io-error", "objects on a file system that is mounted within the store cannot be changed"),
     errno.EILSEQ: ("bad-name", "rename the file; the file system does not allow this name"),
 }
 

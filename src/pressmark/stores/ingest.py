@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
 from types import TracebackType
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
+from pressmark.stores.exceptions import store_errors
 
 __all__ = ["INTERRUPTED", "Ingest", "IngestError", "IngestResult", "IngestWriter"]
 
@@ -66,19 +67,34 @@ class IngestError(StoreError):
 
 
 class IngestWriter(Protocol[Source_contra, Record_co]):
-    """The interface with which a kind of store stores many objects: a context manager that discards unpublished objects
-    on exit."""
+    """The interface with which a kind of store stores objects: a context manager that discards unpublished objects on
+    exit."""
 
-    def __enter__(self) -> object: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None: ...
 
+    def open(self) -> object:
+        """Get ready to store many objects.
+
+        :raises OSError: the store cannot be written to
+        """
+
+    def put(self, identifier: str | bytes, source: Source_contra, **options: Any) -> Record_co:
+        """Store an object, and return its record.
+
+        :param options: of the kind of store
+        :raises ObjectError: it cannot be stored
+        :raises IdentifierError: the identifier has no path in the store
+        """
+
     def prepare_all(
         self, objects: Sequence[tuple[str | bytes, Source_contra]]
-    ) -> Iterator[int | ObjectError | IdentifierError]:
-        """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order.
+    ) -> Iterator[int | Record_co | ObjectError | IdentifierError]:
+        """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order; or the
+        record of an object that is in the store already.
 
         An occupied path is refused before the source is read. A refused object leaves no files.
         """
@@ -119,11 +135,9 @@ class Ingest(Generic[Source, Record]):
     discarded, each with an error of kind ``interrupted``. So every object has a result.
 
     :param root: the store, for messages
-    :param put: stores one object
-    :param writer: stores many objects; :data:`None` to store them one by one
+    :param writer: stores the objects
     :param compare: returns the record of an existing object if it is equal to a source; otherwise raises the error
     :param select: returns the source to store instead of the given one, and a function that completes its record
-    :param replace: replace existing objects
     :param on_result: called with the result of each object, in the order of :meth:`put`. If it raises an exception, the
         other results of the batch are reported as well, before the exception is raised again
     :param max_objects: number of objects in a batch
@@ -135,23 +149,19 @@ class Ingest(Generic[Source, Record]):
     def __init__(
         self,
         root: str,
-        put: Callable[[str | bytes, Source], Record],
-        writer: IngestWriter[Source, Record] | None,
+        writer: IngestWriter[Source, Record],
         *,
         compare: Callable[[str | bytes, Source, ObjectError], Record] | None = None,
         select: Callable[[str | bytes, Source], tuple[Source, Callable[[Record], Record]]] | None = None,
-        replace: bool = False,
         on_result: Callable[[IngestResult[Record]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
     ) -> None:
         self.stored = self.failed = 0
         self._root = root
-        self._put_one = put
         self._writer = writer
         self._compare = compare
         self._select = select
-        self._replace = replace
         self._on_result = on_result
         self._max_objects = max_objects
         self._max_seconds = max_seconds
@@ -170,8 +180,9 @@ class Ingest(Generic[Source, Record]):
 
     def __enter__(self) -> Ingest[Source, Record]:
         with ExitStack() as stack:
-            if self._writer is not None:
-                stack.enter_context(self._writer)
+            stack.enter_context(self._writer)
+            with store_errors(self._root):
+                self._writer.open()
             self._stack = stack.pop_all()
         return self
 
@@ -235,18 +246,18 @@ class Ingest(Generic[Source, Record]):
         self._raise_first()
 
     def _prepare(self) -> None:
-        """Prepare or store the given objects, and publish the batch if it is time."""
+        """Prepare the given objects, and publish the batch if it is time."""
         if self._is_interrupted:
             self._publish()
         if not self._given:
             return
-        for found in self._results(list(self._given)):
+        for found in self._writer.prepare_all([(entry.identifier, entry.source) for entry in self._given]):
             entry = self._given[0]
             if isinstance(found, int):
                 self._prepared.append(entry)
                 self._bytes += found
             else:
-                entry.result = found
+                entry.result = self._compared(entry, found)
             if not self._waiting:
                 self._since = monotonic()
             self._waiting.append(entry)
@@ -254,21 +265,6 @@ class Ingest(Generic[Source, Record]):
             is_full = len(self._waiting) >= self._max_objects or self._bytes >= MAX_BYTES
             if is_full or not self._prepared or monotonic() - self._since >= self._max_seconds:
                 self._publish()
-
-    def _results(
-        self, entries: Sequence[_Entry[Source, Record]]
-    ) -> Iterator[int | Record | ObjectError | IdentifierError]:
-        """Prepare or store objects, and yield the size of each prepared one, and the record or the error of others."""
-        if self._writer is None:
-            for entry in entries:
-                yield self._stored(entry)
-            return
-        objects = [(entry.identifier, entry.source) for entry in entries]
-        for entry, found in zip(entries, self._writer.prepare_all(objects), strict=True):
-            if self._replace and isinstance(found, ObjectError) and found.kind == "exists":
-                yield self._stored(entry)
-            else:
-                yield found if isinstance(found, int) else self._compared(entry, found)
 
     def _compared(
         self, entry: _Entry[Source, Record], found: Record | ObjectError | IdentifierError
@@ -279,13 +275,6 @@ class Ingest(Generic[Source, Record]):
         try:
             return self._compare(entry.identifier, entry.source, found)
         except ObjectError as error:
-            return error
-
-    def _stored(self, entry: _Entry[Source, Record]) -> Record | ObjectError | IdentifierError:
-        """Store one object, and return its record or its error."""
-        try:
-            return self._put_one(entry.identifier, entry.source)
-        except (ObjectError, IdentifierError) as error:
             return error
 
     def flush(self) -> None:
@@ -301,7 +290,7 @@ class Ingest(Generic[Source, Record]):
 
     def _publish(self) -> None:
         """Publish the prepared objects, and report all results."""
-        if self._prepared and self._writer is not None:
+        if self._prepared:
             if self._is_interrupted:
                 self._recover()
             else:
@@ -312,7 +301,7 @@ class Ingest(Generic[Source, Record]):
 
     def _recover(self) -> None:
         """Find out what has become of the prepared objects if publishing them was interrupted."""
-        if len(self._published) < len(self._prepared) and self._writer is not None:
+        if len(self._published) < len(self._prepared):
             self._published.extend(islice(self._writer.results(len(self._prepared)), len(self._published), None))
 
     def _end(self) -> None:
@@ -328,7 +317,7 @@ class Ingest(Generic[Source, Record]):
     def _report_all(self) -> None:
         """Report all results, and keep the first exception of ``on_result``."""
         for entry, found in zip(self._prepared, self._published, strict=True):
-            entry.result = self._compared(entry, found) if isinstance(found, ObjectError) else found
+            entry.result = self._compared(entry, found)
         self._prepared, self._published = [], []
         self._bytes = 0
         waiting, names = self._waiting, self._names

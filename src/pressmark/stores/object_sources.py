@@ -6,7 +6,6 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from pressmark.errors import quoted
@@ -143,16 +142,24 @@ def select_source(
 class SourceCopier:
     """Copies the sources of many objects: the result for a device is remembered.
 
-    :param mode: as for :func:`copy_source`, like ``links``
+    :param mode: as for :func:`copy_source`
+    :param copied: devices where sharing blocks was tried, and files were copied; more are added
     """
 
-    def __init__(self, mode: str, links: str) -> None:
+    def __init__(self, mode: str, copied: set[int]) -> None:
         self._mode = mode
-        self._links = links
-        self._copied: set[int] = set()  # devices where sharing blocks was tried, and files were copied
+        self._copied = copied
 
-    def copy(self, source: ObjectSource, target: bytes) -> tuple[int, bytes]:
-        """Copy a source into the new directory ``target``.
+    def copy(
+        self,
+        source: ObjectSource,
+        target: bytes,
+        links: str,
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[Event], object] | None = None,
+    ) -> tuple[int, bytes]:
+        """Copy a source into the new directory ``target``; see :func:`copy_source`.
 
         :return: size in bytes, and the longest path in it as from :func:`longest_inside`
         :raises SourceError: the source cannot be stored
@@ -160,12 +167,19 @@ class SourceCopier:
         """
         size = 0
 
-        def add(_name: bytes, outcome: Outcome) -> None:
+        def add(name: bytes, outcome: Outcome) -> None:
             nonlocal size
             size += outcome.size or 0
+            if on_file is not None:
+                on_file(name, outcome)
 
-        note = partial(self.note, source)
-        copy_source(source, target, mode=self.mode_of(source), links=self._links, on_file=add, on_event=note)
+        def note(event: Event) -> None:
+            self.note(source, event)
+            if on_event is not None:
+                on_event(event)
+
+        mode = self.mode_of(source)
+        copy_source(source, target, mode=mode, links=links, algorithms=algorithms, on_file=add, on_event=note)
         return size, longest_inside(target)
 
     def devices(self) -> tuple[int, ...] | None:

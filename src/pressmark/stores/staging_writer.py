@@ -1,7 +1,7 @@
-"""Storing many objects: they are staged, then published together.
+"""Storing objects, one or many: they are staged, then published together.
 
 The fixed costs of an object (a private directory, a flush, a lock) are paid once for many. Each object still appears by
-one rename, after all of its bytes are on disk, and never over another object.
+one rename, after all of its bytes are on disk; over another object only if that is to be replaced.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import count
 from types import TracebackType
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
+from pressmark.fixity import Outcome
 from pressmark.fixity.shared_copies import shared_copies
-from pressmark.fs.durable import can_flush_filesystem, flush_directory, flush_filesystem, flush_tree
+from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
 from pressmark.fs.removal import remove_tree
@@ -39,18 +41,18 @@ TURN = 256
 SHARE = 32
 
 
-class Staged(Protocol):
-    """An object ready to be published."""
+@dataclass(slots=True)
+class Staged:
+    """An object ready to be published.
 
-    @property
-    def identifier(self) -> str | bytes: ...
-    @property
-    def place(self) -> bytes:
-        """Its future path, relative to the base directory."""
+    :ivar identifier: its identifier, as given
+    :ivar place: its path, relative to the base directory; moving it over another object may change it
+    :ivar path: its current path
+    """
 
-    @property
-    def path(self) -> bytes:
-        """Its current path."""
+    identifier: str | bytes
+    place: bytes
+    path: bytes
 
 
 Item = TypeVar("Item", bound=Staged)
@@ -59,19 +61,23 @@ Done = TypeVar("Done")
 
 
 class StagingWriter(ABC, Generic[Item]):
-    """Write many objects to a store; a context manager. Objects that are not committed are removed on exit.
+    """Write objects to a store; a context manager. Objects that are not committed are removed on exit.
 
     :param root: the store, for messages
     :param base: the directory that the paths of objects are relative to
     :param durable: flush the content of objects before they are published
     :param durable_places: also flush the names of published objects; otherwise the caller must
+    :param replace: replace existing objects
     """
 
-    def __init__(self, root: str, base: bytes, *, durable: bool, durable_places: bool = True) -> None:
+    def __init__(
+        self, root: str, base: bytes, *, durable: bool, durable_places: bool = True, replace: bool = False
+    ) -> None:
         self._name = root
         self._base = base
         self._durable = durable
         self._durable_places = durable and durable_places
+        self._replaces = replace
         self._stack = ExitStack()
         self._waiting: list[Item] = []
         # The objects of a commit, and the results so far: an interrupt does not lose them.
@@ -81,8 +87,6 @@ class StagingWriter(ABC, Generic[Item]):
         self._pool: Threads | None = None
 
     def __enter__(self) -> Self:
-        with store_errors(self._base):
-            self._staging: RunDirectory = self._stack.enter_context(self._run_directory())
         self._stack.enter_context(shared_copies())
         return self
 
@@ -95,6 +99,21 @@ class StagingWriter(ABC, Generic[Item]):
         """Return the number of objects that wait to be committed."""
         return len(self._waiting)
 
+    @cached_property
+    def staging(self) -> RunDirectory:
+        """The private directory, which is created on first use: an object that is refused needs none.
+
+        :raises OSError: it cannot be created
+        """
+        return self._stack.enter_context(self._run_directory())
+
+    def open(self) -> None:
+        """Get ready to store many objects.
+
+        :raises OSError: the private directory cannot be created
+        """
+        _ = self.staging
+
     # --- what a kind of store defines ---------------------------------------------------------------------------------
 
     @abstractmethod
@@ -102,11 +121,12 @@ class StagingWriter(ABC, Generic[Item]):
         """Return the private directory, on the file system of the store."""
 
     @abstractmethod
-    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
-        """Stage an object, and return its size in bytes.
+    def prepare(self, identifier: str | bytes, source: ObjectSource, *args: Any, **options: Any) -> int | StoreObject:
+        """Stage an object, and return its size in bytes; or its record, if it is in the store already.
 
         An occupied path is refused before the source is read.
 
+        :param options: of the kind of store
         :raises ObjectError: it cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the store
         """
@@ -149,12 +169,34 @@ class StagingWriter(ABC, Generic[Item]):
     def _record(self, staged: Item) -> StoreObject:
         """Return the record of a published object."""
 
+    # --- one object ---------------------------------------------------------------------------------------------------
+
+    def put(self, identifier: str | bytes, source: ObjectSource, **options: Any) -> StoreObject:
+        """Store an object, and return its record.
+
+        :param options: of :meth:`prepare`
+        :raises ObjectError: it cannot be stored
+        :raises IdentifierError: the identifier has no path in the store
+        :raises StoreError: its name could not be flushed
+        """
+        found: int | StoreObject | ObjectError | IdentifierError
+        with object_errors(self._name, identifier):
+            if options:
+                found = self.prepare(identifier, source, **options)
+            else:
+                [found] = self.prepare_all([(identifier, source)])
+            if isinstance(found, int):
+                [found] = self.publish()
+        if isinstance(found, StoreObject):
+            return found
+        raise found
+
     # --- staging ------------------------------------------------------------------------------------------------------
 
     def prepare_all(
         self, objects: Sequence[tuple[str | bytes, ObjectSource]]
-    ) -> Iterator[int | ObjectError | IdentifierError]:
-        """Stage objects on several threads, and yield the size in bytes or the error of each; see :meth:`prepare`."""
+    ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
+        """Stage objects on several threads, and yield the result or the error of each; see :meth:`prepare`."""
         begin = 0
         while begin < len(objects):
             # Only copying a first file shows whether a device can share blocks.
@@ -191,7 +233,7 @@ class StagingWriter(ABC, Generic[Item]):
 
     def new_path(self) -> bytes:
         """Return a path for an object in the private directory."""
-        return self._staging / str(next(self._numbers)).encode()
+        return self.staging / str(next(self._numbers)).encode()
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         """Publish all waiting objects, and yield the record or the error of each, in order; see :meth:`commit`."""
@@ -217,7 +259,7 @@ class StagingWriter(ABC, Generic[Item]):
             turn = waiting[len(done) : len(done) + TURN]
             end = len(done) + len(turn)
             try:
-                with self._staging.lock():
+                with self.staging.lock():
                     self._begin_turn()
                     done.extend(self._move_all(turn, on_moved))
             except OSError as error:  # the lock is not available
@@ -249,26 +291,21 @@ class StagingWriter(ABC, Generic[Item]):
 
     def _is_ours(self, staged: Item) -> bool:
         """Return whether an object was written to the private directory."""
-        return staged.path.startswith(self._staging.path + b"/")
+        return staged.path.startswith(self.staging.path + b"/")
 
     def _flush(self, waiting: list[Item]) -> None:
         """Flush everything that was written, before any of it appears."""
-        # Other objects are on disk already.
-        if not self._durable or not any(map(self._is_ours, waiting)):
-            return
-        flush = flush_filesystem if can_flush_filesystem() else flush_tree
-        flush(self._staging.path)
+        if self._durable:
+            # Other objects are on disk already.
+            flush_trees(*(staged.path for staged in waiting if self._is_ours(staged)))
 
     def _flush_places(self, places: list[bytes]) -> None:
         """Flush the names of published objects."""
         if not self._durable_places or not places:
             return
+        above = {above for place in places for above in _above(place)}
         with store_errors(self._base):
-            if can_flush_filesystem():
-                flush_filesystem(self._base)
-            else:
-                for directory in sorted({above for place in places for above in _above(place)}):
-                    flush_directory(os.path.join(self._base, directory))
+            flush_directories([os.path.join(self._base, directory) for directory in sorted(above)])
 
     def _refusal(self, staged: Item, error: OSError) -> ObjectError:
         try:
@@ -315,33 +352,43 @@ class StagingWriter(ABC, Generic[Item]):
         return None
 
 
-class StagedCopy(NamedTuple):
-    """A copy that is ready to be published: see :class:`Staged`.
+@dataclass(slots=True)
+class StagedCopy(Staged):
+    """A copy that is ready to be published.
 
     :ivar longest: the longest path in it, with a slash before it; empty for a file
     :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
     """
 
-    identifier: str | bytes
-    place: bytes
-    path: bytes
     longest: bytes
     text: str | None
 
 
 class CopyingWriter(StagingWriter[StagedCopy]):
-    """Write many objects that are plain copies of their sources.
+    """Write objects that are plain copies of their sources.
 
     :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links``
+    :param copied: :attr:`pressmark.stores.Store.copied_devices`
     """
 
     #: Whether an object is a directory; otherwise it is a file.
     _is_directory: bool
 
-    def __init__(self, root: str, base: bytes, *, durable: bool, mode: CopyMode, links: str) -> None:
-        super().__init__(root, base, durable=durable)
+    def __init__(
+        self,
+        root: str,
+        base: bytes,
+        *,
+        durable: bool,
+        durable_places: bool,
+        mode: CopyMode,
+        links: str,
+        replace: bool,
+        copied: set[int],
+    ) -> None:
+        super().__init__(root, base, durable=durable, durable_places=durable_places, replace=replace)
         self._links = links
-        self._copier = SourceCopier(mode, links)
+        self._copier = SourceCopier(mode, copied)
         self._is_case_insensitive = False
         # Lengths of a path: relative to the base directory, and of one that begins with it, which may be relative.
         self._room = PATH_MAX - len(os.path.abspath(base)) - 1
@@ -390,6 +437,31 @@ class CopyingWriter(StagingWriter[StagedCopy]):
                 staged[number] = StagedCopy(objects[number][0], place, new, found[1], text), found[0]
         return staged
 
+    def copy(
+        self,
+        source: ObjectSource,
+        new: bytes,
+        *,
+        links: str | None = None,
+        check: Callable[[bytes], object] | None = None,
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[object], object] | None = None,
+    ) -> tuple[int, bytes]:
+        """Copy a source into the new directory ``new``.
+
+        :param links: replaces the option of the writer
+        :param check: called with the path of the copy; an exception discards it
+        :param algorithms: algorithms of the digests that ``on_file`` receives
+        :param on_file: called with name and outcome of each copied file; an exception discards the copy
+        :param on_event: called with the events of copying
+        :return: as :meth:`SourceCopier.copy`
+        """
+        found = self._copier.copy(source, new, links or self._links, algorithms, on_file, on_event)
+        if check is not None:
+            check(new)
+        return found
+
     def _stage(self, identifier: str | bytes, place: bytes, copy: Callable[[bytes], tuple[int, bytes]]) -> int:
         """Stage a copy, and return its size.
 
@@ -402,8 +474,12 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         except BaseException:
             self._discard(new)
             raise
-        self._waiting.append(StagedCopy(identifier, place, new, longest, self._texts([place])[0]))
+        self._wait(identifier, place, new, longest)
         return size
+
+    def _wait(self, identifier: str | bytes, place: bytes, path: bytes, longest: bytes) -> None:
+        """Let an object wait to be published."""
+        self._waiting.append(StagedCopy(identifier, place, path, longest, self._texts([place])[0]))
 
     def _begin_turn(self) -> None:
         self._is_case_insensitive = is_case_insensitive(self._base)

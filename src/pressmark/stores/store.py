@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from pressmark.errors import ObjectError, StoreError, quoted
@@ -142,6 +143,11 @@ class Store(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
 
+    @cached_property
+    def copied_devices(self) -> set[int]:
+        """The devices where the mode ``auto`` turned out to copy, because their file systems cannot share blocks."""
+        return set()
+
     @staticmethod
     def is_reserved(_place: bytes) -> bool:
         """Return whether the store reserves a path for itself: no object can have it.
@@ -208,6 +214,12 @@ class Store(ABC):
         :raises StoreError: the store is read-only
         """
 
+    def refuse_misplaced(self) -> None:  # noqa: B027 (most stores have one path for an identifier)
+        """Check that new objects have a path; see :mod:`pressmark.stores.placement`.
+
+        :raises StoreError: the layout is unknown, or objects are not where it says
+        """
+
     @abstractmethod
     def put(
         self,
@@ -235,6 +247,33 @@ class Store(ABC):
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
+
+    def _put(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        replace: bool,
+        mode: CopyMode,
+        links: str,
+        exclude: Sequence[str] | str,
+        compare: bool,
+        **options: Any,
+    ) -> StoreObject:
+        """Store one object as :meth:`ingest` stores many; see :meth:`put`.
+
+        :param options: of the ``prepare`` of :meth:`writer`
+        """
+        if not replace:
+            self.refuse_misplaced()
+        source, excluded = type(self)._select(self.root, identifier, source, exclude, links)
+        try:
+            with self.writer(mode, links, replace) as writer:
+                record = writer.put(identifier, source, **options)
+        except ObjectError as error:
+            if not compare:
+                raise
+            record = type(self)._existing(self, identifier, source, links, error, options.get("info"))
+        return record.with_problems(excluded)
 
     def ingest(
         self,
@@ -268,10 +307,9 @@ class Store(ABC):
         """
         from pressmark.stores.ingest import Ingest  # not needed for one object
 
+        if not replace:
+            self.refuse_misplaced()
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
-
-        def put(identifier: str | bytes, source: ObjectSource) -> StoreObject:
-            return self.put(identifier, source, replace=replace, mode=mode, links=links)
 
         def select(
             identifier: str | bytes, source: ObjectSource
@@ -282,24 +320,25 @@ class Store(ABC):
         def same(identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
             return type(self)._existing(self, identifier, source, links, error)
 
-        writer = self._ingest_writer(mode, links)
         return Ingest(
             self.root,
-            put,
-            writer,
+            self.writer(mode, links, replace),
             compare=same if compare else None,
             select=select if exclude else None,
-            replace=replace,
             on_result=on_result,
             max_objects=max_objects,
             max_seconds=max_seconds,
         )
 
-    def _ingest_writer(
-        self, mode: CopyMode, links: Literal["refuse", "follow"]
-    ) -> IngestWriter[ObjectSource, StoreObject] | None:
-        """Return a writer of many objects; :data:`None` if they are stored one by one."""
-        return None
+    @abstractmethod
+    def writer(
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+    ) -> IngestWriter[ObjectSource, StoreObject]:
+        """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
+
+        :param durable_places: flush the names of published objects; otherwise the caller must
+        :raises StoreError: no object can be stored
+        """
 
     @abstractmethod
     def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:

@@ -45,10 +45,10 @@ def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
 def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
     """Put objects with the bulk writer where possible, and return which it accepted."""
     went = []
-    with root.bulk_writer() as writer:
+    with root.writer("copy") as writer:
         for identifier, top in tops.items():
             above, name = os.fsencode(top.parent), os.fsencode(top.name)
-            if writer.stage_small(identifier, above, name, root.place(identifier), "copy") is not None:
+            if writer.stage_small(identifier, above, name, root.place(identifier)) is not None:
                 went.append(identifier)
         assert len(writer) == len(went)
         assert [error for _staged, error in writer.commit()] == [None] * len(went)
@@ -57,11 +57,11 @@ def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
 
 def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
     """Put objects with the ordinary writer."""
-    with root.bulk_writer() as writer:
+    with root.writer("copy") as writer:
         for identifier, top in tops.items():
             paths = [path for path in top.rglob("*") if path.is_file()]
             files = sorted((os.fsencode(path.relative_to(top)), os.fsencode(path)) for path in paths)
-            writer.stage(identifier, files, mode="copy")
+            writer.stage(identifier, files)
         assert all(error is None for _staged, error in writer.commit())
 
 
@@ -123,9 +123,9 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
         root = create(tmp_path / "root")
         ordinary(root, {"one": tops["one"]})
         before = tree(tmp_path / "root")
-        with root.bulk_writer() as writer:
+        with root.writer("copy") as writer:
             above = os.fsencode(tops["two"].parent)
-            assert writer.stage_small("one", above, b"obj", root.place("one"), "copy") is None
+            assert writer.stage_small("one", above, b"obj", root.place("one")) is None
             writer.stage("one", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one"))
             writer.stage("two", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one") + b"/below")
             errors = [error for _staged, error in writer.commit()]

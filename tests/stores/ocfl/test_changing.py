@@ -120,7 +120,7 @@ def test_a_check_at_each_step_of_a_new_version(root: OcflRoot, monkeypatch: pyte
     """A run that is publishing a version is waited for, and no file has two names meanwhile."""
     reports: list[Report] = []
     other = OcflRoot(root.root)
-    for module, name in ((version_writer, "flush_tree"), (version_writer, "remove_tree")):
+    for module, name in ((version_writer, "flush_trees"), (version_writer, "remove_tree")):
         once(monkeypatch, module, name, lambda: reports.append(other.check()), False)
     root.durable = True
     replace(root, IDENTIFIERS[0])

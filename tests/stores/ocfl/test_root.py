@@ -466,7 +466,7 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
         lambda: undeclared.put("info:x/2", tmp_path / "in"),
         lambda: undeclared.delete("info:x/1"),
         undeclared.repair,
-        lambda: undeclared.bulk_writer().__enter__(),
+        lambda: undeclared.ingest().__enter__(),
     ):
         with pytest.raises(StoreError, match="not an OCFL storage root"):
             change()

@@ -494,12 +494,12 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
 
     for name, index in {"add": 2, "replace": 2, "flush": 1, "withdraw": 1}.items():
         monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
-    for module, name in ((version_writer, "flush_tree"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
+    for module, name in ((version_writer, "flush_trees"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
         monkeypatch.setattr(module, name, watched(name, getattr(module, name), 0))
 
     root.update("x", add={"new": tmp_path / "in/new"})
     assert steps == [
-        ("flush_tree", "staging"),
+        ("flush_trees", "staging"),
         ("add", "x/v3"),
         ("flush", "x"),
         ("replace", "x/inventory.json"),

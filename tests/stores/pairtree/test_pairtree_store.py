@@ -199,10 +199,11 @@ def test_bad_names_of_directories(store: PairtreeStore, tmp_path: Path, name: st
     """A directory name that is ambiguous or leads out of the tree is refused; nothing is stored."""
     write(tmp_path, {"given/f": b"x"})
     before = snapshot(tmp_path)
-    for call in (store.put, store.adopt):
-        with pytest.raises(ObjectError, match="at least three characters") as caught:
-            call("abcd", os.fsencode(tmp_path / "given"), encapsulation=name)
-        assert caught.value.kind == "bad-name"
+    with pytest.raises(ObjectError, match="at least three characters") as caught:
+        store.put("abcd", tmp_path / "given", encapsulation=name)
+    assert caught.value.kind == "bad-name"
+    with store.writer("copy") as writer, pytest.raises(ObjectError, match="at least three characters"):
+        writer.adopt("abcd", os.fsencode(tmp_path / "given"), name)
     assert snapshot(tmp_path) == before
 
 
@@ -385,7 +386,8 @@ def test_names_that_differ_only_in_case(store: PairtreeStore, tmp_path: Path, mo
     tree = Path(store.root) / "pairtree_root"
     # A case-insensitive file system finds "AB" where "ab" is, and lists "ab".
     real = os.path.lexists
-    monkeypatch.setattr(pressmark.stores.pairtree.pairtree_store, "is_case_insensitive", lambda _directory: True)
+    for module in ("pairtree.pairtree_store", "staging_writer"):
+        monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr(os.path, "lexists", lambda path: real(encode_fs(path).replace(b"/AB", b"/ab")))
     with pytest.raises(ObjectError, match="'AB' differs only in case") as caught:
         store.put("ABcd", tmp_path / "f")

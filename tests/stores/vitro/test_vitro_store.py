@@ -605,7 +605,8 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
 def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a case-insensitive file system, a name that differs only in case is refused with the remedy."""
     vitro.put("abc", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.is_case_insensitive", lambda _directory: True)
+    for module in ("vitro.vitro_store", "staging_writer"):
+        monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
     monkeypatch.setattr("pressmark.stores.vitro.vitro_store.existing_spelling", lambda _base, _relative: b"abc")
     with pytest.raises(ObjectError, match="case-sensitive") as caught:
         vitro.put("ABC", tmp_path / "f.txt")

@@ -26,7 +26,7 @@ from pressmark.cli.store.options import (
 )
 from pressmark.cli.store.output import Objects
 from pressmark.errors import BagError, ObjectError, PressmarkError, quoted
-from pressmark.fs.durable import flush_directory, flush_tree
+from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import NewPath
@@ -99,7 +99,7 @@ def get_command(
                 hidden = stack.enter_context(NewPath(target, (b"files",)))
                 new = os.path.join(hidden.inside, b"files")
                 files, empty = copy_object(found, new, mode=mode, verify=verify)
-                flush_tree(new)
+                flush_trees(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))
             except KeyboardInterrupt:

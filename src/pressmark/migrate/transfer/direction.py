@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
 from pressmark.fixity.copying import Copying
+from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.object_digest import (
     ALGORITHM,
@@ -55,14 +56,22 @@ class Direction(ABC):
         self.destination = destination
         self.reader = ContentReader(options, source)
         self.mode: Any = "auto" if options.copy_mode == "rename" else options.copy_mode
+        # The chunk is flushed as a whole.
+        durable = not can_flush_filesystem()
+        self.writer = destination.writer(self.mode, options.links, durable_places=durable)
+        # Objects that wait to be published, by identifier.
+        self.items: dict[str | bytes, InFlight] = {}
         # The local file system enforces its own rules: other profiles are checked here.
         self.target_names = None if options.profile == "unix" else (NameRules(options), Targets(options))
 
-    def __enter__(self) -> Direction:
+    def __enter__(self) -> Self:
+        self.writer.__enter__()
+        with object_errors(self.destination.root, ""):
+            self.writer.open()
         return self
 
-    def __exit__(self, *_error: object) -> None:
-        return None
+    def __exit__(self, *error: Any) -> None:
+        self.writer.__exit__(*error)
 
     def prepare(self, entries: Sequence[PlanEntry]) -> None:
         """Prepare all entries of the chunk at once, which is faster than one by one."""
@@ -77,6 +86,20 @@ class Direction(ABC):
         :raises ObjectError: it is not stored; of kind ``exists`` if its path is occupied
         """
 
+    def store(self, item: InFlight, source: Any, replace: bool, **options: Any) -> bool:
+        """Write an object aside, until :meth:`settle`; or replace the object at its path.
+
+        :param options: of the ``prepare`` of the destination's writer
+        :return: as for :meth:`begin`
+        """
+        if replace:
+            with self.destination.writer(self.mode, self.options.links, True) as writer:
+                writer.put(item.entry.id, source, **options)
+            return True
+        self.writer.prepare(item.entry.id, source, **options)
+        self.items[item.entry.id] = item
+        return False
+
     def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
         """Replace the different object at the path of an object, and record its copy mode in ``item``.
 
@@ -89,8 +112,10 @@ class Direction(ABC):
         return self.begin(item, replace=True)
 
     def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        """Store all waiting objects, and yield each with its error."""
-        return iter(())
+        """Publish all waiting objects, and yield each with its error."""
+        items, self.items = self.items, {}
+        for staged, error in self.writer.commit():
+            yield items[staged.identifier], error
 
     def prune(self, entries: Iterator[PlanEntry]) -> None:
         """Remove empty directories above objects that are no longer in the source, if the kind requires it."""

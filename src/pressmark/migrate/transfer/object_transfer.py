@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pressmark.errors import ObjectError, PressmarkError, StoreError
 from pressmark.fixity.shared_copies import shared_copies
@@ -33,8 +33,8 @@ __all__ = ["Transfer", "transfer_chunk"]
 
 # Seconds between attempts after errors that may pass.
 WAITS = (0.05, 0.3, 1.0)
-# Objects that are moved into the destination together.
-BATCH = 2_000
+# Objects that are moved into the destination together, at most; and their bytes, so that an interruption costs little.
+BATCH, BATCH_BYTES = 2_000, 1 << 30
 RENAMES = 256  # with renaming: fewer, so that empty directories are removed soon
 # Objects of this size are copied several at a time: so many for each core, and at most.
 LARGE, OBJECTS, MOST_OBJECTS = 1 << 18, 8, 32
@@ -48,10 +48,7 @@ def transfer_chunk(
     :param on_object: called for each object that is done, with its size in bytes
     :raises StoreError: the source or the destination cannot be used
     """
-    quick: dict[str, Any] = {}
-    if can_flush_filesystem() and options.to in ("pairtree", "vitro"):
-        quick["durable"] = False  # the chunk is flushed as a whole
-    return Transfer(options, options.open_source(), options.open_destination(**quick), on_object).run(entries)
+    return Transfer(options, options.open_source(), options.open_destination(), on_object).run(entries)
 
 
 def _direction(options: Options, source: Store, destination: Store) -> Direction:
@@ -101,8 +98,8 @@ class Transfer:
         items: list[InFlight] = []
         with self._direction:
             self._direction.prepare(entries)
-            for first in range(0, len(entries), self._batch):
-                items += self._transfer(entries[first : first + self._batch])
+            for batch in self._batches(entries):
+                items += self._transfer(batch)
                 self._settle()
             if can_flush_filesystem():
                 with store_errors(self._destination.root):
@@ -112,6 +109,18 @@ class Transfer:
                     if item.status == "ok":
                         self._reread(item)
         return [item.row(self._host) for item in items]
+
+    def _batches(self, entries: Iterable[PlanEntry]) -> Iterator[list[PlanEntry]]:
+        """Yield the objects that are moved into the destination together."""
+        batch: list[PlanEntry] = []
+        size = 0
+        for entry in entries:
+            batch.append(entry)
+            size += entry.bytes
+            if len(batch) >= self._batch or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        yield batch
 
     def _transfer(self, entries: Sequence[PlanEntry]) -> list[InFlight]:
         """Transfer objects, the large ones several at a time: the files of one seldom keep all lanes and cores busy."""

@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, Self
 
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
@@ -52,7 +52,7 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
-from pressmark.stores.ocfl.writing.bulk_writer import Staged
+from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
 
 __all__ = ["OcflToOcfl"]
 
@@ -73,8 +73,9 @@ class OcflToOcfl(BulkDirection):
         self._has_lock = False
         self._stack = ExitStack()
 
-    def __enter__(self) -> OcflToOcfl:
-        self._stack.enter_context(self.bulk_writer)
+    def __enter__(self) -> Self:
+        self._stack.push(super().__exit__)
+        super().__enter__()
         if self._renames:
             self._staging = self._stack.enter_context(self.source.staging())
         return self
@@ -95,7 +96,7 @@ class OcflToOcfl(BulkDirection):
             if not self._is_sound(entry, path):
                 check_ocfl_object(entry, path, self.destination.version)
             item.files, item.bytes, item.mode = entry.files, entry.bytes, "rename"
-            self.bulk_writer.adopt(entry.id, path, self.places.get(entry.id))
+            self.writer.adopt(entry.id, path, self.places.get(entry.id))
         else:
             self._copy(item, path)
         self.items[entry.id] = item
@@ -132,7 +133,7 @@ class OcflToOcfl(BulkDirection):
 
         :raises SourceError: of kind ``mismatch``
         """
-        entry, room = item.entry, self.bulk_writer.new_path()
+        entry, room = item.entry, self.writer.new_path()
         name, algorithm = version.name, version.document["digestAlgorithm"]
         recorded = {decode_fs(path): {algorithm: digest} for path, digest in content_of(version.document, name).items()}
 
@@ -154,7 +155,7 @@ class OcflToOcfl(BulkDirection):
                 os.mkdir(room)
                 copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare, on_event=note)
                 self.destination.refuse_too_long(entry.id, encode_fs(entry.target), room)
-                self.bulk_writer.adopt_version(staged, encode_fs(entry.target))
+                self.writer.adopt_version(staged, encode_fs(entry.target))
         finally:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
@@ -200,7 +201,7 @@ class OcflToOcfl(BulkDirection):
         entry = item.entry
         if self.options.move:
             self.record_entries(item, self.reader.content(entry))
-        room = self.bulk_writer.new_path()
+        room = self.writer.new_path()
         copied = CopyRecorder(item, Content([], {}, []))
         digests: dict[bytes, dict[str, str]] = {}
 
@@ -216,7 +217,7 @@ class OcflToOcfl(BulkDirection):
             for file in checked.files:
                 compare_digests(file, digests[file.path])
             item.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
-            self.bulk_writer.adopt(entry.id, room, self.places.get(entry.id))
+            self.writer.adopt(entry.id, room, self.places.get(entry.id))
         except BaseException:
             with suppress(OSError):  # the rest is removed with the directory of the run
                 remove_tree(room)
@@ -253,7 +254,7 @@ class OcflToOcfl(BulkDirection):
         if not items:
             return
         try:
-            committed = list(self.bulk_writer.commit(self._prune_above if self._renames else None))
+            committed = list(self.writer.commit(self._prune_above if self._renames else None))
         finally:
             self._lock.close()
             self._has_lock = False
@@ -263,7 +264,7 @@ class OcflToOcfl(BulkDirection):
             self.prune(item.entry for item, error in results if error is None)
         yield from results
 
-    def _prune_above(self, moved: Staged) -> None:
+    def _prune_above(self, moved: StagedObject) -> None:
         """Remove empty directories above an object that was just moved, if the source can be locked now."""
         self._has_lock = self._has_lock or self._try_lock()
         if self._has_lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pressmark.bagit.bag import Bag
@@ -16,7 +16,6 @@ from pressmark.bagit.bag_info import BagInfo
 from pressmark.errors import ObjectError
 from pressmark.fixity import hash_file
 from pressmark.fixity.algorithms import algorithm_names
-from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.object_digest import FileDigests, compare
 from pressmark.migrate.options import Options
@@ -25,7 +24,7 @@ from pressmark.migrate.transfer.content import Content, check_unchanged
 from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
-from pressmark.stores.bags.bag_folder import BagFolder, BagWriter
+from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.small_bag import SmallBag
 
 __all__ = ["ToBags"]
@@ -39,23 +38,7 @@ class ToBags(Direction):
 
     def __init__(self, options: Options, source: Store, destination: BagFolder) -> None:
         super().__init__(options, source, destination)
-        # The chunk is flushed as a whole.
-        durable = not can_flush_filesystem()
-        self._writer = BagWriter(destination, self.mode, options.links, durable_places=durable)
         self._algorithms = algorithm_names(destination.algorithms)
-        self._items: dict[str | bytes, InFlight] = {}  # by identifier
-
-    def __enter__(self) -> ToBags:
-        self._writer.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._writer.__exit__(*error)
-
-    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        items, self._items = self._items, {}
-        for staged, error in self._writer.commit():
-            yield items[staged.identifier], error
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         content = self.content(item.entry)
@@ -63,15 +46,13 @@ class ToBags(Direction):
         verbatim = self.options.source_kind == "bags"
         if verbatim or is_bag(content):
             try:
-                self._adopt(item, content, replace)
-                return True
+                return self._adopt(item, content, replace)
             except ObjectError as error:
                 if verbatim or error.kind != "improper":
                     raise
-        self._wrap(item, content, replace)
-        return replace
+        return self._wrap(item, content, replace)
 
-    def _adopt(self, item: InFlight, content: Content, replace: bool) -> None:
+    def _adopt(self, item: InFlight, content: Content, replace: bool) -> bool:
         """Store the bag itself."""
         entry = item.entry
         copied = CopyRecorder(item, content)
@@ -80,29 +61,33 @@ class ToBags(Direction):
         mode = "rename" if rename else self.mode
 
         def check(bag: bytes) -> None:
+            if not rename:
+                copied.finish()
             if stat.S_ISDIR(os.stat(bag).st_mode):
                 # With recorded digests, the bytes were compared while they were copied.
                 check_bag(bag, "complete" if content.known else "full", "valid")
             if not rename:
                 check_unchanged(content)
 
-        self.destination.adopt(
-            entry.id,
-            content.by_name() if at is None else at,
-            mode=mode,
-            replace=replace,
-            check=check,
-            algorithms=copied.algorithms,
-            on_file=copied.file,
-            on_event=copied.event,
-        )
+        given = content.by_name() if at is None else at
+        how: dict[str, Any] = {"mode": mode, "check": check, "algorithms": copied.algorithms}
+        how |= {"on_file": copied.file, "on_event": copied.event}
+        if replace:
+            with self.destination.writer(self.mode, replace=True) as writer:
+                writer.adopt(entry.id, given, **how)
+                [stored] = writer.publish()
+            if isinstance(stored, ObjectError):
+                raise stored
+        else:
+            self.writer.adopt(entry.id, given, **how)
+            self.items[entry.id] = item
         if rename:
             item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
         else:
-            copied.finish()
             self.record_copied(item, content)
+        return replace
 
-    def _wrap(self, item: InFlight, content: Content, replace: bool) -> None:
+    def _wrap(self, item: InFlight, content: Content, replace: bool) -> bool:
         """Store the object as the payload of a new bag."""
         encapsulation = item.entry.encapsulation or ""
         wrapped = f"{self.options.source_kind} {encapsulation}".rstrip()
@@ -118,17 +103,13 @@ class ToBags(Direction):
         given = content.by_name() if content.top is None else os.fsdecode(content.top)
         links: Any = self.options.links if content.top is not None else "follow"
         info = {WRAPPED: wrapped} if encapsulation.isprintable() and encapsulation == encapsulation.strip() else {}
-        more: dict[str, Any] = {"links": links, "info": info, "check": check, "on_event": copied.event}
-        if replace:
-            self.destination.put(item.entry.id, given, replace=True, mode=self.mode, **more)
-        else:
-            self._writer.stage(item.entry.id, given, **more)
-            self._items[item.entry.id] = item
+        is_stored = self.store(item, given, replace, links=links, info=info, check=check, on_event=copied.event)
         (read,) = found
         item.files = len(read.digests)
         item.bytes = sum(os.stat(path).st_size for _name, path in content.files)
         item.digest = read.whole
         self.record_copied(item, content)
+        return is_stored
 
     def _listed(self, bag: bytes) -> list[tuple[bytes, Mapping[str, str]]]:
         """Return the names and digests in the manifests of a new bag."""

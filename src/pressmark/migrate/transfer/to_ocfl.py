@@ -4,12 +4,10 @@ version of an existing object."""
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Container, Mapping, Sequence
+from typing import cast
 
-from pressmark.errors import ObjectError
 from pressmark.fixity.hasher import CHANGED
-from pressmark.fs.durable import can_flush_filesystem
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.migrate.object_digest import ALGORITHM, FileDigests, object_digest, read_files
 from pressmark.migrate.options import Options
@@ -36,17 +34,8 @@ class BulkDirection(Direction):
 
     def __init__(self, options: Options, source: Store, destination: OcflRoot) -> None:
         super().__init__(options, source, destination)
-        self.bulk_writer = destination.bulk_writer(durable_places=not can_flush_filesystem())
-        self.items: dict[str, InFlight] = {}  # by identifier
         self.places: dict[str, bytes | None] = {}
         self._base = os.fsencode(destination.root)
-
-    def __enter__(self) -> BulkDirection:
-        self.bulk_writer.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.bulk_writer.__exit__(*error)
 
     def prepare(self, entries: Sequence[PlanEntry]) -> None:
         identifiers = [entry.id for entry in entries]
@@ -57,7 +46,7 @@ class BulkDirection(Direction):
 
         :raises ObjectError: the path is occupied
         """
-        self.bulk_writer.refuse_elsewhere(entry.id)
+        self.writer.refuse_elsewhere(entry.id)
         target = encode_fs(entry.target)
         if os.path.lexists(os.path.join(self._base, target)):
             self.destination.check_place_free(entry.id, target)
@@ -65,12 +54,7 @@ class BulkDirection(Direction):
     def finish_target(self, entry: PlanEntry) -> None:
         """Finish a version of the object at the path of the new one that a killed run left unfinished."""
         with object_errors(self.destination.root, entry.id):
-            self.bulk_writer.finish_version(encode_fs(entry.target))
-
-    def settle(self) -> Iterator[tuple[InFlight, ObjectError | None]]:
-        items, self.items = self.items, {}
-        for staged, error in self.bulk_writer.commit():
-            yield items[staged.identifier], error
+            self.writer.finish_version(encode_fs(entry.target))
 
 
 class ToOcfl(BulkDirection):
@@ -89,12 +73,10 @@ class ToOcfl(BulkDirection):
         content = self.content(entry)
         self.record_entries(item, content)
         self.check_place_free(entry)
-        staged = self.bulk_writer.stage(
+        staged = self.writer.stage(
             entry.id,
             content.files,
             place=self.places.get(entry.id),
-            mode=self.mode,
-            links=self.options.links,
             fixity={algorithm: block for algorithm, block in content.known.items() if block},
             also=self._also,
             check=lambda _new: check_unchanged(content),
@@ -116,14 +98,14 @@ class ToOcfl(BulkDirection):
     def _begin_small(self, item: InFlight) -> bool:
         """Write an object of a few small files aside; return whether that was possible."""
         entry = item.entry
-        self.bulk_writer.refuse_elsewhere(entry.id)
+        self.writer.refuse_elsewhere(entry.id)
         place = self.places.get(entry.id)
         if place is None or self._also:
             return False
         above, name = self.reader.encapsulated(entry)
         if name and (self.target_names is not None or self.options.move):
             self.record_entries(item, self.content(entry))  # which also checks the names
-        staged = self.bulk_writer.stage_small(entry.id, above, name, place, self.mode) if name else None
+        staged = self.writer.stage_small(entry.id, above, name, place) if name else None
         if staged is None:
             return False
         written = staged.written

@@ -27,27 +27,32 @@ class ToPairtree(Direction):
         top = content.top if entry.encapsulation is not None else None
         # Renaming a relative link would change its target.
         if top is not None and self.options.renames() and not replace and not os.path.islink(top):
-            self.destination.adopt(entry.id, top, entry.encapsulation)
+            self.writer.adopt(entry.id, top, entry.encapsulation)
             item.files, item.bytes, item.mode = len(content.files), entry.bytes, "rename"
-            return True
+            self.items[entry.id] = item
+            return False
         self.record_entries(item, content)
         copied = CopyRecorder(item, content)
-        self.destination.put(
-            entry.id,
-            # A directory is copied with its empty directories.
-            os.fsdecode(content.top) if content.top is not None else content.by_name(),
-            replace=replace,
-            mode=self.mode,
-            links=self.options.links if content.top is not None else "follow",  # type: ignore[arg-type]
+
+        def check(_new: bytes) -> None:
+            copied.finish()
+            check_unchanged(content)
+
+        # A directory is copied with its empty directories.
+        given = os.fsdecode(content.top) if content.top is not None else content.by_name()
+        is_stored = self.store(
+            item,
+            given,
+            replace,
+            links=self.options.links if content.top is not None else "follow",
             encapsulation=content.encapsulation,
-            check=lambda _new: check_unchanged(content),
+            check=check,
             algorithms=copied.algorithms,
             on_file=copied.file,
             on_event=copied.event,
         )
-        copied.finish()
         self.record_copied(item, content)
-        return True
+        return is_stored
 
 
 class ToVitro(Direction):
@@ -68,17 +73,16 @@ class ToVitro(Direction):
             raise TransferError("refused_name", "not-one-file", f"{what}; migrate it to another kind of store")
         self.record_entries(item, content)
         copied = CopyRecorder(item, content)
-        self.destination.put(
-            entry.id,
+        is_stored = self.store(
+            item,
             {decode_fs(name): os.fsdecode(path)},
-            replace=replace,
-            mode=self.mode,
+            replace,
             links="follow",  # the reader has refused links
+            check=lambda _new: copied.finish(),
             algorithms=copied.algorithms,
             # The stored name is encoded.
             on_file=lambda _stored, outcome: copied.file(name, outcome),
             on_event=copied.event,
         )
-        copied.finish()
         self.record_copied(item, content)
-        return True
+        return is_stored

@@ -6,8 +6,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
@@ -20,15 +22,8 @@ from pressmark.bagit.writing.write import build_bag
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
 from pressmark.fs.atomic import replace_file
-from pressmark.fs.durable import (
-    can_flush_filesystem,
-    exists,
-    flush_directory,
-    flush_filesystem,
-    flush_tree,
-    is_directory,
-)
-from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory, restore
+from pressmark.fs.durable import exists, flush_directory, is_directory
+from pressmark.fs.moves import prune_empty_parents, rename_new, replace_directory, restore
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
@@ -59,7 +54,7 @@ from pressmark.stores.object_sources import (
     select_source,
 )
 from pressmark.stores.same_content import existing_object
-from pressmark.stores.staging_writer import StagingWriter, make_above
+from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
 
 __all__ = ["BagFolder", "BagWriter"]
@@ -115,85 +110,22 @@ class BagFolder(BagFolderReader):
         exclude: Sequence[str] | str = (),
         compare: bool = False,
         info: Mapping[str, str] | None = None,
-        check: Callable[[bytes], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
     ) -> StoreObject:
         """Create a bag atomically from a source, with the identifier as its ``External-Identifier``.
 
         A bag is replaced in one step if the system can exchange two names (Linux).
 
         :param info: more elements for this bag's bag-info.txt
-        :param check: called with the path of the bag before it appears; an exception discards the bag
-        :param on_event: called with the events of copying
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this folder
         """
-        place = encode_fs(self._place(identifier))
-        name = _text(identifier)
-        elements = [*self._elements(name, place), *(info or {}).items()]
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
+        options = {"info": info} if info else {}
+        return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
 
-        def make(new: bytes) -> bytes:
-            check_source(source)
-            self._make(identifier, source, new, elements, mode, links, on_event)
-            (flush_filesystem if can_flush_filesystem() else flush_tree)(new)
-            return new
-
-        try:
-            return self._put(identifier, place, make, check, replace).with_problems(excluded)
-        except ObjectError as error:
-            if not compare:
-                raise
-            return existing_object(self, identifier, source, links, error, info).with_problems(excluded)
-
-    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> BagWriter:
-        self.refuse_misplaced()
-        return BagWriter(self, mode, links)
-
-    def adopt(
-        self,
-        identifier: str | bytes,
-        bag: bytes | Mapping[str, Path],
-        *,
-        mode: str = "copy",
-        replace: bool = False,
-        check: Callable[[bytes], object] | None = None,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
-    ) -> StoreObject:
-        """Copy an existing bag, a directory or a serialized bag, into the folder, or move it with ``rename``.
-
-        :param bag: base directory or file of the bag; or a mapping of all names in it to files
-        :param mode: as for :meth:`put`; or ``rename`` to move a bag on the same file system
-        :param check: called with the path of the bag before it appears; an exception discards the bag
-        :param on_event: called with the events of copying
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with name and outcome of each copied file; an exception discards the bag
-        :raises ObjectError: nothing was stored; of kind ``improper``: the bag has a different identifier
-        :raises IdentifierError: the identifier has no path in this folder
-        """
-        place = encode_fs(self._place(identifier))
-        name = _text(identifier)
-        file = b""
-        if isinstance(bag, bytes) and not os.path.isdir(bag):
-            file = os.path.basename(bag)
-            place += file[len(archives.stem(file) or file) :]
-
-        def make(new: bytes) -> bytes:
-            made = bag
-            if mode != "rename" or isinstance(made, Mapping):
-                copy_source(bag, new, mode=mode, algorithms=algorithms, on_file=on_file, on_event=on_event)
-                made = os.path.join(new, file) if file else new
-                if isinstance(bag, Mapping):
-                    os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
-            own = self._own_identifier(made, place)
-            if own != name:
-                what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
-                raise ObjectError(self.root, identifier, "improper", what)
-            return made
-
-        return self._put(identifier, place, make, check, replace)
+    def writer(
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+    ) -> BagWriter:
+        return BagWriter(self, mode, links, replace, durable_places=durable_places)
 
     def _own_identifier(self, path: bytes, place: bytes) -> str | None:
         """Return the identifier that a bag would have at ``place``."""
@@ -204,64 +136,6 @@ class BagFolder(BagFolderReader):
         with BagDirectory(path) as base:
             bag, _ = read_tag_files(base, [])
         return self._identified(place, bag.info, place)[0]
-
-    def _put(
-        self,
-        identifier: str | bytes,
-        place: bytes,
-        make: Callable[[bytes], bytes],
-        check: Callable[[bytes], object] | None,
-        replace: bool,
-    ) -> StoreObject:
-        """Stage a bag, and publish it."""
-        name = _text(identifier)
-        with object_errors(self.root, identifier):
-            self._index.open()
-            if not replace:
-                self.refuse_misplaced()
-            old = self._find_old(name, place)
-            if old is not None:
-                self._refuse(identifier, place, old, replace)
-            else:
-                self.refuse_misplaced()
-            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
-                # Checked before the bag is created and before it is published, while no run moves anything.
-                with staging.lock():
-                    self._refuse(identifier, place, self._find_old(name, place), replace)
-                new = make(staging / b"bag")
-                if check is not None:
-                    check(new)
-                # It may replace a bag at another path, and may be put aside under a longer name.
-                reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest_inside(new))
-                if reason is not None:
-                    raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter file names")
-                with staging.lock():
-                    old = self._find_old(name, place)
-                    self._refuse(identifier, place, old, replace)
-                    if old is None:
-                        self._move_in(identifier, new, place)
-                    else:
-                        place = self._replace(staging, identifier, new, old)
-                    if self.layout is None:
-                        # Before the next run takes the lock, and may remove it.
-                        self._index.note(name, place)
-                self._index.save()
-        identifier_, problems = self._described(place, place)
-        return record_of(identifier_, place, problems)
-
-    def _find_old(self, identifier: str, place: bytes) -> bytes | None:
-        """Return the path of the bag with an identifier, as :meth:`_find` without new bags of other programs.
-
-        :param place: path for a new bag
-        """
-        if (
-            self.layout is None
-            and not exists(os.path.join(self._base, place))
-            and not self._index.places(identifier, soon=True)
-            and self._index.is_complete()  # otherwise archives are looked for by name
-        ):
-            return None
-        return self._find(identifier, soon=True)
 
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
@@ -353,20 +227,6 @@ class BagFolder(BagFolderReader):
             else:
                 kind = "unreadable" if "file-unreadable" in refused_for else "source"
             raise ObjectError(self.root, identifier, kind, str(error)) from None
-
-    def _move_in(self, identifier: str | bytes, new: bytes, place: bytes) -> None:
-        parent = os.path.dirname(place)
-        made: list[bytes] = []
-        try:
-            if parent:
-                made = make_parents(self._base, parent)
-            rename_new(new, os.path.join(self._base, place))
-        except BaseException:
-            prune_empty_parents(self._base, parent, strict=False)
-            raise
-        flush_directory(os.path.join(self._base, parent))
-        for above in made:
-            flush_directory(os.path.dirname(os.path.join(self._base, above)))
 
     def _replace(self, staging: RunDirectory, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
         """Replace the old bag; return the path of the new one."""
@@ -461,54 +321,52 @@ class BagFolder(BagFolderReader):
 # --- many objects -----------------------------------------------------------------------------------------------------
 
 
-class _Staged(NamedTuple):
-    """A bag ready to be published: see :class:`pressmark.stores.staging_writer.Staged`.
+@dataclass(slots=True)
+class _StagedBag(Staged):
+    """A bag ready to be published.
 
-    :ivar info: its first elements of bag-info.txt
+    :ivar info: its first elements of bag-info.txt; :data:`None` for an existing bag
     """
 
-    identifier: str | bytes
-    place: bytes
-    path: bytes
-    info: list[tuple[str, str]]
+    info: list[tuple[str, str]] | None
 
 
-class BagWriter(StagingWriter[_Staged]):
-    """Write many bags to a folder.
+class BagWriter(StagingWriter[_StagedBag]):
+    """Write bags to a folder.
 
     :param store: the folder
-    :param mode: as for :meth:`BagFolder.put`, like ``links``
+    :param mode: as for :meth:`BagFolder.put`, like ``links`` and ``replace``
     :param durable_places: as for :class:`StagingWriter`
     """
 
-    def __init__(self, store: BagFolder, mode: CopyMode, links: str, *, durable_places: bool = True) -> None:
-        super().__init__(store.root, store._base, durable=True, durable_places=durable_places)
+    def __init__(
+        self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_places: bool = True
+    ) -> None:
+        super().__init__(store.root, store._base, durable=True, durable_places=durable_places, replace=replace)
         self._store = store
         self._links = links
-        self._copier = SourceCopier(mode, links)
+        self._copier = SourceCopier(mode, store.copied_devices)
         self._is_case_insensitive = is_case_insensitive(self._base)
-        self._above: frozenset[tuple[int, int]] = frozenset()
         self._stored = 0
 
     def __enter__(self) -> Self:
         self._store._index.open()
-        super().__enter__()
-        self._above = identities_above(self._staging.path)
-        return self
+        return super().__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store._index.save(soon=False, stored=self._stored)
+        self._store._index.save(soon=self._stored < 2, stored=self._stored)
         super().__exit__(kind, error, trace)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
 
-    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
-        return self.stage(identifier, source)
+    @cached_property
+    def _above(self) -> frozenset[tuple[int, int]]:
+        return identities_above(self.staging.path)
 
-    def stage(
+    def prepare(
         self,
         identifier: str | bytes,
         source: ObjectSource,
@@ -520,8 +378,10 @@ class BagWriter(StagingWriter[_Staged]):
     ) -> int:
         """Write a bag to the private directory, and return the size of its payload.
 
-        :param links: replaces the option of the writer; the others as for :meth:`BagFolder.put`
+        :param links: replaces the option of the writer
+        :param info: as for :meth:`BagFolder.put`
         :param check: called with the path of the bag and, if they are known, its facts; an exception discards the bag
+        :param on_event: called with the events of copying
         :raises ObjectError: the bag cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the folder
         """
@@ -531,7 +391,7 @@ class BagWriter(StagingWriter[_Staged]):
         elements = [*store._elements(name, place), *(info or {}).items()]
         with object_errors(store.root, identifier):
             check_source(source)
-            self._check_free(identifier, name, place)
+            old = self._old_in_turn(identifier, name, place)
             new = self.new_path()
 
             def note(event: object) -> None:
@@ -544,14 +404,64 @@ class BagWriter(StagingWriter[_Staged]):
                 if check is not None:
                     check(new, written if isinstance(written, SmallBag) else None)
                 size, longest = written[:2]
-                reason = too_long(self._base, place + REPLACED + longest)
-                if reason is not None:
-                    raise ObjectError(store.root, identifier, "bad-name", f"{reason}; use shorter file names")
+                self._refuse_too_long(identifier, place, old, longest)
             except BaseException:
                 self._discard(new)
                 raise
-        self._waiting.append(_Staged(identifier, place, new, elements))
+        self._waiting.append(_StagedBag(identifier, place, new, elements))
         return size
+
+    def adopt(
+        self,
+        identifier: str | bytes,
+        bag: bytes | Mapping[str, Path],
+        *,
+        mode: str,
+        check: Callable[[bytes], object] | None = None,
+        algorithms: tuple[str, ...] = (),
+        on_file: Callable[[bytes, Outcome], object] | None = None,
+        on_event: Callable[[object], object] | None = None,
+    ) -> None:
+        """Copy an existing bag, a directory or a serialized bag, to the private directory; or publish it without
+        copying it.
+
+        :param bag: base directory or file of the bag; or a mapping of all names in it to files
+        :param mode: as for :meth:`BagFolder.put`; or ``rename`` to move a bag on the same file system
+        :param check: called with the path of the bag; an exception discards it
+        :param algorithms: algorithms of the digests that ``on_file`` receives
+        :param on_file: called with name and outcome of each copied file; an exception discards the bag
+        :param on_event: called with the events of copying
+        :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
+        :raises IdentifierError: the identifier has no path in the folder
+        """
+        store = self._store
+        place = encode_fs(store._place(identifier))
+        file = b""
+        if isinstance(bag, bytes) and not os.path.isdir(bag):
+            file = os.path.basename(bag)
+            place += file[len(archives.stem(file) or file) :]
+        with object_errors(store.root, identifier):
+            old = self._old_in_turn(identifier, _text(identifier), place)
+            made, new = bag, b""
+            try:
+                if mode != "rename" or isinstance(made, Mapping):
+                    new = self.new_path()
+                    copy_source(bag, new, mode=mode, algorithms=algorithms, on_file=on_file, on_event=on_event)
+                    made = os.path.join(new, file) if file else new
+                    if isinstance(bag, Mapping):
+                        os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
+                own = store._own_identifier(made, place)
+                if own != _text(identifier):
+                    what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
+                    raise ObjectError(store.root, identifier, "improper", what)
+                if check is not None:
+                    check(made)
+                self._refuse_too_long(identifier, place, old, longest_inside(made))
+            except BaseException:
+                if new:
+                    self._discard(new)
+                raise
+        self._waiting.append(_StagedBag(identifier, place, made, None))
 
     def _make(
         self,
@@ -576,31 +486,64 @@ class BagWriter(StagingWriter[_Staged]):
         sizes = (os.lstat(os.path.join(top, name)).st_size for top, _names, files in os.walk(data) for name in files)
         return sum(sizes), longest_inside(new)
 
-    def _check_free(self, identifier: str | bytes, name: str, place: bytes) -> None:
-        """Check that there is no bag with an identifier, nor anything at its path.
+    def _refuse_too_long(self, identifier: str | bytes, place: bytes, old: bytes | None, longest: bytes) -> None:
+        # It may replace a bag at another path, and may be put aside under a longer name.
+        reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest)
+        if reason is not None:
+            raise ObjectError(self._store.root, identifier, "bad-name", f"{reason}; use shorter file names")
 
-        :raises ObjectError: there is
+    def _old_in_turn(self, identifier: str | bytes, name: str, place: bytes) -> bytes | None:
+        """Return the result of :meth:`_old`; after an error, look again while no run moves anything."""
+        try:
+            return self._old(identifier, name, place)
+        except ObjectError as error:
+            if error.kind == "exists":
+                raise
+            with self.staging.lock():
+                return self._old(identifier, name, place)
+
+    def _old(self, identifier: str | bytes, name: str, place: bytes) -> bytes | None:
+        """Return the path of the bag to replace; :data:`None` without one.
+
+        :param place: path for a new bag
+        :raises ObjectError: of kind ``exists``, unless bags are replaced; or something else is at the path
         """
         store = self._store
-        is_simple = store.layout is None and not self._is_case_insensitive
-        # The index has every bag, but only looks at the folder now and then without a watch.
-        if not is_simple or exists(self._base + b"/" + place) or store._index.places(name, soon=True):
-            store._refuse(identifier, place, store._find(name, soon=True), False)
+        if (
+            store.layout is None
+            and not self._is_case_insensitive
+            and not exists(os.path.join(self._base, place))
+            and not store._index.places(name, soon=True)
+            and store._index.is_complete()  # otherwise archives are looked for by name
+        ):
+            return None
+        old = store._find(name, soon=True)
+        if old is None and self._replaces:
+            store.refuse_misplaced()
+        store._refuse(identifier, place, old, self._replaces)
+        return old
 
-    def _move(self, staged: _Staged, known: set[bytes]) -> None:
+    def _move(self, staged: _StagedBag, known: set[bytes]) -> None:
         name = _text(staged.identifier)
-        self._check_free(staged.identifier, name, staged.place)
-        make_above(self._base, staged.place, known)
-        rename_new(staged.path, os.path.join(self._base, staged.place))
+        old = self._old(staged.identifier, name, staged.place)
+        if old is None:
+            make_above(self._base, staged.place, known)
+            rename_new(staged.path, os.path.join(self._base, staged.place))
+        else:
+            staged.place = self._store._replace(self.staging, staged.identifier, staged.path, old)
         self._stored += 1
         if self._store.layout is None:
+            # Before the next run takes the lock, and may remove it.
             self._store._index.note(name, staged.place)
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         yield from super().publish()
         self._store._index.save()
 
-    def _record(self, staged: _Staged) -> StoreObject:
+    def _record(self, staged: _StagedBag) -> StoreObject:
+        if staged.info is None:
+            found = self._store.at(decode_fs(staged.place))
+            return found or record_of(_text(staged.identifier), staged.place, ())
         if self._store.layout is None:
             return record_of(_text(staged.identifier), staged.place, ())
         identifier, problems = self._store._identified(staged.place, BagInfo(staged.info), staged.place)

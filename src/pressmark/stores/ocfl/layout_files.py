@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pressmark.errors import LayoutConfigError, StoreError, quoted, quoted_value
-from pressmark.fs.durable import flush_tree
+from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, layout_from_config, list_layouts
@@ -122,7 +122,7 @@ def create_root(root: bytes, layout: Layout, version: str, description: str | No
 
     part = os.path.join(root, _NEW)
     replace_file(os.path.join(root, LAYOUT), layout_file(layout, description), part=part)
-    flush_tree(root)
+    flush_trees(root)
     name, content = declaration(ROOT, version)
     replace_file(os.path.join(root, name), content, part=part)
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.durable import flush_tree
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.reports import Report
@@ -33,8 +32,6 @@ from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoo
 from pressmark.stores.ocfl.writing.object_writer import (
     CopyOptions,
     Provenance,
-    dropped_directories,
-    write_object,
 )
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import CopyMode, Data, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
@@ -83,48 +80,37 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
+        given = (threads, created, message, user, fixity) != (None,) * 5
         how = self._options(mode, links, threads, created, message, user, fixity)
-        name = self._identifier(identifier)
-        place = self._place_to_write(name, replace)
-        source, excluded = select_source(self.root, name, source, exclude, links)
-        with object_errors(self.root, name):
+        if not replace:
+            options = how if given else {}
+            return self._put(identifier, source, False, mode, links, exclude, compare, **options)
+        source, excluded = select_source(self.root, identifier, source, exclude, links)
+        return self._replace(self._identifier(identifier), source, how).with_problems(excluded)
+
+    def _replace(self, identifier: str, source: ObjectSource, how: dict[str, Any]) -> StoreObject:
+        """Store a new version of an object, or a new object.
+
+        :param how: options of the change
+        """
+        found = self.look_up(identifier, anew=False)
+        if found is None:
+            self.refuse_misplaced()
+        place = self._place(identifier, "put") if found is None else found.place
+        with object_errors(self.root, identifier):
             check_source(source)
 
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
                 nonlocal source
-                if found is None:
-                    self._check_place_free_in_turn(name, place)
-                elif not replace:
-                    raise self._exists(name, found.place)
-                if replace:
-                    source = self._saved(name, source, how, stack)
-                if found is None:
-                    return self._store(name, place, source, how)
-                return self._add_version(name, found, how, add=source, keep=False)
+                source = self._saved(identifier, source, how, stack)
+                if found is not None:
+                    return self._add_version(identifier, found, how, add=source, keep=False)
+                with self.writer("auto") as writer:
+                    return writer.put(identifier, source, **how)
 
-            try:
-                record = self._attempted(name, place, attempt) if replace else attempt(self.find_at(name, place))
-            except ObjectError as error:
-                if not compare:
-                    raise
-                record = existing_object(self, name, source, links, error)
-        return record.with_problems(excluded)
-
-    def _place_to_write(self, identifier: str, replace: bool) -> bytes:
-        """Return the path of an object to store: that of the existing object, or the path that the layout gives it.
-
-        :raises StoreError: new objects have no path, because the layout is unknown or objects are not where it says
-        """
-        if not replace:
-            self.refuse_misplaced()
-        found = self.look_up(identifier, anew=False)
-        if found is not None:
-            return found.place
-        if replace:
-            self.refuse_misplaced()
-        return self._place(identifier, "put")
+            return self._attempted(identifier, place, attempt)
 
     def refuse_misplaced(self) -> None:
         """Check that new objects have a path; see :mod:`pressmark.stores.placement`.
@@ -202,11 +188,11 @@ class OcflRoot(StorageRoot):
         self,
         mode: CopyMode,
         links: str,
-        threads: int | None,
-        created: str | None,
-        message: str | None,
-        user: Mapping[str, str] | None,
-        fixity: Mapping[str, Mapping[str, str]] | None,
+        threads: int | None = None,
+        created: str | None = None,
+        message: str | None = None,
+        user: Mapping[str, str] | None = None,
+        fixity: Mapping[str, Mapping[str, str]] | None = None,
     ) -> dict[str, Any]:
         """Return the options of writing an object or a version.
 
@@ -223,8 +209,7 @@ class OcflRoot(StorageRoot):
         return {
             "provenance": Provenance(created, self.message if message is None else message, user or self.user),
             "fixity": fixity or {},
-            "content_paths": self.content_paths,
-            "copy_options": CopyOptions(mode, links, threads, self.copied),
+            "copy_options": CopyOptions(mode, links, threads, self.copied_devices),
         }
 
     def _saved(self, identifier: str, source: ObjectSource, how: dict[str, Any], stack: ExitStack) -> ObjectSource:
@@ -282,24 +267,6 @@ class OcflRoot(StorageRoot):
             self.root, identifier, "changed", "other runs keep changing the object; run the command again"
         )
 
-    def _store(self, name: str, place: bytes, source: ObjectSource, how: dict[str, Any]) -> StoreObject:
-        """Stage a new object, and publish it."""
-        with self._changing(name) as staging:
-            new = staging / self.new_name()
-            try:
-                written = write_object(new, name, source, version=self.version, algorithm=self.algorithm, **how)
-                self.refuse_too_long(name, place, new)
-                if self.durable:
-                    flush_tree(new)
-                with staging.lock():
-                    self.check_place_free(name, place)
-                    self.move_in(name, new, place)
-                self._flush_above(place)
-            finally:
-                with suppress(OSError):  # the next run removes the rest
-                    remove_tree(new)
-        return StoreObject(name, decode_fs(place), True, None, dropped_directories(place, written.dropped))
-
     def _add_version(self, name: str, found: FoundInventory, how: dict[str, Any], **edit: Any) -> StoreObject:
         """Stage a new version of an object, and publish it."""
         from pressmark.stores.ocfl.writing.version_writer import Edit, VersionWriter  # not needed for a new object
@@ -343,17 +310,15 @@ class OcflRoot(StorageRoot):
             with suppress(OSError):  # the object is gone; the next run removes the rest
                 remove_tree(removed)
 
-    def bulk_writer(self, durable_places: bool = True) -> BulkWriter:
-        """Return a writer for many new objects; see :mod:`pressmark.stores.ocfl.writing.bulk_writer`."""
-        from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
+    def writer(
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+    ) -> BulkWriter:
+        from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter  # not needed for reading
 
-        return BulkWriter(self, durable_places)
+        def version(identifier: str, source: ObjectSource, how: Mapping[str, Any]) -> StoreObject:
+            return self._replace(identifier, source, {**self._options(mode, links), **how})
 
-    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> BulkWriter:
-        from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
-
-        self.refuse_misplaced()
-        return BulkWriter(self, mode=mode, links=links)
+        return BulkWriter(self, mode, links, version if replace else None, durable_places=durable_places)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 

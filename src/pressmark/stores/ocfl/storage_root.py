@@ -131,7 +131,6 @@ class StorageRoot(Store):
         self.message = message
         self.content_paths = content_paths
         self.durable = durable
-        self.copied: set[int] = set()
         self.first_objects = FirstObjects(self._first_objects, _is_misplaced)
         self._numbers = count()
 
@@ -556,27 +555,9 @@ class StorageRoot(Store):
         with object_errors(self.root, identifier):
             self._check_place_free(identifier, place)
 
-    def check_absent(self, identifier: str, place: bytes) -> None:
-        """Check that the root has no object of this identifier, and that ``place`` is free.
-
-        :raises ObjectError: of kind ``exists``, or as :meth:`check_place_free`
-        """
-        found = self.find_at(identifier, place)
-        if found is not None:
-            raise self._exists(identifier, found.place)
-        self._check_place_free_in_turn(identifier, place)
-
     def _exists(self, identifier: str, place: bytes) -> ObjectError:
         what = f"object exists at {decode_fs(place)!r}; use another identifier, or --replace to add a version"
         return ObjectError(self.root, identifier, "exists", what)
-
-    def _check_place_free_in_turn(self, identifier: str, place: bytes) -> None:
-        """Check as :meth:`check_place_free` does; after an error, again while no run moves anything."""
-        try:
-            self.check_place_free(identifier, place)
-        except ObjectError:
-            with self._changing(identifier) as staging, staging.lock():
-                self.check_place_free(identifier, place)
 
     def _check_place_free(self, identifier: str, place: bytes) -> None:
         parts = place.split(b"/")

@@ -93,19 +93,10 @@ class PairtreeReader(Store):
         self._ignore = tuple(ignore)
         self._durable = durable
 
-    def _work_directory(self, place: str) -> bytes:
-        """Return the work directory for changes at a ppath: beside the tree, or within it on another file system."""
-        at = self._tree
-        top, device = self._base, os.stat(self._base).st_dev
-        for name in ["", *place.split("/")]:
-            at = os.path.join(at, encode_fs(name)) if name else at
-            try:
-                status = os.stat(at)
-            except OSError:
-                break
-            if status.st_dev != device:
-                top, device = at, status.st_dev
-        return os.path.join(top, WORK_DIRECTORY)
+    def _work_directory(self) -> bytes:
+        """Return the work directory: beside the tree, or within it on another file system."""
+        same = os.stat(self._base).st_dev == os.stat(self._tree).st_dev
+        return os.path.join(self._base if same else self._tree, WORK_DIRECTORY)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
@@ -133,9 +124,7 @@ class PairtreeReader(Store):
         problems = item.problems if isinstance(item, StoreObject) else (item,)
         if not any(one.kind in _PASSING for one in problems):
             return [item]
-        return settled(
-            item, lambda: walk.again(item), self._work_directory(decode_fs(encode_fs(item.path)).removeprefix(ROOT))
-        )
+        return settled(item, lambda: walk.again(item), self._work_directory())
 
     def _walk(self, ignore: Sequence[str] = (), *, readable: bool = False) -> Walk:
         return Walk(

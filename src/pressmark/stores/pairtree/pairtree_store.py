@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal
+from typing import Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
-from pressmark.fixity import Outcome
-from pressmark.fixity.copying import Event as CopyEvent
-from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
 from pressmark.fs.staging import RunDirectory
@@ -19,7 +16,7 @@ from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source, select_source
+from pressmark.stores.object_sources import check_source, select_source
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
@@ -91,10 +88,6 @@ class PairtreeStore(PairtreeReader):
         exclude: Sequence[str] | str = (),
         compare: bool = False,
         encapsulation: str | None = None,
-        check: Callable[[bytes], object] | None = None,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
         """Store an object atomically in an encapsulating directory.
 
@@ -102,58 +95,20 @@ class PairtreeStore(PairtreeReader):
         exchange two names (Linux).
 
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
-        :param check: called with the path of the object before it appears; an exception discards the object
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with name and outcome of each copied file; an exception discards the object
-        :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this tree
         """
-        place, name = self._new_place(identifier, encapsulation)
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
-        try:
-            with object_errors(self.root, identifier):
-                check_source(source)
-                place = self._place_to_write(identifier, place, replace)
-                with RunDirectory(self._work_directory(place)) as staging:
-                    new = staging / b"object"
-                    copy_source(
-                        source, new, mode=mode, links=links, algorithms=algorithms, on_file=on_file, on_event=on_event
-                    )
-                    if check is not None:
-                        check(new)
-                    if self._durable:
-                        flush_tree(new)
-                    longest = longest_inside(new)
-                    with staging.lock():
-                        name = self._move_in(staging, identifier, new, place, name, longest, replace)
-        except ObjectError as error:
-            if not compare:
-                raise
-            return existing_object(self, identifier, source, links, error).with_problems(excluded)
-        return self._proper(place, name).with_problems(excluded)
+        options = {"encapsulation": encapsulation} if encapsulation is not None else {}
+        return self._put(identifier, source, replace, mode, links, exclude, compare, **options)
 
-    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> PairtreeWriter:
+    def writer(
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+    ) -> PairtreeWriter:
         self.refuse_changes()
-        return PairtreeWriter(self, mode, links)
-
-    def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> StoreObject:
-        """Move an existing directory on the same file system into the tree as an encapsulating directory.
-
-        :raises ObjectError: nothing was moved; ``kind`` is the reason
-        :raises IdentifierError: the identifier has no path in this tree
-        """
-        place, name = self._new_place(identifier, encapsulation)
-        with object_errors(self.root, identifier):
-            self._place_to_write(identifier, place, False)
-            longest = longest_inside(directory)
-            with RunDirectory(self._work_directory(place)) as staging, staging.lock():
-                name = self._move_in(staging, identifier, directory, place, name, longest, False)
-        return self._proper(place, name)
+        return PairtreeWriter(self, mode, links, replace, durable_places=durable_places)
 
     def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
         """Return the ppath of a new object, and the name of its encapsulating directory."""
-        self.refuse_changes()
         place, _, name = self.layout.object_path(identifier).rpartition("/")
         if encapsulation is not None:
             name = encapsulation
@@ -165,19 +120,6 @@ class PairtreeStore(PairtreeReader):
         if too_much:
             raise ObjectError(self.root, identifier, "bad-name", f"{too_much}; use a shorter identifier")
         return place, name
-
-    def _place_to_write(self, identifier: str | bytes, place: str, replace: bool) -> str:
-        """Return the ppath of an object to store: that of the existing object, in whatever spelling, or ``place``.
-
-        :raises ObjectError: of kind ``exists``, unless the object is replaced; or of kind ``duplicate-id``
-        """
-        existing = self._existing_place(identifier)
-        if existing is None:
-            return place
-        if not replace:
-            raise self._exists(identifier, existing)
-        self._refuse_links(identifier, existing)
-        return existing
 
     def _proper(self, place: str, name: str) -> StoreObject:
         """Return the record of a stored object."""
@@ -201,12 +143,10 @@ class PairtreeStore(PairtreeReader):
         name: str,
         longest: bytes,
         replace: bool,
-        flush: bool = True,
     ) -> str:
-        """Publish a staged object; return the name of its encapsulating directory.
+        """Publish a staged object; return the name of its encapsulating directory. The names are not flushed.
 
         :param longest: the longest path in it, from :func:`longest_inside`
-        :param flush: flush the names of a durable store
         """
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
@@ -219,9 +159,8 @@ class PairtreeStore(PairtreeReader):
             if clash is not None:
                 reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
                 raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
-        made: list[bytes] = []
         try:
-            made = make_parents(self._tree, ppath)
+            make_parents(self._tree, ppath)
             found = self._settled(identifier, directory, place, self._ignore)
             if not found.members:
                 self._refuse_too_long(identifier, place, name, longest)
@@ -241,10 +180,6 @@ class PairtreeStore(PairtreeReader):
                 reason = "its ppath is blocked by a file; repair the store first"
                 raise ObjectError(self.root, identifier, "collision", reason) from None
             raise
-        if self._durable and flush:
-            flush_directory(directory)
-            for above in made:
-                flush_directory(os.path.dirname(os.path.join(self._tree, above)))
         return name
 
     def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
@@ -289,7 +224,7 @@ class PairtreeStore(PairtreeReader):
         directory = os.path.join(self._tree, ppath)
         with object_errors(self.root, identifier):
             self._refuse_links(identifier, place)
-            with RunDirectory(self._work_directory(place)) as staging, staging.lock():
+            with RunDirectory(self._work_directory()) as staging, staging.lock():
                 try:
                     found = self._settled(identifier, directory, place, self._ignore)
                 except FileNotFoundError:
@@ -338,37 +273,85 @@ def _encapsulates(name: bytes) -> bool:
 
 
 class PairtreeWriter(CopyingWriter):
-    """Write many objects to a Pairtree.
+    """Write objects to a Pairtree.
 
     :param store: the tree
-    :param mode: as for :meth:`PairtreeStore.put`, like ``links``
+    :param mode: as for :meth:`PairtreeStore.put`, like ``links`` and ``replace``
     """
 
     _is_directory = True
 
-    def __init__(self, store: PairtreeStore, mode: CopyMode, links: str) -> None:
-        super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
+    def __init__(
+        self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+    ) -> None:
+        super().__init__(
+            store.root,
+            store._tree,
+            durable=store._durable,
+            durable_places=durable_places,
+            mode=mode,
+            links=links,
+            replace=replace,
+            copied=store.copied_devices,
+        )
         self._store = store
         self._spellings = Spellings(self._base, keeps=True)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return RunDirectory(self._store._work_directory(""))
+        return RunDirectory(self._store._work_directory())
 
-    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+    def prepare(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        *,
+        encapsulation: str | None = None,
+        **copying: Any,
+    ) -> int:
+        """Stage an object; see :meth:`StagingWriter.prepare`.
+
+        :param encapsulation: the name of the encapsulating directory, instead of the store's choice
+        :param copying: options of :meth:`CopyingWriter.copy`
+        """
         store = self._store
-        place, name = store._new_place(identifier, None)
+        place, name = self._place(identifier, encapsulation)
         with object_errors(store.root, identifier):
             check_source(source)
-            existing = store._existing_place(identifier, self._spellings)
-            if existing is not None:
-                raise store._exists(identifier, existing)
 
             def copy(new: bytes) -> tuple[int, bytes]:
-                size, longest = self._copier.copy(source, new)
+                size, longest = self.copy(source, new, **copying)
                 store._refuse_too_long(identifier, place, name, longest)
                 return size, longest
 
             return self._stage(identifier, encode_fs(f"{place}/{name}"), copy)
+
+    def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> None:
+        """Publish a directory on the same file system as an encapsulating directory, without copying it.
+
+        :raises ObjectError: it cannot be stored; ``kind`` is the reason
+        :raises IdentifierError: the identifier has no path in this tree
+        """
+        place, name = self._place(identifier, encapsulation)
+        with object_errors(self._store.root, identifier):
+            longest = longest_inside(directory)
+        self._wait(identifier, encode_fs(f"{place}/{name}"), directory, longest)
+
+    def _place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
+        """Return the ppath of an object to store: that of the existing object, in whatever spelling, or a new one.
+
+        :return: also the name of its encapsulating directory
+        :raises ObjectError: of kind ``exists``, unless objects are replaced; or of kind ``duplicate-id``
+        """
+        store = self._store
+        place, name = store._new_place(identifier, encapsulation)
+        with object_errors(store.root, identifier):
+            existing = store._existing_place(identifier, self._spellings)
+            if existing is None:
+                return place, name
+            if not self._replaces:
+                raise store._exists(identifier, existing)
+            store._refuse_links(identifier, existing)
+            return existing, name
 
     @property
     def _layout(self) -> Pairtree:
@@ -383,24 +366,10 @@ class PairtreeWriter(CopyingWriter):
 
     def _move_checked(self, staged: StagedCopy) -> None:
         place, name = map(decode_fs, os.path.split(staged.place))
-        self._store._move_in(
-            self._staging, staged.identifier, staged.path, place, name, staged.longest, replace=False, flush=False
+        name = self._store._move_in(
+            self.staging, staged.identifier, staged.path, place, name, staged.longest, self._replaces
         )
-
-    def publish(self) -> Iterator[StoreObject | ObjectError]:
-        for staged, error in self.commit():
-            if error is None:
-                yield self._record(staged)
-            else:
-                is_elsewhere = getattr(error.__cause__, "errno", None) == errno.EXDEV
-                yield self._put_elsewhere(staged) if is_elsewhere else error
-
-    def _put_elsewhere(self, staged: StagedCopy) -> StoreObject | ObjectError:
-        """Copy an object to another file system within the tree."""
-        try:
-            return self._store.put(staged.identifier, os.fsdecode(staged.path), mode="copy")
-        except ObjectError as error:
-            return error
+        staged.place = encode_fs(f"{place}/{name}")
 
     def _record(self, staged: StagedCopy) -> StoreObject:
         place, name = map(decode_fs, os.path.split(staged.place))

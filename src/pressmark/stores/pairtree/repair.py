@@ -88,7 +88,7 @@ class Repair(contextlib.ExitStack):
             if self._dry_run:
                 removed = self._would_prune(encode_fs(place))
             else:
-                with self._staging(self._store._work_directory(place)).lock():
+                with self._staging(self._store._work_directory()).lock():
                     prune_empty_parents(self._store._tree, encode_fs(place), removed)
         except OSError as error:
             stuck = (
@@ -125,7 +125,7 @@ class Repair(contextlib.ExitStack):
             if change is not None:
                 self._tell(change)
             return change is not None
-        staging = self._staging(store._work_directory(place))
+        staging = self._staging(store._work_directory())
         with staging.lock():
             try:
                 found = contents(directory, place, follow=store._follow, ignore=self._ignore)

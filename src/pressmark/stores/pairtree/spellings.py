@@ -23,6 +23,7 @@ _UNDO = {b"=": b"/", b"+": b":", b",": b"."}
 _LONGEST = 8
 _KEPT = 100_000  # directories
 _Names = tuple[list[bytes], list[bytes]]
+_UNKNOWN: _Names = ([], [])
 
 
 class Spellings:
@@ -85,11 +86,13 @@ class Spellings:
         """
         if self._kept is None:
             return self._list(place)
-        if place not in self._kept:
+        # Without a second look-up: another thread may clear it.
+        names = self._kept.get(place, _UNKNOWN)
+        if names is _UNKNOWN:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            self._kept[place] = self._list(place)
-        return self._kept[place]
+            names = self._kept[place] = self._list(place)
+        return names
 
     def _list(self, place: str) -> _Names | None:
         try:

@@ -9,10 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
-from pressmark.fixity import Outcome
-from pressmark.fixity.copying import Event as CopyEvent
 from pressmark.fs.atomic import Replacement, replace_file
-from pressmark.fs.durable import exists, flush_directory, flush_tree
+from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.staging import RunDirectory
@@ -20,7 +18,7 @@ from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, copy_source, select_source
+from pressmark.stores.object_sources import check_source, select_source
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
@@ -100,57 +98,22 @@ class VitroStore(VitroReader):
         links: Literal["refuse", "follow"] = "refuse",
         exclude: Sequence[str] | str = (),
         compare: bool = False,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[CopyEvent], object] | None = None,
     ) -> StoreObject:
         """Store an object atomically.
 
         :param source: one file: its path, a directory that contains only this file, or a mapping with its name in the
             object; names may contain any characters up to U+00FF
         :param replace: replace the existing file in one step, even if it has a different name
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with the stored name and the outcome of the file; an exception discards the object
-        :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
-        self.refuse_changes()
-        place = self._existing_place(identifier) or self.layout.map_id(identifier)
-        source, excluded = select_source(self.root, identifier, source, exclude, links)
-        try:
-            with object_errors(self.root, identifier):
-                stored, content = self._new_file(identifier, place, source, links)
-                self._refuse(identifier, place, stored, replace)
-                with RunDirectory(self._work_directory()) as staging:
-                    new = staging / b"object"
-                    copy_source(
-                        {decode_fs(stored): content},
-                        new,
-                        mode=mode,
-                        links=links,
-                        threads=1,
-                        algorithms=algorithms,
-                        on_file=on_file,
-                        on_event=on_event,
-                    )
-                    self._refuse_directory(identifier, os.path.join(new, stored))
-                    if self._durable:
-                        flush_tree(new)
-                    with staging.lock():
-                        self._settle()
-                        self._refuse(identifier, place, stored, replace)
-                        self._move_in(os.path.join(new, stored), place, stored)
-        except ObjectError as error:
-            if not compare:
-                raise
-            return existing_object(self, identifier, source, links, error).with_problems(excluded)
-        path_ = encode_fs(f"{ROOT}/{place}")
-        return self._object(place, path_, [stored], None).with_problems(excluded)
+        return self._put(identifier, source, replace, mode, links, exclude, compare)
 
-    def _ingest_writer(self, mode: CopyMode, links: Literal["refuse", "follow"]) -> VitroWriter:
+    def writer(
+        self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
+    ) -> VitroWriter:
         self.refuse_changes()
-        return VitroWriter(self, mode, links)
+        return VitroWriter(self, mode, links, replace, durable_places=durable_places)
 
     def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
         """Return the stored name of the one file of a source, and its path or content.
@@ -232,17 +195,13 @@ class VitroStore(VitroReader):
             reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
             raise ObjectError(self.root, identifier, "exists", reason)
 
-    def _move_in(self, new: bytes, place: str, stored: bytes, flush: bool = True) -> None:
-        """Publish a staged file, in place of the existing one.
-
-        :param flush: flush the names of a durable store
-        """
+    def _move_in(self, new: bytes, place: str, stored: bytes) -> None:
+        """Publish a staged file, in place of the existing one. Its name is not flushed."""
         directory = os.path.join(self._tree, encode_fs(place))
         files = self._files(place)
-        made: list[bytes] = []
         try:
             if not files:
-                made = make_parents(self._tree, encode_fs(place))
+                make_parents(self._tree, encode_fs(place))
                 rename_new(new, os.path.join(directory, stored))
             elif files == [stored]:
                 os.replace(new, os.path.join(directory, stored))
@@ -254,10 +213,6 @@ class VitroStore(VitroReader):
         except BaseException:
             prune_empty_parents(self._tree, encode_fs(place), strict=False)
             raise
-        if self._durable and flush:
-            flush_directory(directory)
-            for above in made:
-                flush_directory(os.path.dirname(os.path.join(self._tree, above)))
 
     def _note(self, renaming: Renaming) -> None:
         """Record a renaming, so that the next run completes it after a kill."""
@@ -325,34 +280,51 @@ def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], en
 
 
 class VitroWriter(CopyingWriter):
-    """Write many objects to a Vitro store.
+    """Write objects to a Vitro store.
 
     :param store: the store
-    :param mode: as for :meth:`VitroStore.put`, like ``links``
+    :param mode: as for :meth:`VitroStore.put`, like ``links`` and ``replace``
     """
 
     _is_directory = False
 
-    def __init__(self, store: VitroStore, mode: CopyMode, links: str) -> None:
-        super().__init__(store.root, store._tree, durable=store._durable, mode=mode, links=links)
+    def __init__(
+        self, store: VitroStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+    ) -> None:
+        super().__init__(
+            store.root,
+            store._tree,
+            durable=store._durable,
+            durable_places=durable_places,
+            mode=mode,
+            links=links,
+            replace=replace,
+            copied=store.copied_devices,
+        )
         self._store = store
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return RunDirectory(self._store._work_directory())
 
-    def prepare(self, identifier: str | bytes, source: ObjectSource) -> int:
+    def prepare(
+        self, identifier: str | bytes, source: ObjectSource, *, links: str | None = None, **copying: Any
+    ) -> int:
+        """Stage an object; see :meth:`StagingWriter.prepare`.
+
+        :param copying: options of :meth:`CopyingWriter.copy`, like ``links``
+        """
         store = self._store
         store.refuse_changes()
         place = store._existing_place(identifier) or store.layout.map_id(identifier)
         with object_errors(store.root, identifier):
-            stored, content = store._new_file(identifier, place, source, self._links)
+            stored, content = store._new_file(identifier, place, source, links or self._links)
             # Everything else is checked when the object is published.
             if exists(os.path.join(self._base, encode_fs(place))):
-                store._refuse(identifier, place, stored, False)
+                store._refuse(identifier, place, stored, self._replaces)
 
             def copy(new: bytes) -> tuple[int, bytes]:
                 folder = self.new_path()
-                size = self._copier.copy({decode_fs(stored): content}, folder)[0]
+                size, _longest = self.copy({decode_fs(stored): content}, folder, links=links, **copying)
                 store._refuse_directory(identifier, os.path.join(folder, stored))
                 os.rename(os.path.join(folder, stored), new)
                 os.rmdir(folder)
@@ -382,8 +354,8 @@ class VitroWriter(CopyingWriter):
 
     def _move_checked(self, staged: StagedCopy) -> None:
         place, stored = os.path.split(staged.place)
-        self._store._refuse(staged.identifier, decode_fs(place), stored, False)
-        self._store._move_in(staged.path, decode_fs(place), stored, flush=False)
+        self._store._refuse(staged.identifier, decode_fs(place), stored, self._replaces)
+        self._store._move_in(staged.path, decode_fs(place), stored)
 
     def _record(self, staged: StagedCopy) -> StoreObject:
         place, stored = os.path.split(staged.place)

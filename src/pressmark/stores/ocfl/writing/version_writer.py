@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from pressmark.errors import ObjectError, quoted
 from pressmark.fixity.outcomes import Outcome, failed_outcome
-from pressmark.fs.durable import flush_tree
+from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
-from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.ocfl.declarations import (
@@ -118,14 +117,12 @@ class VersionWriter:
         *,
         provenance: Provenance,
         fixity: Mapping[str, Mapping[str, str]],
-        content_paths: Layout | None,
         copy_options: CopyOptions,
         dedup: bool = True,
     ) -> StoreObject:
         """Write a version and publish it, unless it would equal the newest one.
 
         :param fixity: known digests of added files, as for :meth:`OcflRoot.put`
-        :param content_paths: maps logical paths to content paths; :data:`None` for equal paths
         :param copy_options: how files are copied
         :param dedup: do not store content that is in the object already
         :raises ObjectError: nothing was stored; of kind ``changed`` or ``exists``, another run has changed the object
@@ -136,7 +133,12 @@ class VersionWriter:
         new = self._staging / self._root.new_name()
         document = self._found.document
         copied = CopiedFiles(
-            document["digestAlgorithm"], fixity, content_paths, document["manifest"], self._hash_stored, dedup=dedup
+            document["digestAlgorithm"],
+            fixity,
+            self._root.content_paths,
+            document["manifest"],
+            self._hash_stored,
+            dedup=dedup,
         )
         try:
             written = _write(new, document, edit, copied, provenance, copy_options)
@@ -253,7 +255,7 @@ class VersionWriter:
     def _publish(self, new: bytes, name: bytes) -> None:
         """Move a staged version into the object, and replace the object's inventory and sidecar."""
         if self._root.durable:
-            flush_tree(new)
+            flush_trees(new)
         with self._staging.lock():
             if not self._is_as_found():
                 raise self._changed()
@@ -422,8 +424,8 @@ def finish_version(root: StorageRoot, staging: RunDirectory, place: bytes) -> bo
     try:
         write_all([new, os.path.join(new, _INVENTORY), os.path.join(new, sidecar)], contents)
         if root.durable:
-            flush_tree(new)
-            flush_tree(root.storage.path(folder))
+            flush_trees(new)
+            flush_trees(root.storage.path(folder))
         with staging.lock():
             if _unfinished(root.storage, place) == unfinished:
                 _publish_inventory(root, new, place, algorithm)
