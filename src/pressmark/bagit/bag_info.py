@@ -181,48 +181,45 @@ class BagInfo:
 
     def _read(self, data: bytes, version: tuple[int, int], name: bytes) -> list[Problem]:
         reader = LineReader(io.BytesIO(data), self._charset, name)
-        problems: list[Problem] = []
-        self._charset = reader.charset
-        self._mark = data[: reader.position]
-        lines: list[Line] = []
-        begun = reader.position
-        long_lines = []
-        end = b""
-        while (found := reader.line()) is not None:
-            if isinstance(found, Line):
-                lines.append(found)
-            else:
-                problems.append(found)
-        # Offset, label, the lines of the value and the ends between them, and the end of the last line.
-        pieces: list[tuple[int, str | None, list[str], list[bytes]]] = []
+        self._charset, begin = reader.charset, reader.position
+        self._mark = data[:begin]
         decode, is_tight = self._charset.decode, applies("labels-tight", version)
-        for line in lines:
-            end = end or line.end
+        # Problems of lines, which come first, and of elements.
+        unreadable: list[Problem] = []
+        problems: list[Problem] = []
+        long_lines = []
+        # The element so far: its label, and the lines of its value with the line ends between them.
+        label: str | None = None
+        texts: list[str] = []
+        line: Line | None = None
+        while (found := reader.line()) is not None:
+            if not isinstance(found, Line):
+                unreadable.append(found)
+                continue
+            before, line = line, found
             try:
                 text = decode(line.data)
             except UnicodeDecodeError as error:
                 problems.append(undecodable(line, self._charset, name, error))
-                pieces.append((line.offset, None, [], []))
-                continue
-            if len(text) > LINE_LENGTH:
+                text = None
+            if text is not None and len(text) > LINE_LENGTH:
                 long_lines.append(line.number)
-            if text.startswith((" ", "\t")) and pieces and pieces[-1][1] is not None:
-                _offset, _label, values, ends = pieces[-1]
-                values += (decode(ends.pop()), text.lstrip(_BLANKS))
-                ends.append(line.end)
+            if before is None:
+                self._end = line.end or self._end
+            elif text is not None and label is not None and text.startswith((" ", "\t")):
+                texts += (decode(before.end), text.lstrip(_BLANKS))
                 continue
-            label, value = _read_element(line.number, text, is_tight, name, problems)
-            pieces.append((line.offset, label, [value], [line.end]))
-        self._end = end or self._end
-        offsets = [begun, *[piece[0] for piece in pieces[1:]], len(data)]
-        for (_offset, label, values, _ends), offset, after in zip(pieces, offsets, offsets[1:], strict=False):
-            self._pieces.append(_Piece(data[offset:after], label, "".join(values)))
-        if not pieces and data:
-            # Keep a byte-order mark without text, and an incomplete unit of the character set.
-            self._pieces.append(_Piece(data[begun:]))
+            else:
+                self._pieces.append(_Piece(data[begin : line.offset], label, "".join(texts)))
+                begin = line.offset
+            label, value = (None, "") if text is None else _read_element(line.number, text, is_tight, name, problems)
+            texts = [value]
+        if data:
+            # Without a line, a byte-order mark, or an incomplete unit of the character set.
+            self._pieces.append(_Piece(data[begin:], label, "".join(texts)))
         if long_lines:
             problems.append(long_line_problem(len(long_lines), long_lines[0], name))
-        return problems
+        return unreadable + problems
 
 
 @lru_cache  # of new bags, most elements are the same
@@ -253,6 +250,7 @@ def long_line_problem(count: int, first: int, name: bytes = NAME) -> Problem:
     return problem("info-long-line", name, message)
 
 
+@lru_cache(1024)  # most bags of a collection have the same labels
 def _key(label: str) -> str:
     # Only reserved labels are case-insensitive.
     lower = label.lower()

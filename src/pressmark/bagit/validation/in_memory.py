@@ -12,6 +12,7 @@ import io
 import os
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple, cast
 
 from pressmark import _kernels
@@ -38,9 +39,6 @@ _WANTED = {
 }
 # Bytes that have a meaning in some line of a manifest, or that no line contains.
 _UNUSUAL = bytes([*range(0x0A), *range(0x0B, 0x20), 0x7F]) + b"%\\"
-# First bytes of a path that have a meaning: a mark of md5sum, a blank, a home directory; and the colon of a drive.
-_UNUSUAL_PATH = re.compile(rb"[* ~]|.:", re.DOTALL)
-_CHECKSUM = re.compile(rb"[0-9a-f]+")
 # Digests of the files of a batch by algorithm.
 _Columns = dict[str, list[str | None]]
 
@@ -182,21 +180,20 @@ def _checksums(files: _TreeFiles, manifest: ManifestFile) -> dict[bytes, str] | 
         return None
     if len(data.translate(None, _UNUSUAL)) != len(data):
         return None
-    lines = data.split(b"\n")
-    if lines.pop():
+    lines = _line_pattern(digest_digits(manifest.algorithm)).findall(data)
+    if len(lines) != data.count(b"\n") or not data.endswith(b"\n"):
         return None
-    digits = digest_digits(manifest.algorithm)
-    found = {}
-    for line in lines:
-        checksum, _, path = line.partition(b" ")
-        path = path.removeprefix(b" ")
-        text = checksum.lower()
-        if len(text) != digits or not _CHECKSUM.fullmatch(text) or _UNUSUAL_PATH.match(path):
-            return None
-        found[path] = text.decode("ascii")
     if not data.isascii():
         try:
             data.decode()
         except UnicodeDecodeError:
             return None
+    found = {path: checksum.decode().lower() for checksum, path in lines}
     return found if len(found) == len(lines) else None
+
+
+@lru_cache
+def _line_pattern(digits: int) -> re.Pattern[bytes]:
+    """Return the pattern of a line: a checksum, one or two blanks, and a path that does not begin with a character of
+    a meaning: a mark of md5sum, a blank, a home directory; or with a drive."""
+    return re.compile(rb"^([0-9A-Fa-f]{%d})  ?(?![* ~]|[^\n]:)([^\n]*)$" % digits, re.MULTILINE)
