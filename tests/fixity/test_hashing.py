@@ -90,7 +90,7 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
     digests.use_level(level)
     try:
         with use(NATIVE):
-            assert bool(pool_module.Plan([name], 1).lanes) == (_kernels.active.lane_count(name) > 1)
+            assert bool(pool_module.plan([name], 1).lanes) == (_kernels.active.lane_count(name) > 1)
             for threads in (1, 3):
                 check(list(hash_files(tree, [name], threads=threads)), tree, [name])
             check(list(hash_files(tree, [name, "blake2s"], threads=2)), tree, [name, "blake2s"])

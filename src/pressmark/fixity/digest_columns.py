@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from pressmark import _kernels
 from pressmark.fixity.algorithms import implementation
-from pressmark.fixity.scheduling import Plan
+from pressmark.fixity.scheduling import plan
 
 __all__ = ["hash_trees"]
 
@@ -30,5 +30,5 @@ def _functions(
     _kernels_in_use: object, _level: str, algorithms: tuple[str, ...]
 ) -> list[tuple[str, Callable[[bytes], str] | None]]:
     """Return the function that hashes one content, for each algorithm; :data:`None` to hash several at a time."""
-    lanes = Plan(algorithms, 1).lanes
+    lanes = plan(algorithms, 1).lanes
     return [(name, None if name in lanes else implementation(name).one_shot()) for name in algorithms]

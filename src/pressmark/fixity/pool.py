@@ -33,7 +33,7 @@ from pressmark.fixity.hasher import (
     transfer_range,
 )
 from pressmark.fixity.outcomes import PROGRESS_EVERY, Content, FileRange, Outcome, not_written
-from pressmark.fixity.scheduling import SMALL, Plan
+from pressmark.fixity.scheduling import SMALL, plan
 from pressmark.fs.beneath import Directory, Opener, below_root, root_directory
 from pressmark.fs.file_errors import kind_of_mode, message_of
 from pressmark.progress_event import Progress
@@ -334,7 +334,7 @@ class Run:
         self._on_event = on_event
         self._ledger = ledger
         self._in_order = in_order
-        self._plan = Plan(names, threads)
+        self._plan = plan(names, threads)
         # By the number of the batch. The ticket of a file is that number times BLOCK, plus its index. Tickets of blocks
         # are below -1, which is an error.
         self._window: dict[int, _Batch] = {}

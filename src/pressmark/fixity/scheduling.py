@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from operator import neg
 
 from pressmark import _kernels
 
-__all__ = ["SERIAL_RATES", "SMALL", "Plan"]
+__all__ = ["SERIAL_RATES", "SMALL", "Plan", "plan"]
 
 # Gigabytes per second on one core of a Zen 4 server, all lanes full, 256 KiB per lane. Only the ratios matter, and
 # they differ little between processors. The NEON levels are not measured: they are the serial rates times the ratio of
@@ -129,3 +130,14 @@ class Plan:
             if longest <= together:
                 break  # more would only be slower
         return best
+
+
+def plan(names: Sequence[str], threads: int) -> Plan:
+    """Return a plan; making one takes longer than copying a small file."""
+    kernels = _kernels.active
+    return _plan(tuple(names), threads, kernels, kernels.lane_level(), kernels.sha_extensions())
+
+
+@lru_cache
+def _plan(names: tuple[str, ...], threads: int, *_machine: object) -> Plan:
+    return Plan(names, threads)

@@ -74,6 +74,8 @@ REAL = 1 << 30
 _OPENAT2, _RESOLVE_NO_SYMLINKS = 437, 0x04
 # Paths that OpenBeneath refuses.
 _UNUSUAL = re.compile(rb"\0|\.\.|^/")
+# Of a path that os.path.abspath would not change; names that begin with a dot are left to it.
+_is_absolute = re.compile(rb"(?:/[^/.\0][^/\0]*)+").fullmatch
 # For a directory that is only the base of other paths.
 PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _INSTEAD = {"fifo": "named pipe", "link": "symbolic link"}
@@ -222,6 +224,8 @@ def open_real(path: str | bytes, flags: int) -> int:
 
 def below_root(path: Any) -> Any:
     """Return a path relative to :func:`root_directory`."""
+    if isinstance(path, bytes) and _is_absolute(path):
+        return path[1:]
     path = os.path.abspath(path)
     return path.lstrip("/" if isinstance(path, str) else b"/")
 

@@ -301,9 +301,16 @@ def lane_level():
     return level()
 
 
+cdef int _extensions = -1  # unknown
+
+
 def sha_extensions():
     """Return which instructions OpenSSL finds in this processor: 1 for SHA-1 and SHA-256, 2 also for SHA-512."""
-    return pm_sha_extensions()
+    global _extensions
+    if _extensions < 0:
+        # Once: virtual machines answer cpuid themselves, which takes longer than hashing a small file.
+        _extensions = pm_sha_extensions()
+    return _extensions
 
 
 cdef class Engine:
