@@ -25,6 +25,7 @@ from pressmark.fixity import (
     hasher as hasher_module,
     pool as pool_module,
     read_ahead,
+    scheduling,
     walk,
 )
 from pressmark.fixity.hasher import OpenOptions, transfer
@@ -84,9 +85,10 @@ def test_every_level(level: str, name: str, tree: list[str], monkeypatch: pytest
 
     before = digests.level()
     # All files use lanes: normally their number decides.
-    monkeypatch.setattr(pool_module.Plan, "serial_files", lambda self, sizes, waiting: 0)
-    monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).SERIAL_RATES, name, 0.001)
-    monkeypatch.setitem(__import__("pressmark.fixity.scheduling", fromlist=["x"]).WITHOUT_EXTENSIONS, name, 0.001)
+    monkeypatch.setattr(scheduling.Plan, "serial_files", lambda self, sizes, waiting: 0)
+    monkeypatch.setattr(pool_module, "plan", scheduling.Plan)  # made anew
+    monkeypatch.setitem(scheduling.SERIAL_RATES, name, 0.001)
+    monkeypatch.setitem(scheduling.WITHOUT_EXTENSIONS, name, 0.001)
     digests.use_level(level)
     try:
         with use(NATIVE):
