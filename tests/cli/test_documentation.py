@@ -243,6 +243,7 @@ def furnish_stores(folder: Path, example: str) -> None:
         if "root ark:/13030/xt12t3" in example and " put " not in example:
             for text in ("one.txt", "two.txt", "readme.txt"):
                 root.put("ark:/13030/xt12t3", {"mets.xml": folder / text, "page1.tif": folder / text}, replace=True)
+        shutil.copytree(folder / "root", folder / "backup")
         for identifier in ("a:1", "b:2", *(["ark:/13030/xt12t3"] if " put " not in example else [])):
             books.put(identifier, folder / "scans")
 

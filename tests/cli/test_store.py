@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import StoreError
-from pressmark.stores import object_copy
+from pressmark.fixity import copying
 from pressmark.stores.staging_writer import StagingWriter
 from support.signals import restore_signals
 
@@ -226,17 +226,17 @@ def test_an_object_that_is_replaced_while_it_is_copied(
     """An object that changes during its copy is refused with the advice to repeat."""
     call("store", "init", kind, "store", *KINDS[kind])
     call("store", "put", "store", "x:12", "given")
-    copy = object_copy.copy_source
+    copy = copying.copy_files
 
-    def meanwhile(*args: Any, **options: Any) -> int:
-        copied = copy(*args, **options) if after else 0
+    def meanwhile(*args: Any, **options: Any) -> Any:
+        copied = list(copy(*args, **options)) if after else None
         call("store", "rm", "store", "x:12")
         if after:
             (given / "one.txt").write_text("2")
             call("store", "put", "store", "x:12", "given")
-        return copied if after else copy(*args, **options)
+        return (one for one in (copy(*args, **options) if copied is None else copied))
 
-    monkeypatch.setattr(object_copy, "copy_source", meanwhile)
+    monkeypatch.setattr(copying, "copy_files", meanwhile)
     before = sorted(os.listdir(tmp_path))
     result = call("store", "get", "store", "x:12", "copy")
     assert (result.exit_code, result.stdout) == (1, "")

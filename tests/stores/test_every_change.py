@@ -43,6 +43,13 @@ def test_every_get(disk_faults: str, tmp_path: Path, kind: str, how: str) -> Non
     assert steps(disk_faults, "every_get.py", kind, str(tmp_path / "at"), how) > 5
 
 
+@pytest.mark.parametrize("how", ["kill", f"{errno.ENOSPC}", f"{-errno.EIO}"])
+@pytest.mark.parametrize("kind", ["ocfl", "bags"])
+def test_every_mending(disk_faults: str, tmp_path: Path, kind: str, how: str) -> None:
+    """Each file is damaged as before or good, and the repeated run mends the rest."""
+    assert steps(disk_faults, "every_mending.py", kind, str(tmp_path / "at"), how, str(stride(11))) > 2
+
+
 #: What is tried beside a second writer: the operation, the kind of store, and how the first process ends.
 BESIDE = [
     *(("version", "ocfl", how) for how in ("kill", "continue")),

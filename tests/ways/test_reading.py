@@ -15,7 +15,6 @@ import pytest
 
 from pressmark import stores
 from pressmark.errors import DamagedObjectError, FixityError, ObjectError
-from pressmark.stores.object_copy import copy_object
 from support.trees import snapshot, write
 from ways.stores import KINDS, make_store, object_directory
 
@@ -210,7 +209,7 @@ def test_get_beside_a_writer_returns_one_version_whole(kind: str, tmp_path: Path
         while not is_ended.is_set() or not copies:
             target = tmp_path / f"copy-{copies}"
             try:
-                copy_object(stores.open(store).get("x"), os.fsencode(target))
+                stores.open(store).get("x").copy_to(os.fsencode(target))
             except DamagedObjectError:
                 raise
             except ObjectError:  # the object was changed

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder as BagFolder
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
     from pressmark.stores.job import CheckStore as CheckStore
+    from pressmark.stores.mending import mend as mend
     from pressmark.stores.ocfl.differences import Changes as Changes
     from pressmark.stores.ocfl.history import VersionInfo as VersionInfo
     from pressmark.stores.ocfl.root import OcflRoot as OcflRoot
@@ -44,6 +45,7 @@ __all__, __getattr__, __dir__ = face(
         ".bags.bag_folder": "BagFolder",
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
+        ".mending": "mend",
         ".ocfl.differences": "Changes",
         ".ocfl.history": "VersionInfo",
         ".ocfl.root": "OcflRoot",

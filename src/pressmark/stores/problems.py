@@ -66,6 +66,7 @@ KINDS = Kinds(
             "a temporary directory of another user's interrupted run; that user's next change removes it",
         ),
         "unrepaired": Kind(ERROR, "", "the operating system refused the repair; nothing is lost"),
+        "unmended": Kind(ERROR, "", "a damaged or lost file that the good copy does not have"),
         "unreadable": Kind(ERROR, "", "a file or directory cannot be read"),
         "excluded": Kind(WARNING, "", "a file or directory of a source, left out because its name matches --exclude"),
         # --- Pairtree: the tree as a whole

@@ -24,6 +24,7 @@ __all__ = [
     "OnEvent",
     "OnProblem",
     "Readable",
+    "RecordedFiles",
     "RepairStep",
     "SourcePath",
     "Store",
@@ -120,6 +121,21 @@ class StoreObject(NamedTuple):
             if record[key] in (None, False):
                 del record[key]
         return record
+
+
+class RecordedFiles(NamedTuple):
+    """The files that an object must have.
+
+    :ivar place: the object's directory, relative to the root of its store
+    :ivar files: algorithm and digest of each file, by its path in that directory
+    :ivar describing: those of the files that describe others, such as manifests
+    :ivar proof: is another value after any change of what the object records
+    """
+
+    place: bytes
+    files: dict[bytes, tuple[str, str]]
+    describing: frozenset[bytes]
+    proof: Any
 
 
 class Store(ABC):
@@ -380,3 +396,13 @@ class Store(ABC):
         :raises StoreError: stores of this kind cannot be repaired
         """
         raise StoreError(self.root, f"stores of kind {self.kind} cannot be repaired; restore the damaged files")
+
+    def recorded_files(self, record: StoreObject) -> RecordedFiles:
+        """Return the files that an object must have, with the digests that it records.
+
+        :param record: of :meth:`objects`, :meth:`find` or :meth:`at`
+        :raises ObjectError: the object cannot be read
+        :raises StoreError: objects of this kind have no digests
+        """
+        what = f"objects of stores of kind {self.kind} record no digests; compare them with a copy"
+        raise StoreError(self.root, what)

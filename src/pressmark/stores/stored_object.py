@@ -6,11 +6,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import BinaryIO
 
 from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
-from pressmark.fixity.outcomes import Outcome
-from pressmark.fs.beneath import open_regular
+from pressmark.fixity.outcomes import Outcome, require_written
+from pressmark.fs.beneath import open_regular, real_path
 from pressmark.fs.file_errors import message_of
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name, object_errors
@@ -94,6 +95,56 @@ class StoredObject:
                     if path != self.path:
                         yield decode_fs(self._name(path)), path
         self.confirm()
+
+    def copy_to(self, target: bytes, *, mode: str = "auto", verify: bool = True) -> tuple[list[str], list[str]]:
+        """Copy all files and empty directories into the new directory ``target``; if this fails, it remains incomplete.
+
+        :param mode: as for :func:`pressmark.fixity.copying.copy_files`
+        :param verify: compare each copy with its recorded digest
+        :return: the names of the files, and of the empty directories
+        :raises ObjectError: the object was changed, or a file cannot be read
+        :raises DamagedObjectError: content does not match its recorded digest, or cannot be verified
+        :raises BagError: files cannot be cloned
+        :raises OSError: a copy cannot be written
+        """
+        from pressmark.fixity import copying  # most objects are not copied
+
+        files = dict(self.files())
+        empty = dict(self.empty_directories())
+        recorded = self.recorded_digests(list(files), whole=True) if verify else None
+        algorithms = tuple(sorted({digest.algorithm for digest in (recorded or {}).values()}))
+
+        def tasks() -> Iterator[tuple[str, bytes, bytes]]:
+            for name, path in self.paths_to_read(files).items():
+                yield name, real_path(os.fsencode(path)), self._make(target, name, os.path.dirname(encode_fs(name)))
+
+        os.mkdir(target)
+        for name in empty:
+            self._make(target, name, encode_fs(name))
+        with closing(copying.copy_files(tasks(), algorithms, mode=mode, real=True)) as copies:
+            for name, outcome in copies:
+                require_written(outcome)
+                if outcome.digests is None:
+                    self.confirm()  # that may be why a file has gone
+                    raise self.error("source", f"{decode_fs(encode_fs(outcome.path))}: {outcome.message}")
+                if recorded is not None:
+                    expected = recorded[name]
+                    digest = outcome.digests.get(expected.algorithm, "")
+                    if digest != expected.digest:
+                        raise self.damaged(name, expected, digest)
+        self.confirm()
+        return list(files), list(empty)
+
+    def _make(self, target: bytes, name: str, folder: bytes) -> bytes:
+        """Create a directory in a copy of the object; return the path of the copy of a file or directory.
+
+        :param folder: the directory, relative to ``target``
+        :raises ObjectError: the name leads out of the object
+        """
+        if is_unsafe_name(encode_fs(name)):
+            raise self.error("bad-name", f"{name!r} is not a valid file name in an object")
+        os.makedirs(os.path.join(target, folder), exist_ok=True)
+        return os.path.join(target, encode_fs(name))
 
     def confirm(self) -> None:
         """Check that the object is still the version that was returned by ``get``.

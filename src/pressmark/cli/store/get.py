@@ -30,7 +30,6 @@ from pressmark.fs.durable import flush_directory, flush_trees
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import is_inside
 from pressmark.fs.staging import NewPath
-from pressmark.stores.object_copy import copy_object
 
 __all__ = ["get_command"]
 
@@ -98,7 +97,7 @@ def get_command(
                 found = find_object(store, identifier, version)
                 hidden = stack.enter_context(NewPath(target, (b"files",)))
                 new = os.path.join(hidden.inside, b"files")
-                files, empty = copy_object(found, new, mode=mode, verify=verify)
+                files, empty = found.copy_to(new, mode=mode, verify=verify)
                 flush_trees(new)
                 rename_new(new, target)
                 flush_directory(os.path.dirname(target))

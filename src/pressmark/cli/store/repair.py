@@ -8,14 +8,15 @@ import os
 import click
 
 from pressmark.cli.bag.problems import Problems
-from pressmark.cli.common.console import Failure, Interrupted, one_line, say
+from pressmark.cli.common.console import CallError, Failure, Interrupted, one_line, say
 from pressmark.cli.common.file_progress import FileProgress, format_count
 from pressmark.cli.common.files import open_sink
 from pressmark.cli.common.program import Command
 from pressmark.cli.common.progress import progress_mode
 from pressmark.cli.store.check import verdict
 from pressmark.cli.store.options import JSON, STORE, command_errors, open_store, store_options
-from pressmark.stores import RepairStep
+from pressmark.reports import Report
+from pressmark.stores import RepairStep, mend
 
 __all__ = ["repair_command"]
 
@@ -25,7 +26,7 @@ Repair unambiguous problems in STORE, and list the problems that remain.
 \b
 Examples:
   pressmark store repair books --dry-run
-  pressmark store repair books
+  pressmark store repair root --from backup
 """
 
 EPILOG = """\
@@ -36,6 +37,7 @@ Each change is a line on standard output: the action, the path in STORE, and nam
 \b
   encapsulate   Pairtree: move all files of an object into one directory, obj
   finish        complete an interrupted change
+  mend          OCFL and bags: replace a damaged or lost file (--from)
   move          Vitro: move an object hidden by a namespace to its current path
   prune         remove empty directories
   remove        remove temporary files of interrupted runs
@@ -46,12 +48,25 @@ A repair reads only the structure of the store: "pressmark store check --digests
 and bags. A repair does not change identifiers or file contents. Running it again changes nothing; you can run an
 interrupted repair again.
 
+With --from, all files of the objects are read and compared with the digests in inventories and manifests. GOOD is a
+store of any kind, of which only the object with the same identifier is read; or another directory, such as a bag, with
+all files in it. A file of GOOD takes the place of a damaged one only if it has its digest, whatever its name. With
+identifiers, only these objects are read, and the structure of the store is not repaired.
+
 Exit status: 0 no errors remain, 1 errors remain, 2 usage error, 130 interrupted.
 """
 
 
 @click.command("repair", cls=Command, help=HELP, epilog=EPILOG, short_help="Repair unambiguous problems of a store.")
 @STORE
+@click.argument("given", metavar="[IDENTIFIER...]", nargs=-1)
+@click.option(
+    "--from",
+    "good",
+    metavar="GOOD",
+    type=click.Path(readable=False),
+    help="Replace damaged and lost files by those of GOOD, a good copy: a store, a bag or a directory.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the changes without making them.")
 @JSON
 @store_options
@@ -62,11 +77,16 @@ def repair_command(
     identifiers: str | None,
     ignore: tuple[str, ...],
     progress: bool | None,
+    given: tuple[str, ...],
+    good: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> int:
     """Repair the problems that can be repaired."""
+    if given and good is None:
+        raise CallError("IDENTIFIER: only with --from; omit it to repair the whole store")
     done = 0
+    mended: set[bytes] = set()
     with command_errors():
         store = open_store(path, kind, layout, identifiers)
         with open_sink(None, None) as sink:
@@ -79,6 +99,7 @@ def repair_command(
                     reporter.on_event(event)
                     return
                 done += 1
+                mended.update([event.path] if event.action == "mend" else [])
                 names = [os.fsdecode(name) for name in event.names]
                 place = os.fsdecode(event.path)
                 if as_json:
@@ -89,14 +110,23 @@ def repair_command(
 
             try:
                 with reporter:
-                    report = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
+                    report = Report()
+                    if good is not None:
+                        report = mend(store, good, given, dry_run=dry_run, on_event=told, ignore=ignore)
+                    if not given:
+                        structure = store.repair(dry_run=dry_run, on_event=told, ignore=ignore)
+                        # On a dry run, files that would be mended are still damaged.
+                        structure.problems = [one for one in structure.problems if one.path not in mended]
+                        structure.add(report.problems)
+                        report = structure
             except KeyboardInterrupt:
                 problems.flush()
                 raise Interrupted("interrupted; run the same command to continue") from None
             for problem in report.problems:
                 problems.write(problem)
-            problems.summarize(report, dry_run=dry_run, content_read=False)
+            problems.summarize(report, dry_run=dry_run, content_read=good is not None)
             problems.flush()
     what = "would be made" if dry_run else "made"
-    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; structure: {verdict(report, unread=True)}")
+    scope = "structure" if good is None else "structure and content" if not given else "content"
+    say(f"{os.fsdecode(path)}: {format_count(done, 'change')} {what}; {scope}: {verdict(report, unread=good is None)}")
     return 0 if report.ok else Failure.exit_code

@@ -55,7 +55,16 @@ from pressmark.stores.object_sources import (
 )
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.store import (
+    CopyMode,
+    ObjectSource,
+    OnEvent,
+    OnProblem,
+    Path,
+    RecordedFiles,
+    StoreObject,
+    encode_path,
+)
 
 __all__ = ["BagFolder", "BagWriter"]
 
@@ -284,6 +293,15 @@ class BagFolder(BagFolderReader):
                     flush_directory(os.path.dirname(os.path.join(self._base, place)))
                     prune_empty_parents(self._base, os.path.dirname(place), strict=False)
                 self._index.save()
+
+    def recorded_files(self, record: StoreObject) -> RecordedFiles:
+        from pressmark.stores.bags.bag_object import recorded_files  # not needed for a put
+
+        place = encode_fs(record.path)
+        if self.at(record.path) is None:
+            raise self._missing(record.id or record.path)
+        with object_errors(self.root, record.id or record.path):
+            return RecordedFiles(place, *recorded_files(os.path.join(self._base, place)))
 
     def check(
         self,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
 from pressmark.bagit.bag_tags import BagTags, open_listing
-from pressmark.bagit.paths import BELOW_PAYLOAD
+from pressmark.bagit.paths import BELOW_PAYLOAD, FETCH_TXT
 from pressmark.errors import BagError, ObjectError, quoted
+from pressmark.fs.durable import exists, walk
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.exceptions import is_unsafe_name
 from pressmark.stores.stored_object import StoredObject
 from pressmark.stores.verified_file import RecordedDigest
 
-__all__ = ["BagObject", "Listed", "listed_digests"]
+__all__ = ["BagObject", "Listed", "listed_digests", "recorded_files"]
 
 _BELOW = decode_fs(BELOW_PAYLOAD)
 # Problems of a serialized bag that concern other content than its payload.
@@ -119,3 +121,47 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
                 if not tag:
                     missing = next((listed.path for listed in listing.unmarked()), None)
     return Listed(known, missing)
+
+
+def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset[bytes], Any]:
+    """Return what the manifests of a bag list, for :class:`~pressmark.stores.store.RecordedFiles`: algorithm and digest
+    of each file, of several the longest digest; the manifests; and their states.
+
+    A serialized bag is not looked into, and files that are still to be fetched are left out.
+
+    :param path: the base directory, or the file of a serialized bag
+    :raises BagError: the bag cannot be read
+    """
+    from pressmark.fixity.algorithms import ALGORITHMS
+
+    files: dict[bytes, tuple[str, str]] = {}
+    if not os.path.isdir(path):
+        return files, frozenset(), None
+
+    def record(name: bytes, digests: Mapping[str, str]) -> None:
+        known = [algorithm for algorithm, digest in digests.items() if digest and algorithm in ALGORITHMS]
+        if known and not is_unsafe_name(name):
+            longest = max(known, key=lambda algorithm: ALGORITHMS[algorithm].size)
+            files[name] = longest, digests[longest]
+
+    there = [
+        os.path.relpath(os.path.join(above, name), path) for above, _folders, names in walk(path) for name in names
+    ]
+    with BagDirectory(path) as base:
+        bag = BagTags.read(base)
+        manifests = [*bag.manifests, *bag.tag_manifests]
+        to_fetch = {entry.path for entry in bag.fetch} if exists(os.path.join(path, FETCH_TXT)) else set()
+        for kind, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
+            with open_listing(base, bag, [one for one in kind if one.known], [], tag=tag) as listing:
+                # All exact names first, then names in other spellings.
+                found = {name: listing.find(name, mark=True) for name in there}
+                for name, digests in found.items():
+                    for again in listing.find_rest(name, digests):
+                        digests.update(again.digests)
+                    record(name, digests)
+                for listed in listing.unmarked():
+                    if listed.path not in to_fetch:
+                        record(listed.path, listed.digests)
+        states = [(one.name, base.status(one.name)) for one in manifests]
+    proof = [(name, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for name, one in states]
+    return files, frozenset(one.name for one in manifests), proof

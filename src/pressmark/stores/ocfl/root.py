@@ -34,7 +34,16 @@ from pressmark.stores.ocfl.writing.object_writer import (
     Provenance,
 )
 from pressmark.stores.same_content import existing_object
-from pressmark.stores.store import CopyMode, Data, ObjectSource, OnEvent, OnProblem, SourcePath, StoreObject
+from pressmark.stores.store import (
+    CopyMode,
+    Data,
+    ObjectSource,
+    OnEvent,
+    OnProblem,
+    RecordedFiles,
+    SourcePath,
+    StoreObject,
+)
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -319,6 +328,21 @@ class OcflRoot(StorageRoot):
             return self._replace(identifier, source, {**self._options(mode, links), **how})
 
         return BulkWriter(self, mode, links, version if replace else None, durable_places=durable_places)
+
+    def recorded_files(self, record: StoreObject) -> RecordedFiles:
+        from pressmark.stores.ocfl.inventory_rules import inventory_errors  # not needed for a put
+
+        identifier, found = self._recorded(record)
+        if inventory_errors(found.document):
+            what = f"{decode_fs(found.place)}: the inventory is not valid; check the store"
+            raise ObjectError(self.root, identifier, "improper", what)
+        algorithm = str(found.document["digestAlgorithm"])
+        files = {
+            encode_fs(path): (algorithm, digest.lower())
+            for digest, paths in found.document["manifest"].items()
+            for path in paths
+        }
+        return RecordedFiles(found.place, files, frozenset(), found.data)
 
     # --- all objects --------------------------------------------------------------------------------------------------
 
