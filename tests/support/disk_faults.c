@@ -73,9 +73,13 @@ int renameat2(int one, const char *old, int two, const char *new, unsigned flags
 CHANGE(int, linkat, (int one, const char *old, int two, const char *new, int flags), (one, old, two, new, flags))
 CHANGE(int, symlink, (const char *link, const char *path), (link, path))
 CHANGE(int, fsync, (int file), (file))
+CHANGE(int, fdatasync, (int file), (file))
 CHANGE(int, syncfs, (int file), (file))
 CHANGE(int, ftruncate, (int file, off_t size), (file, size))
+CHANGE(int, ftruncate64, (int file, off64_t size), (file, size))
 CHANGE(ssize_t, write, (int file, const void *buffer, size_t size), (file, buffer, size))
+/* By SQLite. */
+CHANGE(ssize_t, pwrite64, (int file, const void *buffer, size_t size, off64_t at), (file, buffer, size, at))
 
 static int refuses_to_open(const char *path, int flags)
 {
