@@ -27,7 +27,7 @@ from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError,
 from pressmark.fs.names import encode_fs
 from pressmark.fs.steps import UNLINK, Step
 from pressmark.reports import Report
-from pressmark.stores.bags import archives, bag_folder_reader as reader, bag_index, check as bags_check
+from pressmark.stores.bags import archives, bag_folder_reader as reader, check as bags_check
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_folder_reader import CONFIG
 from pressmark.stores.bags.check import validated
@@ -678,13 +678,13 @@ def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest
 def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Existing bags are not read again for each new bag, even if two runs alternate."""
     read: list[bytes] = []
-    described = BagFolder._described
+    read_tag_files = reader.read_tag_files
 
-    def counted(self: BagFolder, place: bytes, own: bytes) -> Any:
-        read.append(place)
-        return described(self, place, own)
+    def counted(base: Any, problems: Any) -> Any:
+        read.append(base.path)
+        return read_tag_files(base, problems)
 
-    monkeypatch.setattr(BagFolder, "_described", counted)
+    monkeypatch.setattr(reader, "read_tag_files", counted)
     (tmp_path / "file").write_bytes(b"data")
     folders = [BagFolder.create(tmp_path / "bags"), BagFolder(tmp_path / "bags")]
     count = 40
@@ -692,14 +692,13 @@ def test_a_folder_fills_in_linear_time(tmp_path: Path, monkeypatch: pytest.Monke
         folders[number % 2].put(f"id:{number}", tmp_path / "file")
     # Once by this run, and once by the other.
     assert len(read) <= 3 * count
-    # Changes by others are found a moment later: new bags, renamed bags, and bags under another bag's name.
-    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
+    # Changes by others are found: new bags, renamed bags, and bags under another bag's name.
     bags = tmp_path / "bags"
     (bags / "deeper").mkdir()
     bagit.create([tmp_path / "file"], bags / "deeper" / "foreign", info={"External-Identifier": "id:foreign"})
     assert b"/deeper/foreign/" in folders[0].get("id:foreign").path
     with pytest.raises(ObjectError, match="bag exists at"):
-        folders[1].put("id:foreign", tmp_path / "file")
+        BagFolder(bags).put("id:foreign", tmp_path / "file")
     (bags / "deeper" / "foreign").rename(bags / "elsewhere")
     assert b"/elsewhere/" in folders[0].get("id:foreign").path
     place = Path(os.fsdecode(folders[0].get("id:7").path)).parent

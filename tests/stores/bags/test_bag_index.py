@@ -1,17 +1,21 @@
-"""The index of a folder of bags on disk: never wrong, whatever other programs, kills and clocks do."""
+"""The index of a folder of bags: never wrong, whatever other programs, kills and clocks do."""
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from math import isqrt
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +24,18 @@ import pytest
 import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
-from pressmark.stores.bags import bag_index, directory_watch, index_file
+from pressmark.fs.locks import FileLock
+from pressmark.stores.bags import bag_folder, bag_folder_reader, bag_index
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.bag_index import BagIndex
-from pressmark.stores.bags.index_file import Table
+from pressmark.stores.bags.bag_index import key_of
 from support.effort import repeats
+from support.preloading import run_preloaded
 from support.trees import snapshot, write
+from support.users import OTHER, THIRD, as_user, needs_users
 
 COUNT = 60  # more than an index is worthwhile for
 INDEX = ".pressmark-work/index"
-WATCHES = sys.platform.startswith("linux")
+TEAM = 54300
 
 
 def bag(path: Path, identifier: str | None) -> Path:
@@ -55,21 +61,16 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The bags that are read, by the index or to verify a hit."""
-    places: list[bytes] = []
-    described = BagFolder._described
+    """The names of the bags that are read, by the index or to verify a hit."""
+    names: list[bytes] = []
+    read_tag_files = bag_folder_reader.read_tag_files
 
-    def counted(self: BagFolder, place: bytes, own: bytes) -> Any:
-        places.append(place)
-        return described(self, place, own)
+    def counted(base: Any, problems: Any) -> Any:
+        names.append(os.path.basename(base.path))
+        return read_tag_files(base, problems)
 
-    monkeypatch.setattr(BagFolder, "_described", counted)
-    return places
-
-
-def unwatched(patch: pytest.MonkeyPatch) -> None:
-    """Make the system unable to watch directories."""
-    patch.setattr(directory_watch, "_library", lambda: None)
+    monkeypatch.setattr(bag_folder_reader, "read_tag_files", counted)
+    return names
 
 
 def is_missing(folder: Path | BagFolder, identifier: str) -> bool:
@@ -89,105 +90,137 @@ def look(folder: Path) -> None:
     assert (folder / INDEX).exists()
 
 
+def names_in_work(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder / ".pressmark-work"))
+
+
+def freeze(patch: pytest.MonkeyPatch, age: int, *directories: Path) -> None:
+    """Let directories have been changed a number of seconds ago, whatever changes in them."""
+    lstat, then = os.lstat, time.time_ns() - age * 1_000_000_000
+    frozen = set(map(os.fsencode, directories))
+
+    def status(path: Any, **options: Any) -> os.stat_result:
+        found = lstat(path, **options)
+        if isinstance(path, bytes) and path.rstrip(b"/") in frozen:
+            return os.stat_result(tuple(found), {"st_mtime_ns": then, "st_ctime_ns": then})  # type: ignore[arg-type]
+        return found
+
+    patch.setattr(os, "lstat", status)
+
+
 # --- cost -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
-def test_one_change_reads_nothing_else(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an index, each process reads only the bag that it works on, and never lists the folder."""
+def test_one_change_reads_nothing_else(folder: Path, read: list[bytes]) -> None:
+    """With an index, each process reads only the bag that it works on."""
     look(folder)
     assert len(read) == COUNT
-    listed: list[bytes] = []
-    scan = BagFolder._scan
-    monkeypatch.setattr(BagFolder, "_scan", lambda self, place: listed.append(place) or scan(self, place))
     for number in range(5):
         del read[:]
         BagFolder(folder).put(f"new:{number}", folder.parent / "f.txt")
-        assert set(read) == {b"new+%d" % number}
+        assert not read
         assert BagFolder(folder).get(f"id:{number}").bag_path.endswith(b"/bag-%d" % number)
         assert is_missing(folder, f"new:{number + 1}")
         BagFolder(folder).put(f"id:{number}", folder.parent / "f.txt", replace=True)
         BagFolder(folder).delete(f"id:{number}")
         assert is_missing(folder, f"id:{number}")
         assert len(read) < 20
-    assert listed == []
 
 
-def test_only_new_bags_are_read(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """After changes by others, also without a watch, only new and changed bags are read."""
-    for is_watched in (True, False):
-        if not is_watched:
-            unwatched(monkeypatch)
-        look(folder)
-        del read[:]
-        bag(folder / f"other-{is_watched}", f"other:{is_watched}")
-        os.utime(folder / "bag-7", (1, 1))
-        assert not is_missing(folder, f"other:{is_watched}")
-        assert set(read) == {b"other-%a" % is_watched, b"bag-7"}
-
-
-@pytest.mark.parametrize("is_watched", [True, False])
-def test_the_table(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPatch, is_watched: bool) -> None:
-    """Bags in the table, beside it, and removed from it are found, or not; the table is written again at times."""
-    if not is_watched:
-        unwatched(monkeypatch)
-    monkeypatch.setattr(bag_index, "isqrt", lambda _count: 5)
-    monkeypatch.setattr(index_file, "_PAGE", 7)
+def test_only_new_bags_are_read(folder: Path, read: list[bytes]) -> None:
+    """After changes by others, only new and changed bags are read."""
     look(folder)
-    tables = set()
+    del read[:]
+    bag(folder / "other", "x:1")
+    os.utime(folder / "bag-7", (1, 1))
+    assert not is_missing(folder, "x:1")
+    assert set(read) == {b"other", b"bag-7"}
+
+
+def test_too_many_entries_for_one_call(folder: Path, read: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the entries of a directory cannot be listed in one call, they are listed one by one, with the same times."""
+    bag(folder / "nested" / "bag", "x:0")
+    look(folder)
+    trees = bag_index.trees
+    monkeypatch.setattr(
+        bag_index, "trees", lambda top, names, wanted: trees(top, names, wanted._replace(entries=len(names) - 1))
+    )
+    del read[:]
+    bag(folder / "other", "x:1")
+    (folder / "bag-7").rename(folder / "renamed")
+    bag(folder / "nested" / "second", "x:2")
+    for identifier in ("x:0", "x:1", "x:2", "id:7", "id:3"):
+        assert not is_missing(folder, identifier)
+    assert set(read) == {b"other", b"renamed", b"second", b"bag", b"bag-3"}
+
+
+@pytest.mark.parametrize("is_same_process", [True, False])
+def test_an_old_directory_is_not_listed(folder: Path, monkeypatch: pytest.MonkeyPatch, is_same_process: bool) -> None:
+    """If a directory had not changed for a while when it was read, its times alone show that nothing is new in it."""
+    bag(folder / "nested" / "bag", "x:0")
+    with monkeypatch.context() as patch:
+        freeze(patch, 10, folder, folder / "nested")
+        store = BagFolder(folder)
+        assert is_missing(store, "none")
+        bag(folder / "first", "x:1")
+        bag(folder / "nested" / "second", "x:2")
+        store = store if is_same_process else BagFolder(folder)
+        assert [is_missing(store, f"x:{number}") for number in range(3)] == [False, True, True]
+    assert [is_missing(store, f"x:{number}") for number in range(3)] == [False, False, False]
+
+
+def test_many_changes(folder: Path) -> None:
+    """The index has bags that were put, removed and put again by many processes, each in the same file."""
+    look(folder)
+    file = (folder / INDEX).stat().st_ino
     for number in range(0, 16, 2):
         BagFolder(folder).delete(f"id:{number}")
         BagFolder(folder).put(f"id:{number}", folder.parent / "f.txt")
         BagFolder(folder).delete(f"id:{number + 1}")
-        tables |= {name for name in os.listdir(folder / ".pressmark-work") if name.startswith("index-")}
-    assert len(tables) > 2
-    assert sorted(os.listdir(folder / ".pressmark-work")) == ["index", max(os.listdir(folder / ".pressmark-work"))]
+    assert names_in_work(folder) == ["index"]
+    assert (folder / INDEX).stat().st_ino == file
     for number in range(COUNT):
         assert is_missing(folder, f"id:{number}") == (number < 16 and number % 2 == 1)
 
 
-def test_few_bags_are_beside_the_table(folder: Path) -> None:
-    """Every run reads them: none after a batch, and the square root of the number of all bags after single ones."""
-    look(folder)
-
-    def beside() -> int:
-        head = index_file.read_head(os.fsencode(folder / ".pressmark-work"))
-        assert head is not None
-        return len(head.added)
-
-    with BagFolder(folder).ingest() as batch:
-        for number in range(20):
-            batch.put(f"new:{number}", folder.parent / "f.txt")
-    assert beside() == 0
-    found = []
-    for number in range(20, 35):
-        BagFolder(folder).put(f"new:{number}", folder.parent / "f.txt")
-        found.append(beside())
-    most = isqrt(COUNT + 35)
-    assert max(found) == most < 15
-    assert found[: most + 1] == [*range(1, most + 1), 0]
-    assert not any(is_missing(folder, f"new:{number}") for number in range(35))
+def test_a_hit_by_name_needs_no_index(folder: Path) -> None:
+    """A bag that has the name of its identifier is found, replaced and removed without reading the others."""
+    work = folder / ".pressmark-work"
+    BagFolder(folder).put("x:1", folder.parent / "f.txt")
+    shutil.rmtree(work)
+    assert not is_missing(folder, "x:1")
+    BagFolder(folder).put("x:1", folder.parent / "given", replace=True)
+    BagFolder(folder).delete("x:1")
+    assert not work.exists()
 
 
-def test_a_put_reads_a_page_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page of the identifier, and that of bags without one: with the offsets, four reads beside the start."""
-    look(folder)
-    reads: list[int] = []
-    read = Table._read
-    monkeypatch.setattr(Table, "_read", lambda self, *where: (reads.append(where[0]), read(self, *where))[1])
-    BagFolder(folder).put("new", folder.parent / "f.txt")
-    assert len(reads) == len(set(reads)) <= 5
-
-
-def test_a_small_folder_has_no_index(tmp_path: Path, folder: Path) -> None:
-    """Nothing is left of the index when few bags are left."""
+def test_a_small_folder_has_no_index(folder: Path) -> None:
+    """Nothing is left of the index when few bags are left, whichever names they have."""
+    BagFolder(folder).put("own", folder.parent / "f.txt")
     look(folder)
     store = BagFolder(folder)
     for number in range(COUNT - 5):
         shutil.rmtree(folder / f"bag-{number}")
     store.delete(f"id:{COUNT - 5}")
-    BagFolder(folder).delete(f"id:{COUNT - 4}")
+    BagFolder(folder).delete("own")
     assert not (folder / ".pressmark-work").exists()
+
+
+@pytest.mark.parametrize("change", ["put", "delete"])
+def test_times_of_the_folder_are_not_set(folder: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """The folder of a user has the times that the system gives it."""
+    look(folder)
+    utime = os.utime
+
+    def checked(path: Any, *rest: Any, **options: Any) -> None:
+        assert not os.path.samestat(os.stat(path), os.stat(folder))
+        utime(path, *rest, **options)
+
+    monkeypatch.setattr(os, "utime", checked)
+    if change == "put":
+        BagFolder(folder).put("new", folder.parent / "given")
+    else:
+        BagFolder(folder).delete("id:3")
 
 
 # --- other programs ---------------------------------------------------------------------------------------------------
@@ -217,14 +250,9 @@ def bag_in(path: Path, identifier: str) -> None:
 
 
 @pytest.mark.parametrize("is_same_process", [True, False])
-@pytest.mark.parametrize("is_watched", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
-def test_changes_by_others(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_watched: bool, is_same_process: bool
-) -> None:
+def test_changes_by_others(folder: Path, change: str, is_same_process: bool) -> None:
     """A bag that another program adds anywhere is found, even if all clocks stand still; no second one is put."""
-    if not is_watched:
-        unwatched(monkeypatch)
     bag(folder / "nested" / "bag", "x:0")
     (folder / "nested" / "deep").mkdir()
     bag(folder / "young", None)
@@ -236,8 +264,9 @@ def test_changes_by_others(
     for path, status in times.items():
         if path.exists():
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
-    if not is_same_process:
+    if is_same_process:
+        assert not is_missing(store, "x:1")
+    else:
         store = BagFolder(folder)
     with pytest.raises(ObjectError) as caught:
         store.put("x:1", folder.parent / "f.txt")
@@ -246,27 +275,34 @@ def test_changes_by_others(
     assert not is_missing(folder, "x:1")
 
 
-@pytest.mark.parametrize("is_watched", [True, False])
+def test_a_directory_that_becomes_a_bag(folder: Path) -> None:
+    """What is in it belongs to the bag, and is not found as a bag of its own."""
+    bag(folder / "nested" / "bag", "x:0")
+    store = BagFolder(folder)
+    assert not is_missing(store, "x:0")
+    bag_in(folder / "nested", "x:1")
+    assert [is_missing(store, identifier) for identifier in ("x:1", "x:0")] == [False, True]
+    assert [is_missing(folder, identifier) for identifier in ("x:1", "x:0")] == [False, True]
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_change_hidden_by_our_own(folder: Path, monkeypatch: pytest.MonkeyPatch, is_watched: bool, when: str) -> None:
+def test_a_change_hidden_by_our_own(folder: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """A bag that appears just before or after our own, with one time stamp for both, is found by the next process."""
-    if not is_watched:
-        unwatched(monkeypatch)
     look(folder)
     bag(folder.parent / "foreign", "x:1")
-    move_in = BagFolder._move_in
+    rename_new = bag_folder.rename_new
 
-    def both(self: BagFolder, identifier: Any, new: bytes, place: bytes) -> None:
+    def both(source: bytes, target: bytes) -> None:
         if when == "before":
             os.rename(folder.parent / "foreign", folder / "foreign")
-        move_in(self, identifier, new, place)
+        rename_new(source, target)
         if when == "after":
             status = os.stat(folder)
             os.rename(folder.parent / "foreign", folder / "foreign")
             os.utime(folder, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     with monkeypatch.context() as patch:
-        patch.setattr(BagFolder, "_move_in", both)
+        patch.setattr(bag_folder, "rename_new", both)
         BagFolder(folder).put("new", folder.parent / "f.txt")
     assert not is_missing(folder, "x:1")
     with pytest.raises(ObjectError, match="bag exists at foreign"):
@@ -274,101 +310,51 @@ def test_a_change_hidden_by_our_own(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("is_same_process", [True, False])
-@pytest.mark.parametrize("is_watched", [True, False])
 @pytest.mark.parametrize("change", CHANGES)
 def test_directories_whose_clock_stands_still(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_watched: bool, is_same_process: bool
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, is_same_process: bool
 ) -> None:
-    """A change within the same tick of the clock as the last one is found."""
-    if not is_watched:
-        unwatched(monkeypatch)
-    now = time.time_ns()
-    monkeypatch.setattr(
-        bag_index, "_stamp", lambda path: (os.stat(path).st_ino, now, now) if os.path.exists(path) else None
-    )
-    monkeypatch.setattr(time, "clock_gettime_ns", lambda _clock: now)
-    monkeypatch.setattr(bag_index, "_PATIENCE", 0)
+    """A change that has the time of the last one is found."""
     bag(folder / "nested" / "bag", "x:0")
     (folder / "nested" / "deep").mkdir()
     bag(folder / "young", None)
+    freeze(monkeypatch, -3600, folder, folder / "nested", folder / "nested" / "deep", folder / "young")
     store = BagFolder(folder)
     assert is_missing(store, "x:1")
     CHANGES[change](folder)
     assert not is_missing(store if is_same_process else folder, "x:1")
 
 
-@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_change_while_the_index_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
-    """A bag that appears while the index waits for the clock is found by the next process."""
-    look(folder)
+def test_a_change_while_the_index_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bag that appears after the folder was read, before its index is written, is found by the next process."""
     bag(folder.parent / "foreign", "x:1")
-    settle = directory_watch.DirectoryWatch.settle
+    require_shared = bag_index.require_shared
 
-    def changed(self: directory_watch.DirectoryWatch, time: int, *, is_marked: bool) -> bool:
-        if when == "before" and (folder.parent / "foreign").exists():
-            os.rename(folder.parent / "foreign", folder / "foreign")
-        is_certain = settle(self, time, is_marked=is_marked)
+    def changed(path: bytes) -> os.stat_result:
         if (folder.parent / "foreign").exists():
             os.rename(folder.parent / "foreign", folder / "foreign")
-        return is_certain
+        return require_shared(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(directory_watch.DirectoryWatch, "settle", changed)
-        BagFolder(folder).put("new", folder.parent / "f.txt")
+        patch.setattr(bag_index, "require_shared", changed)
+        look(folder)
     assert (folder / "foreign").exists()
     assert not is_missing(folder, "x:1")
 
 
-@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
-def test_a_clock_that_stands_still(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the time of the folder cannot tell a later change, the index does not vouch for it."""
+def test_an_index_that_another_process_has_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that read a bag before another process read the one in its place does not hide the new bag."""
     look(folder)
-    monkeypatch.setattr(time, "clock_gettime_ns", lambda _clock: 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "utime", denied)  # as for others than the owner
-        BagFolder(folder).put("new", folder.parent / "f.txt")
-    read = index_file.read_head(os.fsencode(folder / ".pressmark-work"))
-    assert read is not None
-    assert read.directories[b""] is None
-
-
-def denied(path: Any, **_options: Any) -> None:
-    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
-
-
-@pytest.mark.skipif(not WATCHES, reason="the system reports no changes of directories")
-@pytest.mark.parametrize("change", ["put", "delete"])
-def test_a_later_change_in_the_same_tick(folder: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    """A change that has the time of our own is found by the next process; nothing waits, and no name is read again."""
-    look(folder)
-    bag(folder.parent / "foreign", "x:1")
-    utime = os.utime
-    times: list[int] = []
-
-    def marked(path: bytes, *, ns: tuple[int, int]) -> None:
-        times.append(os.stat(path).st_mtime_ns)
-        utime(path, ns=ns)
-
-    def stamp(path: bytes) -> tuple[int, int, int] | None:
-        """Return a stamp without the time of the last change of status, which stands still."""
-        return (os.stat(path).st_ino, os.stat(path).st_mtime_ns, 0) if os.path.exists(path) else None
-
-    monkeypatch.setattr(bag_index, "_stamp", stamp)
-    with monkeypatch.context() as patch:
-        patch.setattr(directory_watch, "sleep", None)
-        patch.setattr(os, "utime", marked)
-        if change == "put":
-            BagFolder(folder).put("new", folder.parent / "f.txt")
-        else:
-            BagFolder(folder).delete("id:3")
-    with monkeypatch.context() as patch:
-        patch.setattr(directory_watch, "sleep", None)
-        patch.setattr(BagIndex, "_compare", None)
-        assert is_missing(folder, "x:1")
-    os.rename(folder.parent / "foreign", folder / "foreign")
-    os.utime(folder, ns=(times[-1], times[-1]))
-    assert not is_missing(folder, "x:1")
+    bag(folder / "foreign", "x:1")
+    bag(folder.parent / "later", "x:2")
+    freeze(monkeypatch, 10, folder)
+    with BagFolder(folder).ingest() as batch:
+        batch.put("new", folder.parent / "f.txt")  # reads the folder now, and writes the index at the end
+        (folder / "foreign").rename(folder.parent / "gone")
+        (folder.parent / "later").rename(folder / "foreign")
+        assert not is_missing(folder, "x:2")
+    assert not is_missing(folder, "x:2")
+    assert is_missing(folder, "x:1")
 
 
 def test_another_folder(folder: Path, tmp_path: Path) -> None:
@@ -411,12 +397,23 @@ def test_identifiers_edited_in_place(folder: Path) -> None:
     assert "bag-1 was changed; repair the folder" in outdated[0].message
     store.repair()
     assert [one.kind for one in BagFolder(folder).check().problems] == []
-    assert not is_missing(store, "x:1")
     assert not is_missing(folder, "x:2")
     # A hit that is none any more has everything read again.
     (folder / "bag-2" / "bag-info.txt").write_text("External-Identifier: x:3\n")
     assert is_missing(store, "x:2")
     assert not is_missing(store, "x:3")
+
+
+def test_a_discarded_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All bags are read again at once, even if the folder was read just before."""
+    clock = count()
+    monkeypatch.setattr(bag_index, "monotonic", lambda: next(clock))  # each look takes long
+    store = BagFolder(folder)
+    assert is_missing(store, "none")
+    (folder / "bag-1" / "bag-info.txt").write_text("External-Identifier: x:1\n")
+    store.repair()
+    with pytest.raises(ObjectError, match="bag exists at bag-1"):
+        store.put("x:1", folder.parent / "f.txt")
 
 
 def test_an_unreadable_bag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,22 +428,17 @@ def test_an_unreadable_bag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert not is_missing(folder, "id:5")
 
 
-@pytest.mark.parametrize("name", ["index", "table"])
 @pytest.mark.parametrize("damage", ["removed", "cut", "zeroed", "flipped", "empty"])
-def test_a_damaged_index(folder: Path, name: str, damage: str) -> None:
+def test_a_damaged_index(folder: Path, damage: str) -> None:
     """A damaged index is as good as none."""
     look(folder)
-    BagFolder(folder).put("beside", folder.parent / "f.txt")
-    work = folder / ".pressmark-work"
-    whole = {one: one.read_bytes() for one in work.iterdir()}
-    path = next(one for one in whole if one.name.startswith("index-" if name == "table" else "index"))
-    data = whole[path]
-    at = data.find(b"bag-44" if name == "table" else b"beside")
-    for place in range(max(0, at - 60), at + 5) if damage == "flipped" else range(0, len(data), 97):
-        for one in work.iterdir():
-            one.unlink()
-        for one, content in whole.items():
-            one.write_bytes(content)
+    BagFolder(folder).put("new", folder.parent / "f.txt")
+    path = folder / INDEX
+    data = path.read_bytes()
+    key = key_of("id:44").to_bytes(8, "big")
+    keys = [place for place in range(len(data)) if data.startswith(key, place)]
+    assert len(keys) == 2  # of the bag, and of the search by identifier
+    for place in (*range(0, len(data), 97), *(start + byte for start in keys for byte in range(8))):
         kept, rest = data[:place], data[place:]
         flipped = kept + bytes([rest[0] ^ 1]) + rest[1:]
         path.write_bytes({"cut": kept, "zeroed": kept + bytes(len(rest)), "flipped": flipped}.get(damage, b""))
@@ -454,10 +446,80 @@ def test_a_damaged_index(folder: Path, name: str, damage: str) -> None:
             path.unlink()
         store = BagFolder(folder)
         assert is_missing(store, "none")
-        for identifier in ("id:3", "id:44", "beside"):
+        for identifier in ("id:3", "id:44", "new"):
             assert not is_missing(store, identifier)
         if damage in ("removed", "empty"):
             break
+
+
+def make_database(path: Path) -> None:
+    """Write a database of another program."""
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE entries (path TEXT)")
+
+
+#: What else may be in the place of the index, or of its journal, given a file that must not change.
+OTHERS: dict[str, Callable[[Path, Path], object]] = {
+    "an older format": lambda path, _mine: (
+        path.write_text('0123abcd\n{"version": 1}'),
+        (path.parent / "index-0123456789abcdef").write_bytes(b"bagindex"),
+    ),
+    "another database": lambda path, _mine: make_database(path),
+    "a link": lambda path, mine: path.symlink_to(mine),
+    "a named pipe": lambda path, _mine: os.mkfifo(path),
+    "a directory": lambda path, _mine: path.mkdir(),
+}
+
+
+@pytest.mark.parametrize("name", ["index", "index-journal"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_something_else_in_place_of_the_index(folder: Path, other: str, name: str) -> None:
+    """It is neither read, followed nor waited for; the next index replaces it, unless it is a directory."""
+    look(folder)
+    mine = folder.parent / "f.txt"
+    path = folder / ".pressmark-work" / name
+    path.unlink(missing_ok=True)
+    OTHERS[other](path, mine)
+    bag(folder / "foreign", "x:1")
+    for identifier in ("x:1", "id:3", "id:44"):
+        assert not is_missing(folder, identifier)
+    assert is_missing(folder, "none")
+    assert mine.read_bytes() == b"data"
+    if other != "a directory" and (name, other) != ("index-journal", "an older format"):
+        assert names_in_work(folder) == ["index"]
+        assert (folder / INDEX).read_bytes().startswith(b"SQLite format 3")
+        assert not (folder / INDEX).is_symlink()
+
+
+def test_a_locked_index(folder: Path, read: list[bytes]) -> None:
+    """An index that another process keeps locked is neither used nor waited for until it is free."""
+    look(folder)
+    bag(folder / "foreign", "x:1")
+    del read[:]
+    with closing(sqlite3.connect(folder / INDEX)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        store = BagFolder(folder)
+        assert not is_missing(store, "x:1")
+        assert len(read) > COUNT
+        assert not is_missing(store, "id:3")
+        BagFolder(folder).put("new", folder.parent / "f.txt")
+    for identifier in ("x:1", "id:3", "new"):
+        assert not is_missing(folder, identifier)
+
+
+def test_an_index_that_is_being_written(folder: Path) -> None:
+    """A process whose changes cannot be written at once does not wait, and loses nothing."""
+    look(folder)
+    before = (folder / INDEX).read_bytes()
+    bag(folder / "foreign", "x:1")
+    with FileLock(folder / ".pressmark-work" / "lock"):
+        assert not is_missing(folder, "x:1")
+    with closing(sqlite3.connect(folder / INDEX)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        assert not is_missing(folder, "x:1")
+    assert (folder / INDEX).read_bytes() == before
+    assert not is_missing(folder, "x:1")
+    assert (folder / INDEX).read_bytes() != before
 
 
 def test_a_folder_that_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,20 +529,57 @@ def test_a_folder_that_cannot_be_written(folder: Path, monkeypatch: pytest.Monke
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     before = snapshot(folder)
-    with monkeypatch.context() as patch:
-        patch.setattr(bag_index, "make_shared", refuse)
-        assert is_missing(folder, "none")
-        assert not is_missing(folder, "id:3")
+    monkeypatch.setattr(bag_index, "make_shared", refuse)
+    assert is_missing(folder, "none")
+    assert not is_missing(folder, "id:3")
     assert snapshot(folder) == before
-    look(folder)
-    before = snapshot(folder / ".pressmark-work")
-    (folder / "bag-0").rename(folder / "renamed")
-    with monkeypatch.context() as patch:
-        patch.setattr(bag_index, "write_head", refuse)
-        patch.setattr(bag_index, "write_table", refuse)
-        assert not is_missing(folder, "id:0")
-    assert snapshot(folder / ".pressmark-work") == before
-    assert not is_missing(folder, "id:0")
+
+
+@pytest.fixture
+def open_folder(folder: Path) -> Iterator[Path]:
+    """The folder, where all users have access to its parents."""
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o755)
+        yield folder.rename(Path(top) / "bags")
+
+
+@needs_users
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_folder_of_another_user(open_folder: Path, has_index: bool) -> None:
+    """Users who may only read a folder find all bags, with and without an index, and change nothing."""
+    folder = open_folder
+    if has_index:
+        look(folder)
+    bag(folder / "foreign", "x:1")
+    before = snapshot(folder)
+
+    def find() -> None:
+        store = BagFolder(folder)
+        assert not is_missing(store, "x:1")
+        assert not is_missing(store, "id:3")
+        assert is_missing(store, "none")
+
+    as_user(OTHER, folder, find)
+    assert snapshot(folder) == before
+
+
+@needs_users
+def test_an_index_that_a_team_shares(open_folder: Path) -> None:
+    """Members of a team who share a folder share its index."""
+    folder = open_folder
+    os.chown(folder, -1, TEAM)
+    os.chmod(folder, 0o2775)
+
+    def put(identifier: str) -> None:
+        BagFolder(folder).put(identifier, {"a": io.BytesIO(b"data")})
+
+    as_user(OTHER, folder, lambda: put("x:1"), group=TEAM, umask=0o002)
+    before = (folder / INDEX).stat()
+    as_user(THIRD, folder, lambda: put("x:2"), group=TEAM, umask=0o002)
+    after = (folder / INDEX).stat()
+    assert (before.st_uid, after.st_uid) == (OTHER, OTHER)
+    assert after.st_mtime_ns > before.st_mtime_ns
+    assert not is_missing(folder, "x:2")
 
 
 def test_ignored_names(folder: Path) -> None:
@@ -572,8 +671,7 @@ def verify(folder: Path) -> None:
     store = BagFolder(folder)
     for record in records:
         assert record.id is not None
-        assert store._index.places(record.id) == [os.fsencode(record.path)]
-        assert not is_missing(store, record.id)
+        assert store.get(record.id).bag_path == os.fsencode(folder / record.path)
     assert is_missing(store, "none")
     assert not [one for one in store.check().problems if one.kind == "index-outdated"]
 
@@ -605,36 +703,10 @@ def test_processes_at_once(folder: Path) -> None:
         verify(folder)
 
 
-@pytest.mark.parametrize("step", range(12))
-def test_killed_while_the_index_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """At each step of writing the index, a kill leaves the old one, the new one or none."""
-    if not hasattr(os, "fork"):
-        pytest.skip("no fork")
-    look(folder)
-    bag(folder / "foreign", "x:1")
-    monkeypatch.setattr(bag_index, "isqrt", lambda _count: 0)
-    child = os.fork()
-    if child == 0:
-        left = [step]
-
-        def dying(real: Callable[..., Any]) -> Callable[..., Any]:
-            def call(*arguments: Any, **options: Any) -> Any:
-                left[0] -= 1
-                if left[0] < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return real(*arguments, **options)
-
-            return call
-
-        for name in ("replace", "unlink", "fsync", "open", "listdir"):
-            setattr(os, name, dying(getattr(os, name)))
-        save = BagIndex.save
-        store = BagFolder(folder)
-        left[0] = 1 << 30
-        store._index.places("x:2")
-        left[0] = step
-        save(store._index)
-        os._exit(0)
-    os.waitpid(child, 0)
-    verify(folder)
-    assert not is_missing(folder, "x:1")
+@pytest.mark.kill
+@pytest.mark.slow_under_sanitizers
+@pytest.mark.parametrize("how", ["kill", f"{errno.EIO}", f"{-errno.ENOSPC}", f"{-errno.EROFS}"])
+def test_every_step_of_writing_the_index(disk_faults: str, tmp_path: Path, how: str) -> None:
+    """If the index cannot be written, or a process is killed there, the next process finds every bag."""
+    script = Path(__file__).with_name("every_index.py")
+    assert int(run_preloaded(disk_faults, script, str(tmp_path / "at"), how)) > 20

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pressmark.bagit.bag import create as create_bag
 from pressmark.bagit.bag_directory import STAGING, BagDirectory
@@ -276,7 +276,6 @@ class BagFolder(BagFolderReader):
             return encode_fs(record.path) if self.at(record.path) is not None else None
 
         with object_errors(self.root, identifier):
-            self._index.open()
             if find() is None:
                 raise self._missing(identifier)
             with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
@@ -367,14 +366,10 @@ class BagWriter(StagingWriter[_StagedBag]):
         self._is_case_insensitive = is_case_insensitive(self._base)
         self._stored = 0
 
-    def __enter__(self) -> Self:
-        self._store._index.open()
-        return super().__enter__()
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store._index.save(soon=self._stored < 2, stored=self._stored)
+        self._store._index.save(soon=self._stored < 2)
         super().__exit__(kind, error, trace)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
@@ -527,14 +522,9 @@ class BagWriter(StagingWriter[_StagedBag]):
         :raises ObjectError: of kind ``exists``, unless bags are replaced; or something else is at the path
         """
         store = self._store
-        if (
-            store.layout is None
-            and not self._is_case_insensitive
-            and not exists(os.path.join(self._base, place))
-            and not store._index.places(name, soon=True)
-            and store._index.is_complete()  # otherwise archives are looked for by name
-        ):
-            return None
+        is_simple = store.layout is None and not self._is_case_insensitive
+        if is_simple and not exists(os.path.join(self._base, place)) and store._index.lacks(name):
+            return None  # otherwise archives are looked for by name
         old = store._find(name, soon=True)
         if old is None and self._replaces:
             store.refuse_misplaced()

@@ -46,9 +46,8 @@ from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.layouts import Layout, Pairtree, layout as layout_by_name, layout_from_config
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
-from pressmark.stores.bags.bag_index import BagIndex
+from pressmark.stores.bags.bag_index import NAME, BagIndex, key_of
 from pressmark.stores.bags.bag_object import BagObject
-from pressmark.stores.bags.index_file import NAME, key_of
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.placement import FirstObjects, first_directories
 from pressmark.stores.problems import problem
@@ -140,7 +139,7 @@ class BagFolderReader(Store):
         # The paths of bags that are not where new ones would be; filled on first use.
         work = os.path.join(self._base, WORK_DIRECTORY)
         is_kept = self.layout is None and not self._ignore
-        self._index = BagIndex(self._base, work, is_kept, self._scan, self._read)
+        self._index = BagIndex(self._base, work, is_kept, _is_bag_directory, self._read)
 
     # --- identifiers and places ---------------------------------------------------------------------------------------
 
@@ -331,14 +330,14 @@ class BagFolderReader(Store):
     ) -> Iterator[Item]:
         """Yield everything at and below places, the last one first.
 
-        :param visit: called with the path of each file and directory before it is read
+        :param visit: called with the path of each directory and archive before it is read
         """
         while places:
             place, kind = places.pop()
-            visit(place)
             if kind != "directory":
-                yield from self._found(place, kind)
+                yield from self._found(place, kind, visit)
                 continue
+            visit(place)
             try:
                 entries = scan(os.path.join(self._base, place), follow=False)
             except FileNotFoundError:
@@ -358,13 +357,14 @@ class BagFolderReader(Store):
             below = [entry for entry in entries if not ignored(decode_fs(entry.name))]
             places += [(os.path.join(place, entry.name), entry.kind) for entry in reversed(below)]
 
-    def _found(self, place: bytes, kind: str) -> Iterator[StoreObject | Problem]:
+    def _found(self, place: bytes, kind: str, visit: Callable[[bytes], object]) -> Iterator[StoreObject | Problem]:
         """Yield an item that is not a directory."""
         if kind == "file" and is_junk(os.path.basename(place)):
             yield problem("junk", place)
             return
         name = archives.stem(os.path.basename(place)) if kind == "file" else None
         if name is not None:
+            visit(place)
             yield self._serialised(place, name, archives.describe(os.path.join(self._base, place)))
         elif kind == "link":
             yield problem("link", place, section="")
@@ -545,14 +545,6 @@ class BagFolderReader(Store):
         if self.layout is not None and self.identifiers == "layout" and not self.layout_is_given:
             with store_errors(self._base):
                 self.first_objects.refuse_misplaced(self.root, self.layout)
-
-    def _scan(self, directory: bytes) -> list[DirectoryEntry] | None:
-        """Return the entries of a directory that are not ignored; :data:`None` if it is a bag."""
-        entries = scan(os.path.join(self._base, directory), follow=False)
-        if directory and is_bag(entries):
-            return None
-        ignored = self._ignored(())
-        return [entry for entry in entries if not self._is_ignored(directory, entry.name, ignored)]
 
     def _read(self, place: bytes, kind: str, visit: Callable[[bytes], object] = lambda _place: None) -> Iterator[Item]:
         """Yield the bags and problems at and below an entry of a directory."""

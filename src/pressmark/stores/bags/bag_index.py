@@ -1,53 +1,54 @@
 """The paths of the bags in a folder by identifier: bags of other programs may be anywhere, with any name.
 
-A bag that is found is verified by its own tag files. A bag is reported as missing only if the folder, and each
-directory of bags in it, is unchanged since it was read; otherwise changed directories are read again:
+A bag that is found is verified by its own tag files. A bag is reported as missing only if no directory of bags has
+changed since it was read. A changed directory is listed, and its new and changed entries are read:
 
-* A :class:`~pressmark.stores.bags.directory_watch.DirectoryWatch` reports changes of the folder itself, where the
-  system can. Otherwise, and for the time between two processes, times of content and status are compared.
-* A time is used only if it was old when the directory was read, because two changes may have the same time.
+* The times of a directory count only if they were old when it was read, because two changes may have the same time.
 * A bag that another program may still be writing is read again for a while.
 
 An identifier that is edited in a bag that has one is found by the walk of :meth:`BagFolderReader.objects`.
+
+The index is an SQLite database in memory. Of many bags, there is a copy ``index`` in the work directory, with a journal
+``index-journal`` while it is written. The copy is a cache: if it is damaged or locked, all bags are read.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import weakref
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from math import isqrt
+from contextlib import closing, suppress
+from functools import lru_cache
+from hashlib import blake2b
 from threading import RLock
 from time import monotonic, time_ns
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from pressmark.fs.atomic import new_file
 from pressmark.fs.file_errors import kind_of_mode
 from pressmark.fs.locks import FileLock
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.owners import make_shared, require_shared
 from pressmark.fs.staging import LOCK
-from pressmark.fs.trees import DirectoryEntry
+from pressmark.fs.trees import Wanted, scan, trees
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
-from pressmark.stores.bags.directory_watch import DirectoryWatch
-from pressmark.stores.bags.index_file import (
-    NAME,
-    Head,
-    IndexedBag,
-    Stamp,
-    Table,
-    key_of,
-    read_head,
-    remove_index,
-    write_head,
-    write_table,
-)
 from pressmark.stores.store import StoreObject
 
-__all__ = ["BagIndex"]
+if TYPE_CHECKING:
+    import sqlite3  # imported on first use: most runs need no index
 
-# Without a watch, what was read stays recent for this multiple of its duration. An index on disk is written as rarely.
+__all__ = ["NAME", "BagIndex", "key_of"]
+
+#: The name of the index on disk.
+NAME = b"index"
+
+# What was read stays recent for this multiple of its duration.
 _PATIENCE = 20
+# The index on disk is written so rarely, as a multiple of the duration; other processes read what is not in it.
+_RARELY = 100
 # The coarsest resolution of file system timestamps; later changes may not show within it.
 _TICK = 2_000_000_000  # nanoseconds
 # Programs write the identifier after all digests, and may write it slowly.
@@ -55,9 +56,59 @@ _YOUNG = 3_600_000_000_000  # nanoseconds
 _SLOW = 60_000_000_000
 # Reading fewer bags takes less time than an index.
 _WORTHWHILE = 50
-# After storing this share of the bags, merging all into the table takes little time.
-_MANY = 1 / 50
-_DAMAGED = (OSError, ValueError)
+# How long to wait for a process that writes the index.
+_TIMEOUT = 1.0  # seconds
+
+# The kinds of entries. Directories of bags, and bags that may be unfinished, are watched: looked at each time.
+_BAG, _DIRECTORY, _UNFINISHED = range(3)
+_SCHEMA = f"""
+PRAGMA journal_mode = OFF;
+CREATE TABLE entries (
+    path BLOB PRIMARY KEY, kind INTEGER NOT NULL, key INTEGER, inode INTEGER, modified INTEGER, changed INTEGER
+) WITHOUT ROWID;
+CREATE INDEX by_key ON entries (key);
+CREATE INDEX watched ON entries (path) WHERE kind > {_BAG};
+INSERT INTO entries VALUES (x'', {_DIRECTORY}, NULL, NULL, NULL, NULL);
+"""
+_ROW = "SELECT * FROM entries WHERE path = ?"
+_TREE = f"{_ROW} UNION ALL SELECT * FROM entries WHERE path > ? AND path < ?"
+_DELETE = "DELETE FROM entries WHERE path = ?"
+_INSERT = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?)"
+# Differs from the user_version if the index is damaged, and between indexes with different bags.
+_VERSION = "SELECT coalesce(sum(key % 2147483647), 0) % 2147483647 FROM entries INDEXED BY by_key"
+_LARGEST = (1 << 63) - 1  # of SQLite's integers
+_INODES = 0 if os.name == "nt" else _LARGEST  # a listing has none on Windows
+
+# Inode number, times of the last change of content and of status, in nanoseconds; without them an entry is read again.
+_Stamp = tuple[int, int, int] | tuple[None, None, None]
+_UNKNOWN = (None, None, None)
+_STATUS = Wanted(content="none", entries=1 << 40, inside=False)
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+@lru_cache(maxsize=2048)  # of a batch: each is looked for several times
+def key_of(identifier: str) -> int:
+    """Return the digest of an identifier."""
+    return int.from_bytes(blake2b(encode_fs(identifier), digest_size=8).digest(), "big") & _LARGEST
+
+
+def _in_turn(
+    method: Callable[Concatenate[BagIndex, Arguments], Result],
+) -> Callable[Concatenate[BagIndex, Arguments], Result]:
+    """Let one thread at a time call a method; if the index on disk turns out to be damaged, read all bags."""
+
+    def call(self: BagIndex, /, *arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with self._turn:
+            try:
+                return method(self, *arguments, **options)
+            except _sqlite_error():
+                self._clear()
+                return method(self, *arguments, **options)
+
+    return call
 
 
 class BagIndex:
@@ -66,9 +117,9 @@ class BagIndex:
     :param base: the folder
     :param work: its work directory, for the index on disk
     :param is_kept: whether the index is kept on disk
-    :param scan: returns the entries of a directory in the folder that are not ignored; :data:`None` if it is a bag
-    :param read: yields the bags and problems at and below a path of a kind; first calls its last argument with the path
-        of each directory and archive that it reads
+    :param is_bag: returns whether a directory is a bag
+    :param read: yields the bags and problems at and below a path of a kind, except ignored ones; first calls its last
+        argument with the path of each directory and archive that it reads
     """
 
     def __init__(
@@ -76,39 +127,21 @@ class BagIndex:
         base: bytes,
         work: bytes,
         is_kept: bool,
-        scan: Callable[[bytes], list[DirectoryEntry] | None],
+        is_bag: Callable[[bytes], bool],
         read: Callable[[bytes, str, Callable[[bytes], object]], Iterable[StoreObject | Problem]],
     ) -> None:
         self._base, self._work, self._is_kept = base, work, is_kept
-        self._scan, self._read = scan, read
+        self._is_bag, self._read = is_bag, read
         self._turn = RLock()
-        self._is_loaded = False
-        self._watch: DirectoryWatch | None = None
-        # All names in the folder are known, except the changed ones, which the watch has reported; without a watch,
-        # all names are known while the folder has this stamp.
-        self._is_root_known = False
-        self._changed: set[bytes] = set()
-        self._is_changed = False  # by this process, since the last claim
-        self._root: Stamp | None = None
-        self._version = 0  # counts changes of the following
-        self._clear()
-        self._saved = self._version  # the one on disk
+        self._memory: sqlite3.Connection | None = None
+        # The index on disk: its version, if it is that of the one in memory; and its rows of entries that have changed.
+        self._version: int | None = None
+        self._changed: dict[bytes, Any] = {}
         self._next_save = self._seconds = self._ended = 0.0
-
-    def _clear(self) -> None:
-        self._root = None
-        self._is_root_known = False
-        self._table: Table | None = None
-        self._table_name = b""
-        self._directories: dict[bytes, Stamp | None] = {}
-        self._unfinished: dict[bytes, Stamp | None] = {}
-        self._added: dict[bytes, IndexedBag] = {}
-        self._removed: set[bytes] = set()
-        self._by_key: dict[str, list[bytes]] = {}
-        self._version += 1
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
+    @_in_turn
     def places(self, identifier: str, *, soon: bool = False, whole: bool = False) -> list[bytes]:
         """Return the paths of the bags that had an identifier when they were read, in order; read what has changed.
 
@@ -116,41 +149,217 @@ class BagIndex:
         :param whole: read all bags again
         :raises OSError: the folder cannot be read
         """
-        with self._turn:
-            self._refresh(soon, whole)
-            try:
-                return self._find(key_of(identifier))
-            except _DAMAGED:  # the table
-                self._refresh(False, True)
-                return self._find(key_of(identifier))
+        if whole:
+            self._clear()
+        self._refresh(soon)
+        found = self._rows("SELECT path FROM entries WHERE key = ?", key_of(identifier))
+        return sorted((path for (path,) in found), key=lambda path: path.split(b"/"))
 
-    def _find(self, key: str) -> list[bytes]:
-        found = {place for place in self._by_key.get(key, ()) if place in self._added and self._added[place].key == key}
-        if self._table is not None:
-            found.update(filter(self._is_in_table, self._table.find(key)))
-        return sorted(found, key=lambda place: place.split(b"/"))
+    @_in_turn
+    def lacks(self, identifier: str) -> bool:
+        """Return whether no bag has an identifier, and all are readable; as :meth:`places` with ``soon``."""
+        unfinished = f"SELECT 1 FROM entries INDEXED BY watched WHERE kind > {_BAG} AND kind = {_UNFINISHED} LIMIT 1"
+        return not self.places(identifier, soon=True) and not self._rows(unfinished)
 
-    def keys(self, *, refresh: bool = False) -> dict[bytes, str]:
+    @_in_turn
+    def keys(self, *, refresh: bool = False) -> dict[bytes, int | None]:
         """Return the keys of the bags by path, as they were read.
 
         :param refresh: read what has changed
         :raises OSError: the folder cannot be read
         """
-        with self._turn:
-            self._load()
-            if refresh:
-                self._refresh(False, False)
-            try:
-                return {place: bag.key for place, bag in self._all().items()}
-            except _DAMAGED:
-                return {}
+        if refresh:
+            self._refresh(False)
+        elif self._memory is None and not self.is_on_disk():
+            return {}
+        return dict(self._rows(f"SELECT path, key FROM entries WHERE kind != {_DIRECTORY}"))
 
-    def is_complete(self) -> bool:
-        """Return whether the system reports changes of the folder, and each bag has a known identifier."""
+    @_in_turn
+    def note(self, identifier: str, path: bytes) -> None:
+        """Record a bag that was stored at a path."""
+        if self._memory is not None:  # otherwise it is read with the other changes
+            self._put(path, _BAG, key_of(identifier), self._stamp(path))
+
+    @_in_turn
+    def forget(self, path: bytes) -> None:
+        """Record that a bag was removed."""
+        if self._memory is not None or (self._is_kept and self.is_on_disk()):
+            self._remove(path)
+
+    # --- reading what has changed -------------------------------------------------------------------------------------
+
+    def _refresh(self, soon: bool) -> None:
+        if soon and monotonic() - self._ended < _PATIENCE * self._seconds:
+            return
+        database, begin = self._database, monotonic()
+        watched = f"SELECT * FROM entries INDEXED BY watched WHERE kind > {_BAG} ORDER BY path"
+        for row in database.execute(watched).fetchall():
+            path, kind, key, *stamp = row
+            if stamp[0] is None or tuple(stamp) != self._stamp(path):
+                self._look(path)
+            elif kind == _UNFINISHED and key is not None and time_ns() - max(stamp[1:]) > _YOUNG:
+                self._changed.setdefault(path, row)
+                self._put(path, _BAG, key, stamp)
+        self._ended = monotonic()
+        self._seconds = self._ended - begin
+
+    def _look(self, path: bytes) -> None:
+        """Read what has changed in a directory, or a bag that may be unfinished."""
+        row = self._row(path)
+        if row is None or row[1] == _BAG:  # read together with the directory above
+            return
+        self._changed.setdefault(path, row)
+        listed = None
+        if row[1] == _DIRECTORY:
+            # First, so that later changes are found the next time.
+            stamp = _if_old(self._stamp(path), time_ns())
+            try:
+                listed = self._list(path)
+            except OSError:
+                if not path:
+                    raise
+        if listed is None:
+            self._read_again(path)
+        else:
+            self._compare(path, listed)
+            self._put(path, _DIRECTORY, None, stamp)
+
+    def _list(self, directory: bytes) -> list[tuple[Any, ...]] | None:
+        """Return path and stamp of each directory and archive in a directory; :data:`None` if it is a bag.
+
+        :raises OSError: it cannot be read, or is not a directory
+        """
+        top = os.path.join(self._base, directory)
+        if directory and (os.path.islink(top) or self._is_bag(top)):
+            return None
+        start = directory and directory + b"/"
+        found: list[tuple[Any, ...]] = []
+        batch = next(trees(top, [b""], _STATUS))
+        tree: Any = batch.trees[0]
+        if tree.state == "whole" and not any(one.kind in ("device", "closed") for one in tree.others):
+            paths = [start + name for name in tree.directories]
+            inodes = [number & _INODES for number in batch.folder_inodes]
+            found.extend(zip(paths, inodes, batch.folder_mtimes, batch.folder_ctimes, strict=True))
+            others = [name for name in tree.files if archives.stem(name) is not None]
+        else:  # too many entries for one call, or some of them on another file system
+            others = [
+                entry.name
+                for entry in scan(top, follow=False)
+                if entry.kind == "directory" or (entry.kind == "file" and archives.stem(entry.name) is not None)
+            ]
+        return found + [(start + name, *self._stamp(start + name)) for name in others]
+
+    def _compare(self, directory: bytes, listed: list[tuple[Any, ...]]) -> None:
+        """Read the new and changed entries of a directory, and remove the ones that are gone."""
+        bags = set(self._below(directory, f"kind = {_BAG}"))
+        watched = {row[0] for row in self._below(directory, f"kind > {_BAG}")}
+        new = [row[0] for row in listed if row not in bags]
+        old = bags.difference(listed) if len(listed) - len(new) < len(bags) else ()
+        depth = directory.count(b"/") + 2 if directory else 1
+        changed = (*watched, *(row[0] for row in old))
+        known = {b"/".join(path.split(b"/", depth)[:depth]) for path in changed}
+        for path in known and known.difference(row[0] for row in listed):
+            self._remove(path)
+        for path in new:
+            if path not in watched:  # otherwise it is looked at by itself
+                self._read_again(path, path in known)
+
+    def _read_again(self, path: bytes, is_known: bool = True) -> None:
+        """Read the bags at and below a path, the directories that contain them, and what may be unfinished."""
+        now = time_ns()
+        stamps: dict[bytes, _Stamp] = {}
+        rows: list[tuple[bytes, int, int | None, _Stamp]] = []
         try:
-            return self._watch is not None and not self._unfinished and not self._find(key_of(None))
-        except _DAMAGED:  # the table
+            status = os.lstat(os.path.join(self._base, path))
+        except (FileNotFoundError, NotADirectoryError):
+            self._remove(path)
+            return
+
+        def visit(visited: bytes) -> None:  # before it is read
+            stamps[visited] = _stamp_of(status) if visited == path else self._stamp(visited)
+
+        for item in self._read(path, kind_of_mode(status.st_mode) or "file", visit):
+            if isinstance(item, Problem):
+                if item.kind in ("unreadable", "leftover"):
+                    stamps[next(reversed(stamps))] = _UNKNOWN
+                continue
+            found = encode_fs(item.path)
+            stamp = stamps.pop(found, _UNKNOWN)
+            key = None if item.id is None else key_of(item.id)
+            is_unreadable = key is None and any(one.kind in ("unreadable", "file-unreadable") for one in item.problems)
+            if is_unreadable:  # not reported as missing
+                key = next((row[2] for row in self._rows(_ROW, found)), None)
+            is_young = _if_old(stamp, now, _YOUNG) == _UNKNOWN and _is_named_after(item)
+            if item.id is not None and not (is_young and not self._is_finished(found)):
+                rows.append((found, _BAG, key, stamp))
+            else:
+                rows.append((found, _UNFINISHED, key, _UNKNOWN if is_unreadable else _if_old(stamp, now, _SLOW)))
+        rows += [(visited, _DIRECTORY, None, _if_old(stamp, now)) for visited, stamp in stamps.items()]
+        if is_known:
+            self._remove(path)
+        for row in rows:
+            self._put(*row)
+
+    def _is_finished(self, path: bytes) -> bool:
+        """Return whether a bag has a tag manifest, which is written after all other tag files."""
+        try:
+            return any(name.startswith(b"tagmanifest-") for name in os.listdir(os.path.join(self._base, path)))
+        except OSError:
             return False
+
+    def _stamp(self, path: bytes) -> _Stamp:
+        """Return the stamp of a path; unknown if it does not exist or is not accessible."""
+        try:
+            status = os.lstat(os.path.join(self._base, path))  # with a slash after the folder, which may be a link
+        except OSError:
+            return _UNKNOWN
+        return _stamp_of(status)
+
+    # --- entries ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        """The database in memory; it is read from disk on first use."""
+        if self._memory is None:
+            self._clear()
+            if self._is_kept:
+                self._load()
+        assert self._memory is not None
+        return self._memory
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._database.execute(query, values).fetchall()
+
+    def _row(self, path: bytes) -> Any:
+        return self._database.execute(_ROW, (path,)).fetchone()
+
+    def _below(self, directory: bytes, condition: str) -> list[Any]:
+        """Return path and stamp of the entries below a directory that fulfil a condition."""
+        query = f"SELECT path, inode, modified, changed FROM entries WHERE {condition} AND path > ?"
+        if not directory:
+            return self._rows(query, b"")
+        return self._rows(f"{query} AND path < ?", directory + b"/", directory + b"0")
+
+    def _put(self, path: bytes, kind: int, key: int | None, stamp: Iterable[int | None]) -> None:
+        self._changed.setdefault(path, None)
+        self._database.execute(_INSERT, (path, kind, key, *stamp))
+
+    def _remove(self, path: bytes) -> None:
+        """Remove a path and everything below it."""
+        for row in self._rows(_TREE, path, path + b"/", path + b"0"):
+            self._changed.setdefault(row[0], row)
+            self._database.execute(_DELETE, row[:1])
+
+    def _clear(self) -> None:
+        """Remove all entries, so that all bags are read again."""
+        if self._memory is not None:
+            self._memory.close()
+        self._memory = _connect(b":memory:")
+        weakref.finalize(self, self._memory.close)
+        self._memory.executescript(_SCHEMA)
+        self._version, self._changed, self._seconds = None, {}, 0.0
+
+    # --- the index on disk --------------------------------------------------------------------------------------------
 
     def is_on_disk(self) -> bool:
         """Return whether there is an index on disk."""
@@ -163,341 +372,124 @@ class BagIndex:
         """
         with self._turn:
             self._clear()
-            remove_index(self._work)
+            self._remove_file()
 
-    def open(self) -> None:
-        """Read the index on disk, if that has not been done; before a change, so that it need not be read again."""
-        with self._turn:
-            if self._is_kept:
-                self._load()
-
-    def note(self, identifier: str, place: bytes) -> None:
-        """Record a bag that was stored at a path."""
-        with self._turn:
-            status = os.lstat(os.path.join(self._base, place))
-            self._add(place, IndexedBag(key_of(identifier), status.st_ino, status.st_ctime_ns))
-            self._unfinished.pop(place, None)
-            self._is_changed = True
-
-    def forget(self, place: bytes) -> None:
-        """Record that a bag was removed."""
-        with self._turn:
-            self._remove(place)
-            self._is_changed = True
-
-    # --- reading what has changed -------------------------------------------------------------------------------------
-
-    def _refresh(self, soon: bool, whole: bool) -> None:
-        self._load()
-        begin = monotonic()
-        is_recent = soon and begin - self._ended < _PATIENCE * self._seconds
-        is_root_fresh = self._is_root_fresh(is_recent)
-        stale = [] if is_recent else self._stale()
-        if whole or not is_root_fresh or self._changed or stale:
-            try:
-                self._look(is_root_fresh, stale, whole)
-            except _DAMAGED:  # the table; or the folder, which fails again
-                self._look(False, [], True)
-        if not is_recent:
-            self._ended = monotonic()
-            self._seconds = self._ended - begin
-
-    def _is_root_fresh(self, is_recent: bool) -> bool:
-        """Return whether all names in the folder itself are known, except the changed ones."""
-        if self._watch is None:
-            return is_recent or (self._root is not None and self._root == _stamp(self._base))
-        names = self._watch.names()
-        if names is None:
-            self._is_root_known = False
-            self._start_watch()
-        else:
-            self._changed |= names - {os.path.basename(self._work)}
-        return self._is_root_known
-
-    def _stale(self) -> list[bytes]:
-        """Return the paths in the folder that have changed, or may have changed."""
-        for place, stamp in list(self._unfinished.items()):
-            # A broken archive may be repaired at any time.
-            if stamp is not None and _age(stamp) > _YOUNG and archives.stem(os.path.basename(place)) is None:
-                del self._unfinished[place]
-        return [
-            place
-            for places in (self._directories, self._unfinished)
-            for place, stamp in places.items()
-            if stamp is None or stamp != _stamp(os.path.join(self._base, place))
-        ]
-
-    def _look(self, is_root_fresh: bool, stale: list[bytes], whole: bool) -> None:
-        """Read what has changed."""
-        if whole:
-            self._clear()
-        if whole or not is_root_fresh:
-            self._root, self._is_root_known = None, False
-            # First, so that later changes are found the next time.
-            stamp = _stamp(self._base)
-            self._compare(b"", self._all())
-            self._root, self._is_root_known = _settled(stamp), True
-            self._version += 1
-        for name in sorted(self._changed):
-            self._examine(name)
-            self._changed.discard(name)
-        known = self._all() if any(place in self._directories for place in stale) else None
-        for place in stale:
-            if place in self._directories or place in self._unfinished:
-                self._examine(place, known)
-
-    def _examine(self, place: bytes, known: dict[bytes, IndexedBag] | None = None) -> None:
-        """Read a path again.
-
-        :param known: all bags, to read only what has changed in a directory of bags
-        """
-        try:
-            status = os.lstat(os.path.join(self._base, place))
-        except (FileNotFoundError, NotADirectoryError):
-            self._remove(place)
-            return
-        if known is not None and place in self._directories and stat.S_ISDIR(status.st_mode):
-            self._compare(place, known)
-            return
-        bag = self._added.get(place)
-        if (
-            bag is None or place in self._unfinished or bag[1:] != (status.st_ino, status.st_ctime_ns)
-        ):  # otherwise noted
-            self._remove(place)
-            self._read_again(place, kind_of_mode(status.st_mode) or "file")
-
-    def _compare(self, directory: bytes, known: dict[bytes, IndexedBag]) -> None:
-        """Read the new and changed entries of a directory, and remove the ones that are gone.
-
-        :raises OSError: the folder itself cannot be read
-        """
-        path = os.path.join(self._base, directory)
-        stamp = _stamp(path)
-        try:
-            entries = self._scan(directory)
-        except OSError:
-            if not directory:
-                raise
-            self._directories[directory] = None
-            return
-        if entries is None:
-            self._remove(directory)
-            self._read_again(directory, "directory")
-            return
-        places = {os.path.join(directory, entry.name): entry.kind for entry in entries if _may_be_bag(entry)}
-        start = len(directory) + 1 if directory else 0
-        for place in [*known, *self._directories]:
-            if not start or place.startswith(directory + b"/"):
-                end = place.find(b"/", start)
-                top = place if end < 0 else place[:end]
-                if top not in places:
-                    self._remove(top)
-        for place, kind in places.items():
-            if place in self._directories or place in self._unfinished:
-                continue  # examined on its own
-            bag = known.get(place)
-            if bag is None or not _is_same(os.path.join(self._base, place), bag):
-                self._remove(place)
-                self._read_again(place, kind)
-        if directory:
-            self._directories[directory] = _settled(stamp)
-            self._version += 1
-
-    def _read_again(self, place: bytes, kind: str) -> None:
-        """Record the bags at and below a path, the directories of bags, and what may be unfinished."""
-        seen: dict[bytes, Stamp | None] = {}
-
-        def visit(visited: bytes) -> None:
-            seen[visited] = _stamp(os.path.join(self._base, visited))
-
-        self._directories[place] = None  # until all of it is read
-        for item in self._read(place, kind, visit):
-            found = encode_fs(item.path)
-            if isinstance(item, Problem):
-                if item.kind in ("unreadable", "leftover"):
-                    seen[found] = None
-                continue
-            stamp = seen.pop(found, None)
-            inode, _, changed = stamp or (0, 0, 0)
-            self._add(found, IndexedBag(key_of(item.id), inode, changed))
-            if item.id is None:
-                self._unfinished[found] = None if _is_unreadable(item) else _settled(stamp)
-            elif _age(stamp) < _YOUNG and _is_named_after(item) and not self._has_tag_manifest(found):
-                self._unfinished[found] = stamp if _age(stamp) > _SLOW else None
-        del self._directories[place]
-        self._directories.update({directory: _settled(stamp) for directory, stamp in seen.items()})
-        self._version += 1
-
-    def _has_tag_manifest(self, place: bytes) -> bool:
-        """Return whether a bag has a tag manifest, which is written after all other tag files."""
-        try:
-            return any(name.startswith(b"tagmanifest-") for name in os.listdir(os.path.join(self._base, place)))
-        except OSError:
-            return False
-
-    def _add(self, place: bytes, bag: IndexedBag) -> None:
-        self._added[place] = bag
-        self._by_key.setdefault(bag.key, []).append(place)
-        self._version += 1
-
-    def _remove(self, place: bytes) -> None:
-        """Remove a path and everything below it."""
-        if self._directories.pop(place, self) is not self:
-            for items in (self._added, self._directories, self._unfinished):
-                for found in [one for one in items if one.startswith(place + b"/")]:
-                    del items[found]
-        self._added.pop(place, None)
-        self._unfinished.pop(place, None)
-        if self._table is not None:
-            self._removed.add(place)
-        self._version += 1
-
-    def _is_removed(self, place: bytes) -> bool:
-        while place:
-            if place in self._removed:
-                return True
-            place = place.rpartition(b"/")[0]
-        return False
-
-    def _all(self) -> dict[bytes, IndexedBag]:
-        """Return all bags.
-
-        :raises ValueError: the table is damaged
-        """
-        found = dict(self._added)
-        if self._table is not None:
-            found.update((place, bag) for place, bag in self._table.all() if self._is_in_table(place))
-        return found
-
-    def _is_in_table(self, place: bytes) -> bool:
-        """Return whether the table is right about a path."""
-        return place not in self._added and not self._is_removed(place)
-
-    # --- the index on disk --------------------------------------------------------------------------------------------
-
-    def _load(self) -> None:
-        if self._is_loaded:
-            return
-        self._is_loaded = True
-        self._start_watch()  # before any stamp is compared
-        head = read_head(self._work) if self._is_kept else None
-        if head is None:
-            return
-        try:
-            table = Table(os.path.join(self._work, head.table)) if head.table else None
-        except _DAMAGED:
-            return
-        self._table, self._table_name = table, head.table
-        self._directories, self._unfinished = head.directories, head.unfinished
-        self._added, self._removed = head.added, head.removed
-        for place, bag in self._added.items():
-            self._by_key.setdefault(bag.key, []).append(place)
-        self._root = self._directories.pop(b"", None)
-        self._is_root_known = self._root is not None and self._root == _stamp(self._base)
-        self._saved = self._version
-
-    def _start_watch(self) -> None:
-        self._watch = None
-        with suppress(OSError):
-            self._watch = DirectoryWatch(self._base)
-
-    def save(self, *, soon: bool = True, stored: int = 0) -> None:
-        """Write the index to disk if it has changed and saves later runs the time of reading the folder.
-
-        The index is optional, so errors are ignored.
+    def save(self, *, soon: bool = True) -> None:
+        """Write the changes to disk if there are many bags. The index is optional, so errors are ignored.
 
         :param soon: not if it was written recently
-        :param stored: the number of bags that the caller has stored
         """
         begin = monotonic()
-        if not self._is_kept or self._version == self._saved or (soon and begin < self._next_save):
+        if not self._is_kept or not self._changed or (soon and begin < self._next_save):
             return
-        with self._turn, suppress(*_DAMAGED):
-            count = len(self._added) + (self._table.count - len(self._removed) if self._table is not None else 0)
-            if count >= _WORTHWHILE or len(self._all()) >= _WORTHWHILE:
-                # Every run reads the bags beside the table, and the last one of these writes it.
-                self._save(self._work, 0 if stored > _MANY * count else isqrt(count))
+        with self._turn, suppress(OSError, _sqlite_error()):
+            is_new = self._version is None or not self.is_on_disk()
+            changed = [path for path, row in self._changed.items() if is_new or self._row(path) != row]
+            if not changed:
+                self._changed = {}
+                return
+            ((count,),) = self._rows(f"SELECT count(*) FROM entries WHERE kind != {_DIRECTORY}")
+            if count >= _WORTHWHILE:
+                with suppress(FileExistsError):
+                    make_shared(self._work)
+                require_shared(self._work)
+                with FileLock(os.path.join(self._work, LOCK)):
+                    self._replace() if is_new else self._update(changed)
             elif self.is_on_disk():
-                remove_index(self._work)
-        self._next_save = monotonic() + _PATIENCE * (monotonic() - begin)
+                self._remove_file()
+            self._changed = {}
+        self._next_save = monotonic() + _RARELY * (monotonic() - begin)
 
-    def _save(self, work: bytes, most: int) -> None:
-        """Write the index.
+    def _open(self) -> sqlite3.Connection:
+        """Open the index on disk.
 
-        :param most: the number of changes beside the table; more are merged into it
+        :raises OSError: it does not exist, or is not ours
         """
-        if not (self._is_root_known or self._watch is None):
+        require_shared(self._work)
+        names = [name for name in os.listdir(self._work) if name.startswith(NAME)]
+        # Neither follow a link nor wait for a named pipe.
+        if NAME not in names or not all(_is_file(os.path.join(self._work, name)) for name in names):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._work)
+        return _connect(os.path.join(self._work, NAME))
+
+    def _load(self) -> None:
+        """Read the index on disk, unless it is damaged, of another format, or locked for long."""
+        with suppress(OSError, _sqlite_error()), closing(self._open()) as disk:
+            disk.execute("BEGIN")
+            ((version,),) = disk.execute("PRAGMA user_version")  # waits for the lock; backup would wait for ever
+            disk.backup(self._database)
+            if self._rows(_VERSION) == [(version,)]:
+                self._version = version
+                return
+        self._clear()
+
+    def _update(self, changed: list[bytes]) -> None:
+        """Write changed entries."""
+        with closing(self._open()) as disk:
+            disk.execute("BEGIN IMMEDIATE")
+            ((before,),) = disk.execute("PRAGMA user_version")
+            disk.executemany(_DELETE, ((path,) for path in changed))
+            disk.executemany(_INSERT, filter(None, map(self._row, changed)))
+            if before != self._version:
+                # Entries of another process may be older than the stamps of our directories, and the reverse.
+                disk.execute(f"UPDATE entries SET inode = NULL WHERE kind = {_DIRECTORY}")
+            ((after,),) = disk.execute(_VERSION)
+            disk.execute(f"PRAGMA user_version = {after}")
+            disk.execute("COMMIT")
+        self._version = after if before == self._version else -1
+
+    def _replace(self) -> None:
+        """Write all entries."""
+        self._remove_file()
+        path = os.path.join(self._work, NAME)
+        os.close(new_file(path, os.O_WRONLY | os.O_CREAT))  # with the usual permissions
+        ((version,),) = self._rows(_VERSION)
+        self._database.execute(f"PRAGMA user_version = {version}")
+        try:
+            with closing(_connect(path)) as disk:
+                self._database.backup(disk)
+        except BaseException:
+            self._remove_file()
+            raise
+        self._version = version
+
+    def _remove_file(self) -> None:
+        """Remove the index on disk, also one of an earlier format."""
+        self._version = None
+        if os.path.islink(self._work):  # not ours: its target may have other files that begin with "index"
             return
-        with suppress(FileExistsError):
-            make_shared(work)
-        require_shared(work)
-        root, version = self._claim(), self._version
-        with FileLock(os.path.join(work, LOCK)):
-            beside = len(self._added) + len(self._removed)
-            table = os.path.join(work, self._table_name)
-            if self._table is None or beside > most or not os.path.lexists(table):
-                name = write_table(work, self._all())
-                self._table, self._table_name = Table(os.path.join(work, name)), name
-                self._added, self._by_key, self._removed = {}, {}, set()
-            directories = {b"": root, **self._directories}
-            write_head(work, Head(self._table_name, directories, self._unfinished, self._added, self._removed))
-        self._saved = version
-
-    def _claim(self) -> Stamp | None:
-        """Return a stamp that the folder has only while all names in it are known; :data:`None` without one."""
-        if self._watch is None:
-            return self._root
-        for _ in range(3):
-            self._refresh(False, False)
-            # Instead of waiting for the clock; a reader does not change the folder.
-            mark = self._watch.mark() if self._is_changed and self._watch is not None else None
-            stamp = _stamp(self._base)
-            if self._watch is None or stamp is None:
-                return None
-            if not self._watch.settle(max(stamp[1:]), is_marked=stamp[1] == mark):
-                return None
-            if self._is_root_fresh(False) and not self._changed and _stamp(self._base) == stamp:
-                self._is_changed = False
-                return stamp
-        return None
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self._work):
+                if name.startswith(NAME):
+                    os.unlink(os.path.join(self._work, name))
 
 
-def _stamp(path: bytes) -> Stamp | None:
-    """Return the stamp of a file or directory; :data:`None` if it does not exist or is not accessible."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+def _sqlite_error() -> type[Exception]:
+    import sqlite3
+
+    return sqlite3.Error
 
 
-def _age(stamp: Stamp | None) -> int:
-    """Return the time since the last change, in nanoseconds."""
-    return 0 if stamp is None else time_ns() - max(stamp[1:])
+def _connect(path: bytes) -> sqlite3.Connection:
+    import sqlite3
+
+    return sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False)
 
 
-def _settled(stamp: Stamp | None) -> Stamp | None:
-    """Return a stamp that any later change alters; :data:`None` if the last change was just now."""
-    return stamp if _age(stamp) > _TICK else None
+def _stamp_of(status: os.stat_result) -> _Stamp:
+    return status.st_ino & _INODES, min(status.st_mtime_ns, _LARGEST), min(status.st_ctime_ns, _LARGEST)
 
 
-def _may_be_bag(entry: DirectoryEntry) -> bool:
-    return entry.kind == "directory" or (entry.kind == "file" and archives.stem(entry.name) is not None)
+def _if_old(stamp: _Stamp, now: int, age: int = _TICK) -> _Stamp:
+    """Return a stamp that every later change alters; an unknown one if the last change was just now."""
+    return stamp if stamp[0] is not None and now - max(stamp[1:]) > age else _UNKNOWN
+
+
+def _is_file(path: bytes) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)
 
 
 def _is_named_after(item: StoreObject) -> bool:
     """Return whether a bag may have its identifier from its name."""
     name = os.path.basename(encode_fs(item.path))
     return item.id == decode_fs(archives.stem(name) or name)
-
-
-def _is_unreadable(item: StoreObject) -> bool:
-    return item.id is None and any(one.kind in ("unreadable", "file-unreadable") for one in item.problems)
-
-
-def _is_same(path: bytes, bag: IndexedBag) -> bool:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return bag[1:] == (status.st_ino, status.st_ctime_ns)
