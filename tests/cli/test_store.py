@@ -219,6 +219,25 @@ def test_a_copy_is_no_part_of_the_store(call: Call, given: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_removes_nothing(call: Call, given: Path, kind: str) -> None:
+    """The objects that would be removed are listed, and the failures are those of the removal."""
+    call("store", "init", kind, "store", *KINDS[kind])
+    for identifier in ("x:12", "x:34"):
+        call("store", "put", "store", identifier, "given")
+    listed = call("store", "ls", "store").stdout
+    result = call("store", "rm", "store", "--from", "-", "--dry-run", stdin=b"x:34\nx:56\nx:12\n")
+    assert result.exit_code == 1
+    assert sorted(result.stdout.splitlines()) == sorted(listed.splitlines())
+    assert result.stderr.count("\n") == 2
+    assert result.stderr.endswith("2 objects would be removed\n")
+    assert call("store", "ls", "store").stdout == listed
+    result = call("store", "rm", "store", "x:12", "--dry-run", "--json")
+    record, summary = map(json.loads, result.stdout.splitlines())
+    assert record["id"] == "x:12"
+    assert summary == {"summary": {"dry_run": True, "ok": True, "removed": 1, "failed": 0}}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("after", [True, False])
 def test_an_object_that_is_replaced_while_it_is_copied(
     call: Call, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, after: bool

@@ -15,7 +15,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
-from pressmark.stores import placement
+from pressmark.stores import placement, removing
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
 from pressmark.stores.ocfl.root import OcflRoot
@@ -308,3 +308,28 @@ def test_opening_does_not_list_objects(tmp_path: Path, monkeypatch: pytest.Monke
     opened.put("efgh", {"name.bin": b"x"})
     assert os.path.join(growing, b"") not in listed
     assert listed
+
+
+@pytest.mark.parametrize("kind", stores.KINDS)
+def test_many_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Many objects share a private directory; their names are flushed and their space is freed together."""
+    write(tmp_path, {"in/f": b"x"})
+    store: Any = stores.create(kind, tmp_path / "store", pressmark.layout("0002") if kind == "ocfl" else None)
+    names = [f"id{number}" for number in range(7)]
+    with store.ingest() as batch:
+        batch.put_all((name, tmp_path / "in") for name in names)
+    monkeypatch.setattr(removing, "TURN", 3)
+    flushed: list[int] = []
+    flush = removing.flush_directories
+    monkeypatch.setattr(removing, "flush_directories", lambda paths: (flushed.append(len(paths)), flush(paths)))
+    with removing.Removal(store) as removal:
+        for number, name in enumerate(names[:-1], 1):
+            removal.remove(name)
+            waiting = [one for one in os.listdir(removal.staging.path) if one != b"lock"]
+            assert len(waiting) == number % 3
+        with pytest.raises(ObjectError, match="none"):
+            removal.remove("none")
+        assert len(flushed) == 2
+    assert [record.id for record in store.objects()] == names[-1:]
+    assert [one.kind for one in store.check().problems if one.kind != "inventory-advice"] == []
+    assert not [name for name in os.listdir(store.root) if "pressmark" in name and not name.endswith(".json")]

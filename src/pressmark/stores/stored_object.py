@@ -1,13 +1,14 @@
-"""The files of one object in a store."""
+"""The files of one object in a store, which are compared with their recorded digests while they are read."""
 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, cast
 
 from pressmark.errors import DamagedObjectError, ObjectError, quoted, short_digest
 from pressmark.fixity.outcomes import Outcome, require_written
@@ -15,9 +16,21 @@ from pressmark.fs.beneath import open_regular, real_path
 from pressmark.fs.file_errors import message_of
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name, object_errors
-from pressmark.stores.verified_file import RecordedDigest, open_verified
 
-__all__ = ["StoredObject", "is_same_version", "status_of"]
+__all__ = ["RecordedDigest", "StoredObject", "is_same_version", "status_of"]
+
+_BUFFER = 1 << 16  # 64 KiB
+
+
+class RecordedDigest(NamedTuple):
+    """The digest of a file, as an inventory or a manifest records it.
+
+    :ivar algorithm: official name of an available algorithm
+    :ivar digest: in lower case
+    """
+
+    algorithm: str
+    digest: str
 
 
 class StoredObject:
@@ -201,7 +214,7 @@ class StoredObject:
         file = self._open(name)
         if recorded is None:
             return file
-        return open_verified(file, recorded[name], lambda found: self.damaged(name, recorded[name], found))
+        return _open_verified(file, recorded[name], lambda found: self.damaged(name, recorded[name], found))
 
     def read_bytes(self, name: str, *, verify: bool = True) -> bytes:
         """Return the content of a file.
@@ -317,3 +330,80 @@ def _empty_directories(top: bytes, follow: bool, above: tuple[tuple[int, int], .
     for entry in found:
         if entry.is_dir(follow_symlinks=follow):
             yield from _empty_directories(entry.path, follow, (*above, identity))
+
+
+# --- verification while reading ---------------------------------------------------------------------------------------
+
+
+def _open_verified(file: BinaryIO, recorded: RecordedDigest, error: Callable[[str], Exception]) -> BinaryIO:
+    """Return a stream of ``file`` that raises an error instead of its last bytes if the content is damaged.
+
+    A stream that is positioned by ``seek``, or closed before its end, is not verified.
+
+    :param file: an open file at its beginning; the stream closes it
+    :param error: creates the error, from the digest of the content
+    """
+    return cast(BinaryIO, io.BufferedReader(_VerifiedFile(file, recorded, error), _BUFFER))
+
+
+class _VerifiedFile(io.RawIOBase):
+    """The bytes of a file, hashed as they are read."""
+
+    def __init__(self, file: BinaryIO, recorded: RecordedDigest, error: Callable[[str], Exception]) -> None:
+        from pressmark.fixity.algorithms import ALGORITHMS  # opening an object needs no digest
+
+        self._file = file
+        self._recorded = recorded
+        self._error = error
+        self._hasher = ALGORITHMS[recorded.algorithm].make(1)
+        self._size = _size_of(file)
+        self._hashed = 0
+        self._is_read_in_order = True
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._file.seekable()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    @property
+    def name(self) -> object:
+        return self._file.name
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        if self._is_read_in_order and len(buffer):
+            self._hasher.update(memoryview(buffer)[:count])
+            self._hashed += count
+            # A caller that reads as many bytes as the file has may never read its end.
+            if not count or self._hashed == self._size:
+                found = self._hasher.hexdigest()
+                if found != self._recorded.digest:
+                    raise self._error(found)
+        return count
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        before = self._file.tell()
+        after = self._file.seek(offset, whence)
+        self._is_read_in_order = self._is_read_in_order and after == before
+        return after
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._file.close()
+
+
+def _size_of(file: BinaryIO) -> int:
+    """Return the size of an open file; -1 if it is not on a disk."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return -1

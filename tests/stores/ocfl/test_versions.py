@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
+from pressmark.stores import removing
 from pressmark.stores.ocfl import root as ocfl_root
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
@@ -496,7 +497,13 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
         monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
     for module, name in ((version_writer, "flush_trees"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
         monkeypatch.setattr(module, name, watched(name, getattr(module, name), 0))
+    flush = removing.flush_directories
 
+    def flushing(paths: list[bytes]) -> None:
+        steps.append(("flush_directories", os.path.relpath(os.fsdecode(paths[0]), root.root)))
+        flush(paths)
+
+    monkeypatch.setattr(removing, "flush_directories", flushing)
     root.update("x", add={"new": tmp_path / "in/new"})
     assert steps == [
         ("flush_trees", "staging"),
@@ -510,7 +517,7 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
     ]
     steps.clear()
     root.delete("x")
-    assert steps == [("withdraw", "x"), ("flush", ""), ("remove_tree", "staging")]
+    assert steps == [("withdraw", "x"), ("flush_directories", ".")]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,8 @@ from pressmark.cli.store.options import JSON, STORE, by_path, command_errors, op
 from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
+from pressmark.stores import Store, StoreObject
+from pressmark.stores.removing import Removal
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf
@@ -36,6 +39,9 @@ Removing an object is atomic. Directories above it that become empty are also re
 standard error, and the command continues with the next. Removal cannot be undone. Nothing is removed behind a symbolic
 link in the store.
 
+With --dry-run, each object that would be removed is a line: identifier, TAB and path; with --json, as printed by
+"pressmark store ls".
+
 Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was done), 130 interrupted.
 """
 
@@ -52,6 +58,7 @@ Exit status: 0 all objects removed, 1 some failed, 2 usage error (nothing was do
 )
 @click.option("--null", "-0", is_flag=True, help="Items of FILE end with NUL instead of a line feed.")
 @CRLF_OPTION
+@click.option("--dry-run", is_flag=True, help="List the objects that would be removed, and remove none.")
 @JSON
 @store_options
 def rm_command(
@@ -65,6 +72,7 @@ def rm_command(
     listed: str | None,
     null: bool,
     crlf: Crlf | None,
+    dry_run: bool,
     as_json: bool,
 ) -> int:
     """Remove objects."""
@@ -74,7 +82,7 @@ def rm_command(
         raise CallError("--crlf: only with --from; omit the option")
     done = failed = 0
     with command_errors():
-        store = open_store(path, kind, layout, identifiers, ignore)
+        store: Any = open_store(path, kind, layout, identifiers, ignore)
         with open_sink(None, None) as sink:
             reporter = FileProgress(progress_mode(progress, sink), None, noun="object")
             items: Iterable[str | bytes] = removed
@@ -82,11 +90,15 @@ def rm_command(
                 from pressmark.cli.store.listed import listed_identifiers
 
                 items = listed_identifiers(listed, null, crlf)
-            with reporter:
+            objects = Objects(sink, reporter, as_json, False)
+            with reporter, Removal(store) as removal:
                 try:
                     for one in items:
                         try:
-                            by_path(store, one, store.delete)
+                            if dry_run:
+                                objects.write(by_path(store, one, partial(_found, store)))
+                            else:
+                                by_path(store, one, removal.remove)
                         except (ObjectError, IdentifierError) as error:
                             failed += 1
                             reporter.fail(str(error))
@@ -97,8 +109,12 @@ def rm_command(
                     what = f"interrupted after {format_count(done, 'object')}"
                     raise Interrupted(f"{what}; run the command again to remove the others") from None
             if as_json:
-                objects = Objects(sink, None, True, False)
-                objects.write_json({"summary": {"ok": not failed, "removed": done, "failed": failed}})
-                objects.flush()
-    say(f"{format_count(done, 'object')} removed")
+                summary = {"ok": not failed, "removed": done, "failed": failed}
+                objects.write_json({"summary": {"dry_run": True, **summary} if dry_run else summary})
+            objects.flush()
+    say(f"{format_count(done, 'object')} {'would be removed' if dry_run else 'removed'}")
     return Failure.exit_code if failed else 0
+
+
+def _found(store: Store, identifier: str | bytes | StoreObject) -> StoreObject:
+    return identifier if isinstance(identifier, StoreObject) else store.find(identifier)

@@ -53,6 +53,7 @@ from pressmark.stores.object_sources import (
     refuse_within,
     select_source,
 )
+from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import (
@@ -77,6 +78,7 @@ class BagFolder(BagFolderReader):
 
     _select = staticmethod(select_source)
     _existing = staticmethod(existing_object)
+    durable = True
 
     @classmethod
     def create(
@@ -265,6 +267,15 @@ class BagFolder(BagFolderReader):
         :raises ObjectError: of kind ``missing``, or the bag could not be removed
         :raises IdentifierError: the identifier has no path in this folder
         """
+        with Removal(self) as removal:
+            removal.remove(identifier, check)
+
+    def run_directory(self) -> RunDirectory:
+        return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
+
+    def withdraw(
+        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
+    ) -> list[bytes]:
         record = identifier if isinstance(identifier, StoreObject) else None
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
@@ -275,23 +286,22 @@ class BagFolder(BagFolderReader):
                 return self._find(name)
             return encode_fs(record.path) if self.at(record.path) is not None else None
 
-        with object_errors(self.root, identifier):
-            if find() is None:
+        if find() is None:
+            raise self._missing(identifier)
+        to = removal.new_path()
+        with removal.staging.lock():
+            place = find()
+            if place is None:
                 raise self._missing(identifier)
-            with RunDirectory(os.path.join(self._base, WORK_DIRECTORY)) as staging:
-                with staging.lock():
-                    place = find()
-                    if place is None:
-                        raise self._missing(identifier)
-                    if check is not None:
-                        check()
-                    # First, because otherwise the old bag would be found when the new one is gone.
-                    self._sweep(staging, place)
-                    os.rename(os.path.join(self._base, place), staging / b"object")
-                    self._index.forget(place)
-                    flush_directory(os.path.dirname(os.path.join(self._base, place)))
-                    prune_empty_parents(self._base, os.path.dirname(place), strict=False)
-                self._index.save()
+            if check is not None:
+                check()
+            # First, because otherwise the old bag would be found when the new one is gone.
+            self._sweep(removal.staging, place)
+            os.rename(os.path.join(self._base, place), to)
+            self._index.forget(place)
+            prune_empty_parents(self._base, os.path.dirname(place), strict=False)
+        self._index.save()
+        return above(self._base, place)
 
     def recorded_files(self, record: StoreObject) -> RecordedFiles:
         from pressmark.stores.bags.bag_object import recorded_files  # not needed for a put
@@ -373,7 +383,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         super().__exit__(kind, error, trace)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
+        return self._store.run_directory()
 
     @cached_property
     def _above(self) -> frozenset[tuple[int, int]]:

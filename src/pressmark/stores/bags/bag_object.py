@@ -14,8 +14,7 @@ from pressmark.errors import BagError, ObjectError, quoted
 from pressmark.fs.durable import exists, walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name
-from pressmark.stores.stored_object import StoredObject
-from pressmark.stores.verified_file import RecordedDigest
+from pressmark.stores.stored_object import RecordedDigest, StoredObject
 
 __all__ = ["BagObject", "Listed", "listed_digests", "recorded_files"]
 

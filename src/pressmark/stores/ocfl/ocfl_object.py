@@ -32,8 +32,7 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.ocfl.storage import Storage, status_or_none
 from pressmark.stores.ocfl.unversioned import unversioned
-from pressmark.stores.stored_object import StoredObject, is_same_version
-from pressmark.stores.verified_file import RecordedDigest
+from pressmark.stores.stored_object import RecordedDigest, StoredObject, is_same_version
 
 __all__ = ["OcflObject"]
 

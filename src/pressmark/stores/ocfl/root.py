@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
+from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, require_copied, select_source
@@ -33,6 +34,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     CopyOptions,
     Provenance,
 )
+from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.store import (
     CopyMode,
@@ -283,13 +285,6 @@ class OcflRoot(StorageRoot):
         with self._changing(name) as staging:
             return VersionWriter(self, staging, name, found).add(Edit(**edit), **how)
 
-    def _flush_above(self, place: bytes) -> None:
-        """Flush the directories above an object that was moved in or out."""
-        while self.durable and place:
-            place = os.path.dirname(place)
-            with suppress(FileNotFoundError):  # removed as empty
-                self.storage.flush(place)
-
     def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove an object with all versions, and the directories above it that become empty.
 
@@ -298,26 +293,31 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
+        with Removal(self) as removal:
+            removal.remove(identifier, check)
+
+    def run_directory(self) -> AbstractContextManager[RunDirectory]:
+        return self.staging()
+
+    def withdraw(
+        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
+    ) -> list[bytes]:
         name, existing = self.existing(identifier)
-        place = existing.place
-        with self._changing(name) as staging:
-            removed = staging / self.new_name()
-            with staging.lock():
-                found = self.find_at(name, place)
-                if found is None:
-                    raise self._missing(name, place)
-                entries = self.storage.scan(found.place)
-                strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
-                if strange:
-                    inside = decode_fs(strange[0])
-                    what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
-                    raise ObjectError(self.root, name, "object-inside", what)
-                if check is not None:
-                    check()
-                self.storage.withdraw(found.place, removed)
-            self._flush_above(found.place)
-            with suppress(OSError):  # the object is gone; the next run removes the rest
-                remove_tree(removed)
+        to = removal.new_path()
+        with removal.staging.lock():
+            found = self.find_at(name, existing.place)
+            if found is None:
+                raise self._missing(name, existing.place)
+            entries = self.storage.scan(found.place)
+            strange = [e.name for e in entries if e.kind == "directory" and not is_object_name(e)]
+            if strange:
+                inside = decode_fs(strange[0])
+                what = f"the object contains {inside!r}, possibly other objects; move it out of the object first"
+                raise ObjectError(self.root, name, "object-inside", what)
+            if check is not None:
+                check()
+            self.storage.withdraw(found.place, to)
+        return above(self.storage.path(b""), found.place)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True

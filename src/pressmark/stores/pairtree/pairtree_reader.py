@@ -91,7 +91,7 @@ class PairtreeReader(Store):
         self.dialect = dialect
         self._follow = links == "follow"
         self._ignore = tuple(ignore)
-        self._durable = durable
+        self.durable = durable
 
     def _work_directory(self) -> bytes:
         """Return the work directory: beside the tree, or within it on another file system."""

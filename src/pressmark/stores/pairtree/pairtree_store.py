@@ -29,6 +29,7 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
+from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
@@ -212,6 +213,15 @@ class PairtreeStore(PairtreeReader):
             object could not be removed
         :raises IdentifierError: the identifier has no path in this tree
         """
+        with Removal(self) as removal:
+            removal.remove(identifier, check)
+
+    def run_directory(self) -> RunDirectory:
+        return RunDirectory(self._work_directory())
+
+    def withdraw(
+        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
+    ) -> list[bytes]:
         self.refuse_changes()
         place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):
@@ -222,25 +232,24 @@ class PairtreeStore(PairtreeReader):
             raise self._missing(identifier, given)
         ppath = encode_fs(place)
         directory = os.path.join(self._tree, ppath)
-        with object_errors(self.root, identifier):
-            self._refuse_links(identifier, place)
-            with RunDirectory(self._work_directory()) as staging, staging.lock():
-                try:
-                    found = self._settled(identifier, directory, place, self._ignore)
-                except FileNotFoundError:
-                    raise self._missing(identifier, place) from None
-                if not found.members:
-                    raise self._missing(identifier, place)
-                if check is not None:
-                    check()
-                if len(found.members) > 1:
-                    # Then it can be removed in one step.
-                    encapsulate(directory, found.members)
-                name = OBJECT if len(found.members) > 1 else found.members[0].name
-                os.rename(os.path.join(directory, name), staging / b"object")
-                if self._durable:
-                    flush_directory(directory)
-                prune_empty_parents(self._tree, ppath, strict=False)
+        self._refuse_links(identifier, place)
+        to = removal.new_path()
+        with removal.staging.lock():
+            try:
+                found = self._settled(identifier, directory, place, self._ignore)
+            except FileNotFoundError:
+                raise self._missing(identifier, place) from None
+            if not found.members:
+                raise self._missing(identifier, place)
+            if check is not None:
+                check()
+            if len(found.members) > 1:
+                # Then it can be removed in one step.
+                encapsulate(directory, found.members)
+            name = OBJECT if len(found.members) > 1 else found.members[0].name
+            os.rename(os.path.join(directory, name), to)
+            prune_empty_parents(self._tree, ppath, strict=False)
+        return above(self._tree, os.path.join(ppath, name))
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
@@ -287,7 +296,7 @@ class PairtreeWriter(CopyingWriter):
         super().__init__(
             store.root,
             store._tree,
-            durable=store._durable,
+            durable=store.durable,
             durable_places=durable_places,
             mode=mode,
             links=links,
@@ -298,7 +307,7 @@ class PairtreeWriter(CopyingWriter):
         self._spellings = Spellings(self._base, keeps=True)
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return RunDirectory(self._store._work_directory())
+        return self._store.run_directory()
 
     def prepare(
         self,

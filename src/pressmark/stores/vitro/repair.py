@@ -161,7 +161,7 @@ class Repair:
                 if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
                     return False
                 raise
-            if self._store._durable:
+            if self._store.durable:
                 for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
                     flush_directory(directory)
         self._mended += 1

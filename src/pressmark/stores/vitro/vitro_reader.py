@@ -132,7 +132,7 @@ class VitroReader(Store):
         self.root = os.fsdecode(self._base)
         self._encoding = encoding
         self._ignore = tuple(ignore)
-        self._durable = durable
+        self.durable = durable
         self._read()
 
     def _read(self) -> None:
@@ -495,7 +495,7 @@ class VitroReader(Store):
             old = encode_fs(renaming.old)
             if self._name_of(renaming.place, old, renaming) != old:
                 rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
-                if self._durable:
+                if self.durable:
                     flush_directory(directory)
         for name in (JOURNAL, JOURNAL + b".new"):
             with contextlib.suppress(FileNotFoundError):

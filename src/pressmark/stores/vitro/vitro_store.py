@@ -19,6 +19,7 @@ from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, select_source
+from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
@@ -217,7 +218,7 @@ class VitroStore(VitroReader):
     def _note(self, renaming: Renaming) -> None:
         """Record a renaming, so that the next run completes it after a kill."""
         path = os.path.join(self._work_directory(), JOURNAL)
-        with Replacement(path, part=path + b".new", durable=self._durable) as file:
+        with Replacement(path, part=path + b".new", durable=self.durable) as file:
             file.write(json.dumps(renaming).encode())
 
     def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
@@ -227,23 +228,31 @@ class VitroStore(VitroReader):
         :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
         :raises IdentifierError: the identifier has no path in this store
         """
+        with Removal(self) as removal:
+            removal.remove(identifier, check)
+
+    def run_directory(self) -> RunDirectory:
+        return RunDirectory(self._work_directory())
+
+    def withdraw(
+        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
+    ) -> list[bytes]:
         self.refuse_changes()
         place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
         if place is None:
             raise self._missing(identifier, self.layout.map_id(identifier))
-        directory = os.path.join(self._tree, encode_fs(place))
-        with object_errors(self.root, identifier):
-            self._only_file(identifier, place)
-            with RunDirectory(self._work_directory()) as staging, staging.lock():
-                self._settle()
-                if check is not None:
-                    check()
-                os.rename(os.path.join(directory, self._only_file(identifier, place)), staging / b"object")
-                if self._durable:
-                    flush_directory(directory)
-                prune_empty_parents(self._tree, encode_fs(place), strict=False)
+        self._only_file(identifier, place)
+        to = removal.new_path()
+        with removal.staging.lock():
+            self._settle()
+            if check is not None:
+                check()
+            stored = os.path.join(encode_fs(place), self._only_file(identifier, place))
+            os.rename(os.path.join(self._tree, stored), to)
+            prune_empty_parents(self._tree, encode_fs(place), strict=False)
+        return above(self._tree, stored)
 
     def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
         """Repair unambiguous problems, and report the remaining ones.
@@ -294,7 +303,7 @@ class VitroWriter(CopyingWriter):
         super().__init__(
             store.root,
             store._tree,
-            durable=store._durable,
+            durable=store.durable,
             durable_places=durable_places,
             mode=mode,
             links=links,
@@ -304,7 +313,7 @@ class VitroWriter(CopyingWriter):
         self._store = store
 
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return RunDirectory(self._store._work_directory())
+        return self._store.run_directory()
 
     def prepare(
         self, identifier: str | bytes, source: ObjectSource, *, links: str | None = None, **copying: Any
