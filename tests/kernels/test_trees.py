@@ -106,7 +106,7 @@ def naive(place: bytes, path: bytes, wanted: Wanted) -> Seen:
         facts = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode)
         if stat.S_ISREG(status.st_mode):
             state, content = "unwanted", None
-            is_first = os.path.basename(inside).startswith(wanted.prefixes)
+            is_first = (os.path.basename(inside) + b"/").startswith(wanted.prefixes)
             if is_first or wanted.content == "all":
                 most = min(status.st_size, wanted.first) if is_first and wanted.first else status.st_size
                 state = "large"
@@ -172,7 +172,9 @@ def any_wanted(names: st.SearchStrategy[bytes], **more: Any) -> st.SearchStrateg
         Wanted,
         skip=st.one_of(st.just(b""), names),
         content=st.sampled_from(["names", "none", "open", "all"]),
-        prefixes=st.lists(names.map(lambda name: name[:1]), max_size=2).map(tuple),
+        prefixes=st.lists(names.map(lambda name: name[:1]) | names.map(lambda name: name + b"/"), max_size=2).map(
+            tuple
+        ),
         first=st.integers(0, 4),
         entries=st.one_of(st.just(4096), st.integers(0, 8)),
         depth=st.one_of(st.just(64), st.integers(0, 3)),

@@ -40,7 +40,8 @@ class Wanted(NamedTuple):
     :ivar skip: a name to ignore in the directory of each tree, and in directories above trees; or empty
     :ivar content: of files: ``none`` looks at their status, ``open`` opens each as well, ``all`` reads them; ``names``
         does not even look: all columns of files, and without ``inside`` of directories, are 0
-    :ivar prefixes: files whose names begin with one of these are read whatever ``content`` is
+    :ivar prefixes: files whose names begin with one of these are read whatever ``content`` is; one with a slash at its
+        end is a whole name
     :ivar first: of such a file, only so many bytes; 0 for all
     :ivar entries: the maximum number of entries of a tree
     :ivar depth: the maximum number of directories above an entry in its tree, and of directories between a name and a

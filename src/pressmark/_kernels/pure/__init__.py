@@ -37,7 +37,7 @@ from pressmark._kernels.pure.pairtree import PairtreeClean, PairtreeMap, Pairtre
 from pressmark._kernels.pure.path_lengths import PathLengths, starts_with
 from pressmark._kernels.pure.path_sort import PathMerge, PathSorter, beyond_ascii, suspicious
 from pressmark._kernels.pure.path_tree import PathTree
-from pressmark._kernels.pure.trees import TreeBatch, read_trees, scan_pairtree, tree_sizes
+from pressmark._kernels.pure.trees import TreeBatch, read_json, read_trees, scan_pairtree, tree_sizes
 from pressmark._kernels.pure.vitro import VitroDecodeFilename, VitroEncodeFilename, VitroMap, VitroUnmap
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "lane_level",
     "map_part",
     "move_objects",
+    "read_json",
     "read_trees",
     "run_steps",
     "scan_ocfl",

@@ -1,4 +1,4 @@
-"""Directory trees in memory, read with ``os.scandir`` and ``os.open``; and the scan of a Pairtree.
+"""Directory trees in memory, read with ``os.scandir`` and ``os.open``, and JSON in them; and the scan of a Pairtree.
 
 A directory of a Pairtree is plain if it contains only directories with names of one or two characters and at most one
 directory with a longer name, which is an object. All other directories are deferred to the shared code: those with
@@ -8,6 +8,7 @@ be read.
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import struct
@@ -20,7 +21,7 @@ from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import hexdigest_function
 from pressmark._kernels.records import DEEPEST, TOGETHER, Other, Tree, Wanted
 
-__all__ = ["TreeBatch", "read_trees", "scan_pairtree", "tree_sizes"]
+__all__ = ["TreeBatch", "read_json", "read_trees", "scan_pairtree", "tree_sizes"]
 
 # Seconds after which a call returns, and leaves the rest to the next call.
 TURN = 0.1
@@ -400,7 +401,7 @@ class _Reader:
 
     def _read_file(self, directory: int, name: bytes, inside: bytes) -> None:
         batch, wanted = self._batch, self._wanted
-        is_first = name.startswith(wanted.prefixes)
+        is_first = (name + b"/").startswith(wanted.prefixes)
         number = len(batch.states)
         files: dict[Any, int] = self._tree.files
         path = self._path(inside)
@@ -502,6 +503,33 @@ def _kind(entry: os.DirEntry[str]) -> str:
 def _may_clash(entries: list[_Entry]) -> bool:
     """Return whether some of the names may differ in case only."""
     return len(entries) > 1 and any(name != name.lower() or not name.isascii() for name, _kind in entries)
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key occurs more than once")
+    return found
+
+
+# A decoder takes as long to create as a short text to decode.
+_decode = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
+
+
+def read_json(data: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8.
+
+    :raises ValueError: it is not one, or a key occurs more than once in an object
+    :raises RecursionError: its objects and arrays are nested too deeply
+    """
+    return _decode(data.decode())
 
 
 # --- Pairtrees, and the sizes of trees --------------------------------------------------------------------------------

@@ -149,9 +149,12 @@ static int pm_read_content(pm_trees *trees, pm_tree_row *row, int file, const st
 
 static int pm_is_first_wanted(const pm_wanted *wanted, const char *name)
 {
-    for (int64_t i = 0; i < wanted->prefixes_count; i++)
-        if (strncmp(name, wanted->prefixes[i], strlen(wanted->prefixes[i])) == 0)
+    for (int64_t i = 0; i < wanted->prefixes_count; i++) {
+        const char *prefix = wanted->prefixes[i];
+        const size_t length = strcspn(prefix, "/");
+        if (strncmp(name, prefix, length) == 0 && (prefix[length] == 0 || name[length] == 0))
             return 1;
+    }
     return 0;
 }
 

@@ -1,4 +1,4 @@
-"""Directory trees in memory, many in one call; and the scan of a Pairtree."""
+"""Directory trees in memory, many in one call, and JSON in them; and the scan of a Pairtree."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -11,7 +11,7 @@ from pressmark._kernels.native._mapping cimport ByteColumn, pm_append, pm_bytes,
 
 from pressmark._kernels.records import DEEPEST, TOGETHER, Other, Tree
 
-__all__ = ["TreeBatch", "read_trees", "scan_pairtree"]
+__all__ = ["TreeBatch", "read_json", "read_trees", "scan_pairtree"]
 
 
 cdef extern from "Python.h":
@@ -420,6 +420,9 @@ def read_trees(bytes top not None, names not None, wanted not None):
     finally:
         free(places)
         free(starts)
+
+
+include "json.pxi"
 
 
 # --- Pairtrees ------------------------------------------------------------------------------------------------
