@@ -156,21 +156,17 @@ def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
 
 def _walked_ocfl(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     from pressmark.stores.ocfl.check import extension_problems, root_problems
-    from pressmark.stores.ocfl.storage import PlainObjects
-    from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk
+    from pressmark.stores.ocfl.checking.object_tree import ObjectTree
+    from pressmark.stores.ocfl.walk import Walk
 
     storage = store.storage  # type: ignore[attr-defined]
     yield from root_problems(storage, store.layout_is_given)  # type: ignore[attr-defined]
     yield from extension_problems(storage)
-    reader = BatchReader[None]("places")
-    for item in Walk(storage, lambda _place, _entries: None, reader=reader, clashes=True, ignore=ignore):
-        if isinstance(item, PlainObjects):
-            for place in item.places:
-                yield encode_fs(place), None, (), None, True
-        elif isinstance(item, FoundObject):
-            yield item.place, item.inside, (), None, True
-        else:
-            yield item
+
+    def visit(tree: ObjectTree) -> _Walked:
+        return tree.path, tree.inside, (), None, True
+
+    yield from Walk(storage, visit, reads="paths", clashes=True, ignore=ignore)
 
 
 def _check_ocfl(

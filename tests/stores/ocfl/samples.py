@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pressmark import _kernels
+from pressmark.fs.trees import Tree
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Report
 from pressmark.stores.ocfl.root import OcflRoot
@@ -80,15 +82,8 @@ def save(folder: Path, document: Any, algorithm: str = "sha512", head: str | Non
 def visit_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read no object in one call: each is visited."""
 
-    def defer(
-        _storage: LocalStorage,
-        place: bytes,
-        names: Sequence[bytes],
-        _reads: str,
-        _version: str,
-        _clashes: bool,
-        budget: int,
-    ) -> tuple[int, list[tuple[bytes, None]]]:
-        return budget, [(place + b"/" + name if place else name, None) for name in names]
+    def defer(_storage: LocalStorage, _place: bytes, names: Sequence[bytes], _reads: str, **_options: Any) -> Any:
+        trees = [Tree(name, "odd", 0, 0, 0, 0, 0, {}, {}, [], [], []) for name in names]
+        return _kernels.active.TreeBatch.of(trees, [])
 
-    monkeypatch.setattr(LocalStorage, "scan_objects", defer)
+    monkeypatch.setattr(LocalStorage, "trees", defer)

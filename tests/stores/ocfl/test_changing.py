@@ -14,7 +14,9 @@ import pytest
 
 from pressmark.reports import Report
 from pressmark.stores import recheck
-from pressmark.stores.ocfl import check as ocfl_check, object_check, walk as ocfl_walk
+from pressmark.stores.ocfl import check as ocfl_check, walk as ocfl_walk
+from pressmark.stores.ocfl.checking import object_check
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer
@@ -69,15 +71,16 @@ CHANGES: dict[str, Callable[[OcflRoot], object]] = {
 @pytest.mark.parametrize(
     ("module", "name", "after"),
     [
-        (object_check, "read_declaration", False),
+        (LocalStorage, "read", False),
+        (LocalStorage, "read", True),
         (object_check, "read_inventory", True),
         (object_check, "inventory_findings", True),
         (ocfl_check, "check_object", False),
         (ocfl_check, "check_object", True),
         (LocalStorage, "hash_tasks", False),
         (ocfl_walk, "is_object_root", False),
-        (LocalStorage, "scan_objects", False),
-        (LocalStorage, "scan_objects", True),
+        (LocalStorage, "trees", False),
+        (LocalStorage, "trees", True),
     ],
 )
 def test_an_object_that_changes_while_it_is_checked(
@@ -89,7 +92,7 @@ def test_an_object_that_changes_while_it_is_checked(
     change: Callable[[OcflRoot], object],
 ) -> None:
     """An object that changes during its check is checked again, with no false problem."""
-    if name != "scan_objects":
+    if name != "trees":
         visit_all(monkeypatch)
     once(monkeypatch, module, name, lambda: change(OcflRoot(root.root, durable=False)), after)
     report = root.check(digests=True, threads=1)
@@ -105,10 +108,10 @@ def test_an_object_that_is_removed_while_it_is_listed(root: OcflRoot, monkeypatc
     identify = ocfl_walk._identify
     gone = root.find(IDENTIFIERS[0])
 
-    def removed(storage: Any, place: bytes, entries: Any) -> Any:
-        if place == root.place(IDENTIFIERS[0]):
+    def removed(storage: Any, tree: ObjectTree) -> Any:
+        if tree.path == root.place(IDENTIFIERS[0]):
             OcflRoot(root.root).delete(gone)
-        return identify(storage, place, entries)
+        return identify(storage, tree)
 
     monkeypatch.setattr(ocfl_walk, "_identify", removed)
     records = {record.path: record.problems for record in root.objects(threads=1)}
@@ -195,16 +198,17 @@ def test_a_directory_that_is_removed_after_it_was_listed(root: OcflRoot, monkeyp
 def test_an_object_that_never_keeps_still(root: OcflRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that changes at every attempt is reported after a limited number of attempts."""
     folder = Path(os.fsdecode(root.get(IDENTIFIERS[0]).path))
-    (folder / "extensions/initial").mkdir(parents=True)
+    (folder / "extensions").mkdir()
+    (folder / "extensions/first").write_bytes(b"")
     check = ocfl_check.check_object
     numbers = iter(range(1000))
 
-    def changing(storage: LocalStorage, place: bytes, *given: Any) -> Any:
-        if storage.path(place) == os.fsencode(folder):
+    def changing(tree: ObjectTree, *given: Any) -> Any:
+        if root.storage.path(tree.path) == os.fsencode(folder):
             shutil.rmtree(folder / "extensions", ignore_errors=True)
             (folder / "extensions").mkdir()
             (folder / f"extensions/{next(numbers)}").write_bytes(b"")
-        return check(storage, place, *given)
+        return check(tree, *given)
 
     monkeypatch.setattr(ocfl_check, "check_object", changing)
     assert kinds(root.check()) == ["object-changing"]

@@ -8,14 +8,15 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, TypeVar
 
 import pytest
 
+from pressmark import _kernels
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome
-from pressmark.fs.trees import DirectoryEntry
+from pressmark.fs.trees import DirectoryEntry, Tree
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
 
@@ -53,10 +54,30 @@ class MemoryStorage:
     def first_directories(self) -> list[bytes]:
         return [entry.name for entry in self.scan(b"") if entry.kind == "directory"]
 
-    def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
-    ) -> tuple[int, list[tuple[bytes, None]]]:
-        return budget, [(os.path.join(place, name), None) for name in names]
+    def trees(self, place: bytes, names: Sequence[bytes], _reads: str, *, marker: bytes = b"", **_options: Any) -> Any:
+        """Return objects, and directories that contain anything else."""
+        trees: list[Tree] = []
+        contents: list[bytes] = []
+        for name in names:
+            below = sorted(key for key in self.files if key.startswith(os.path.join(place, name, b"")))
+            tops = [os.path.join(place, name)]
+            if marker:
+                tops = sorted({os.path.dirname(key) for key in below if os.path.basename(key).startswith(marker)})
+            if not all(any(key.startswith(top + b"/") for top in tops) for key in below):
+                tops = []
+                trees.append(Tree(name, "odd", 0, 0, 0, 0, 0, {}, {}, [], [], []))
+            for top in tops:
+                files: dict[str, int] = {}
+                directories: dict[str, int] = {}
+                for key in below:
+                    if key.startswith(top + b"/"):
+                        path = os.fsdecode(key[len(top) + 1 :])
+                        files[path] = len(contents)
+                        contents.append(self.files[key])
+                        directories.update(dict.fromkeys(map(os.fspath, list(PurePosixPath(path).parents)[:-1]), 0))
+                path_inside = os.path.relpath(top, place or b".")
+                trees.append(Tree(path_inside, "whole", 0, 0, 0, 0, 0, files, directories, [], [], []))
+        return _kernels.active.TreeBatch.of(trees, contents)
 
     def exists(self, place: bytes) -> bool:
         return any(name == place or name.startswith(place + b"/") for name in self.files)

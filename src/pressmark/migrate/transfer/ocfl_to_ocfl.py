@@ -214,7 +214,7 @@ class OcflToOcfl(BulkDirection):
                 algorithms = self._algorithms(entry, path)
                 copy_source(path, room, mode=self.mode, algorithms=algorithms, on_file=note, on_event=copied.event)
             checked = check_ocfl_object(entry, room, self.destination.version)
-            for file in checked.files:
+            for file in checked.unread_files():
                 compare_digests(file, digests[file.path])
             item.digest = _newest_digest(room, {decode_fs(name): one for name, one in digests.items()})
             self.writer.adopt(entry.id, room, self.places.get(entry.id))

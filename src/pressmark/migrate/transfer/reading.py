@@ -23,9 +23,11 @@ from pressmark.migrate.transfer.failures import TransferError, status_of_problem
 from pressmark.reports import ERROR
 from pressmark.stores import Store, StoredObject, StoreObject
 from pressmark.stores.exceptions import object_errors
+from pressmark.stores.ocfl.checking.checked import Checked, ContentFile
+from pressmark.stores.ocfl.checking.object_check import check_object
+from pressmark.stores.ocfl.checking.object_tree import StoredTree
 from pressmark.stores.ocfl.declarations import MUTABLE_HEAD
 from pressmark.stores.ocfl.inventory import logical_files
-from pressmark.stores.ocfl.object_check import Checked, ContentFile, check_object
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.stored_object import status_of
@@ -198,7 +200,7 @@ def check_ocfl_object(entry: PlanEntry, directory: bytes, root_version: str, con
     :raises TransferError: the object is invalid
     """
     storage = LocalStorage(directory)
-    checked = check_object(storage, b"", storage.scan(b""), root_version)
+    checked = check_object(StoredTree(storage, b"", storage.scan(b"")), root_version)
     wrong = [one for one in checked.problems if one.severity == ERROR]
     if content is not None:
         copied = {path for _name, path in content.files}
@@ -227,7 +229,7 @@ def check_rest(checked: Checked, directory: bytes, content: Content) -> None:
     :raises TransferError: a file is damaged
     """
     migrated = {path for _name, path in content.files}
-    for file in checked.files:
+    for file in checked.unread_files():
         path = os.path.join(directory, file.path)
         algorithms = [name for name in file.digests if name in ALGORITHMS]
         if path in migrated or not algorithms:

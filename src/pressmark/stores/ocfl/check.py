@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, starmap
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pressmark.errors import quoted
 from pressmark.fixity.outcomes import Outcome
@@ -22,19 +22,22 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem, Progress, Report
+from pressmark.stores.ocfl.checking.checked import Advice, Checked, ContentFile
+from pressmark.stores.ocfl.checking.object_check import check_object
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import INVENTORY
-from pressmark.stores.ocfl.inventory_rules import plain_advice
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY, read_root
-from pressmark.stores.ocfl.object_check import Advice, Checked, ContentFile, check_object, plain_objects
-from pressmark.stores.ocfl.storage import PlainObjects, Storage, status_or_none
+from pressmark.stores.ocfl.storage import Reads, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
-from pressmark.stores.ocfl.walk import BatchReader, FoundObject, Walk, ignored
+from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import find_unreadable, unreadable_file
 from pressmark.stores.recheck import abandoned, agreed
 from pressmark.stores.store import OnEvent, OnProblem
 from pressmark.stores.stored_object import is_same_version
+
+T = TypeVar("T")
 
 __all__ = ["Check", "ObjectResult", "advice_problems", "extension_problems", "root_problems"]
 
@@ -66,27 +69,31 @@ class ObjectResult(NamedTuple):
     files: int
 
 
+# An object, or a problem outside of objects.
+_Item = Checked | Problem
+
+
 @dataclass
 class _Open:
-    """An object, plain objects, or a problem outside of objects, before it is reported.
+    """An object or a problem that waits until the files before it are read.
 
-    :ivar checked: :data:`None` for plain objects, for a problem, and for an object that another run has removed
+    :ivar item: :data:`None` for an object that another run has removed
     :ivar left: number of files that are not yet verified
     :ivar without_content: number of problems before any file was verified
     """
 
-    place: bytes
-    checked: Checked | None
-    problems: list[Problem]
-    files: Sequence[ContentFile] = ()
-    inside: bytes | None = None
-    plain: PlainObjects | None = None
+    item: _Item | None
     left: int = field(init=False)
     without_content: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.left = len(self.files)
-        self.without_content = len(self.problems)
+        self.left = len(self.item.unread) if isinstance(self.item, Checked) else 0
+        self.without_content = len(self.item.problems) if isinstance(self.item, Checked) else 0
+
+    @property
+    def has_content_errors(self) -> bool:
+        """Whether content does not have its digests."""
+        return isinstance(self.item, Checked) and len(self.item.problems) > self.without_content
 
 
 def root_problems(storage: Storage, layout_is_given: bool) -> list[Problem]:
@@ -162,9 +169,16 @@ class Check:
         for found in extension_problems(self._storage):
             self._tell(found)
         self._reads_content = digests
-        opened = self._walk(threads, ignore)
-        for one in self._verified(opened, threads) if digests else opened:
-            self._settle(self._confirmed(one, threads))
+        walk = Walk(
+            self._storage,
+            self._visit,
+            reads=self._reads,
+            finish=self._with_misplacements,
+            threads=threads,
+            clashes=True,
+            ignore=ignore,
+        )
+        self._settle_all(iter(walk), threads)
         self._tell_advice()
         self._tell_duplicates(threads, ignore)
         counts = {"objects": self._objects, "files": self._files}
@@ -187,60 +201,60 @@ class Check:
         """
         self._reads_content = digests
         self._ignored = ignored(ignore)
-        opened = self._opened(found, 1 if ignore else BATCH)
-        for one in self._verified(opened, threads) if digests else opened:
-            self._settle(self._confirmed(one, threads))
+        self._settle_all(self._given(found, 1 if ignore else BATCH), threads)
         self._tell_advice()
         self._report.counts.update(objects=self._objects, files=self._files, bytes=self._bytes)
         return self._report
 
-    def _object(self, place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
-        """Check one object; unreadable files are found here, unless the content is read."""
-        checked = check_object(self._storage, place, entries, self._store.version)
-        for file in () if self._reads_content else checked.files:
-            path = os.path.join(place, file.path)
-            checked.problems.extend(unreadable_file(self._storage.why_unreadable(path), path, "content-unreadable"))
-        return checked
-
-    def _opened(self, found: Iterable[Problem | tuple[bytes, bytes | None]], batch: int) -> Iterator[_Open]:
-        """Check the given objects without their content, up to ``batch`` in one call."""
+    def _given(self, found: Iterable[Problem | tuple[bytes, bytes | None]], together: int) -> Iterator[_Item]:
+        """Check the given objects, up to ``together`` in one call."""
         waiting: list[bytes] = []
         for item in found:
-            if not isinstance(item, Problem) and item[1] is None and batch > 1:
+            if not isinstance(item, Problem) and item[1] is None and together > 1:
                 waiting.append(item[0])
-                if len(waiting) < batch:
+                if len(waiting) < together:
                     continue
-            yield from self._given(waiting)
-            waiting.clear()
+            yield from self._batch(waiting)
+            waiting = []
             if isinstance(item, Problem):
-                yield _Open(item.path, None, [item])
-            elif item[1] is not None or batch == 1:
-                yield self._looked_at(*item)
-        yield from self._given(waiting)
+                yield item
+            elif item[1] is not None or together == 1:
+                yield from self._with_misplacements(self._again(*item))
+        yield from self._batch(waiting)
 
-    def _given(self, places: Sequence[bytes]) -> Iterator[_Open]:
+    def _batch(self, places: list[bytes]) -> Iterator[_Item]:
         """Check objects that are inside of none, most of them in one call."""
-        if not places:
-            return
-        budget, version = len(places), self._store.version
-        plain: dict[bytes, Checked] = {}
-        for _path, found in self._storage.scan_objects(b"", places, self._reads, version, False, budget)[1]:
-            if isinstance(found, PlainObjects):
-                plain.update(plain_objects(found))
-        items = [(place, plain.get(place)) for place in places]
-        wrong = self._store.misplacements([(place, None, one and one.identifier) for place, one in items])
-        for (place, one), problems in zip(items, wrong, strict=True):
-            yield self._looked_at(place, None) if one is None else _Open(place, one, problems)
+        while places:
+            batch = self._storage.trees(b"", places, self._reads)
+            items: list[_Item] = []
+            for place, _tree, found in object_trees(batch):
+                if found is None:
+                    items += self._again(place, None)
+                elif (checked := self._visit(found)) is not None:
+                    items.append(checked)
+            yield from self._with_misplacements(items)
+            places = places[batch.begun :]
 
-    def _looked_at(self, place: bytes, inside: bytes | None) -> _Open:
+    def _again(self, place: bytes, inside: bytes | None) -> list[_Item]:
+        """Check an object that was not read with others; the list is empty if it is gone."""
         try:
-            checked = self._look(place, self._scan(place))
+            entries = self._scan(place)
         except OSError as error:
-            return _Open(place, None, [problem("unreadable", place, error.strerror or str(error))])
-        if checked is None:
-            return _Open(place, None, [])
-        checked.problems[:0] = self._store.misplacements([(place, inside, checked.identifier)])[0]
-        return _Open(place, checked, checked.problems, checked.files, inside)
+            return [problem("unreadable", place, error.strerror or str(error))]
+        checked = None if entries is None else self._visit(StoredTree(self._storage, place, entries, inside))
+        return [] if checked is None else [checked]
+
+    def _with_misplacements(self, found: list[T]) -> list[T]:
+        """Add what is wrong with the places of objects."""
+        there = [one for one in found if isinstance(one, Checked)]
+        identifiers = [one.identifier for one in there if one.identifier is not None and one.inside is None]
+        if len(identifiers) < len(there) or not self._store.in_place(
+            [decode_fs(one.path) for one in there], identifiers
+        ):
+            items = [(one.path, one.inside, one.identifier) for one in there]
+            for one, wrong in zip(there, self._store.misplacements(items), strict=True):
+                one.problems[:0] = wrong
+        return found
 
     # --- looking again --------------------------------------------------------------------------------------------
 
@@ -255,15 +269,19 @@ class Check:
             return None
         return [entry for entry in entries if not self._ignored(entry.name)]
 
-    def _look(self, place: bytes, entries: Sequence[DirectoryEntry] | None) -> Checked | None:
+    def _look(self, tree: ObjectTree) -> Checked:
+        """Check one object; unreadable files are found here, unless the content is read."""
+        checked = check_object(tree, self._store.version)
+        for path, error in () if self._reads_content else tree.unreadable(checked.unread):
+            place = os.path.join(tree.path, encode_fs(path))
+            checked.problems.extend(unreadable_file(error, place, "content-unreadable"))
+        return checked
+
+    def _visit(self, tree: ObjectTree) -> Checked | None:
         """Check an object; after errors, until two checks agree, because another run may be changing it.
 
         :return: :data:`None` if the object is gone
-        :raises OSError: it cannot be read
         """
-
-        def look(entries: Sequence[DirectoryEntry] | None) -> Checked | None:
-            return None if entries is None else self._object(place, entries)
 
         def is_fine(checked: Checked | None) -> bool:
             return checked is None or all(one.severity != "error" for one in checked.problems)
@@ -272,133 +290,110 @@ class Check:
 
         def again() -> Checked | None:
             nonlocal is_whole
-            entries = self._scan(place)
-            checked = look(entries)
+            entries = self._scan(tree.path)
+            checked = (
+                None if entries is None else self._look(StoredTree(self._storage, tree.path, entries, tree.inside))
+            )
             # False if the object was removed or replaced during the check.
-            is_whole = checked is not None and self._scan(place) == entries and self._is_as_seen(place, checked)
+            is_whole = checked is not None and self._scan(tree.path) == entries and self._is_as_seen(checked)
             return checked
 
         def is_same(one: Checked | None, other: Checked | None) -> bool:
             return is_whole and one is not None and other is not None and set(one.problems) == set(other.problems)
 
-        checked, is_settled = agreed(look(entries), again, is_fine, self._work_directory, is_same=is_same)
+        first: Checked | None = self._look(tree)
+        if is_fine(first):
+            return first
+        try:
+            checked, is_settled = agreed(first, again, is_fine, self._work_directory, is_same=is_same)
+        except OSError as error:
+            unreadable = problem("unreadable", tree.path, error.strerror or str(error))
+            return Checked(tree.path, tree.inside, None, [unreadable], (), None)
         if checked is None or is_settled:
             return checked
-        return checked._replace(problems=[problem("object-changing", place)], files=[])
+        return checked._replace(problems=[problem("object-changing", tree.path)], files=0, unread=())
 
-    def _confirmed(self, one: _Open, threads: int) -> _Open:
+    def _confirmed(self, one: _Open, threads: int) -> _Item | None:
         """Return an object with content errors; check it again if another run has changed it."""
-
-        if len(one.problems) == one.without_content:
-            return one
+        checked = one.item
+        if not one.has_content_errors or not isinstance(checked, Checked):
+            return checked
+        place, inside = checked.path, checked.inside
 
         def again() -> _Open:
-            [now] = self._verified(iter([self._looked_at(one.place, one.inside)]), threads)
-            return now
+            items = self._with_misplacements(self._again(place, inside))
+            now = next(self._hashed(iter(items), threads), None)
+            return now if isinstance(now, _Open) else _Open(now)
 
         def is_fine(now: _Open) -> bool:
-            return now.checked is None or len(now.problems) == now.without_content or not self._is_changed(now)
+            return not now.has_content_errors or not self._is_changed(now.item)
 
         found, is_settled = agreed(one, again, is_fine, self._work_directory, is_same=lambda _one, _other: False)
-        if not is_settled:
-            found.problems[:] = [problem("object-changing", one.place)]
-        return found
+        if not is_settled and isinstance(found.item, Checked):
+            found.item.problems[:] = [problem("object-changing", place)]
+        return found.item
 
-    def _is_changed(self, one: _Open) -> bool:
+    def _is_changed(self, checked: _Item | None) -> bool:
         """Return whether the inventory was replaced since the object was checked."""
-        assert one.checked is not None
-        return not self._is_as_seen(one.place, one.checked)
+        return isinstance(checked, Checked) and not self._is_as_seen(checked)
 
-    def _is_as_seen(self, place: bytes, checked: Checked) -> bool:
+    def _is_as_seen(self, checked: Checked) -> bool:
         """Return whether the inventory is still the one that was checked."""
-        status = status_or_none(self._storage, os.path.join(place, _INVENTORY))
+        status = status_or_none(self._storage, os.path.join(checked.path, _INVENTORY))
         if checked.seen is None:
             return status is None or not stat.S_ISREG(status.st_mode)
         return is_same_version(status, checked.seen)
 
     @property
-    def _reads(self) -> str:
+    def _reads(self) -> Reads:
         """What is read of objects in one call."""
-        return "content" if self._reads_content else "objects"
+        return "content" if self._reads_content else "rules"
 
-    # --- the walk -------------------------------------------------------------------------------------------------
+    # --- the report -----------------------------------------------------------------------------------------------
 
-    def _walk(self, threads: int, ignore: Sequence[str]) -> Iterator[_Open]:
-        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked | None:
-            try:
-                return self._look(place, entries)
-            except OSError as error:
-                unreadable = problem("unreadable", place, error.strerror or str(error))
-                return Checked(None, None, [unreadable], [], [], None)
+    def _settle_all(self, found: Iterator[_Item], threads: int) -> None:
+        """Report everything, in order, after reading content."""
+        if not self._reads_content:
+            for one in found:
+                self._settle(one)
+            return
+        for opened in self._hashed(found, threads):
+            item = self._confirmed(opened, threads) if isinstance(opened, _Open) else opened
+            if item is not None:
+                self._settle(item)
 
-        def finish(found: list[FoundObject[Checked | None]]) -> list[FoundObject[Checked | None]]:
-            there = [(item, item.value) for item in found if item.value is not None]
-            items = [(item.place, item.inside, value.identifier) for item, value in there]
-            for (_item, value), wrong in zip(there, self._store.misplacements(items), strict=True):
-                value.problems[:0] = wrong
-            return found
-
-        def split(found: PlainObjects) -> list[FoundObject[Checked | None]] | None:
-            if self._store.in_place(found.places, found.identifiers):
-                return None
-            return [FoundObject(place, None, checked) for place, checked in plain_objects(found)]
-
-        reader = BatchReader(self._reads, split, self._store.version)
-        walk = Walk(self._storage, visit, reader=reader, finish=finish, threads=threads, clashes=True, ignore=ignore)
-        for item in walk:
-            if isinstance(item, PlainObjects):
-                yield _Open(encode_fs(item.places[0]), None, [], plain=item)
-            elif not isinstance(item, FoundObject):
-                yield _Open(item.path, None, [item])
-            elif item.value is not None:
-                yield _Open(item.place, item.value, item.value.problems, item.value.files, item.inside)
-
-    def _settle(self, one: _Open) -> None:
-        for found in one.problems:
-            self._tell(found)
-        checked = one.checked
-        if one.plain is not None:
-            self._settle_plain(one.plain)
-        elif checked is not None:
-            self._objects += 1
-            self._files += len(one.files) + checked.verified
-            self._bytes += checked.bytes
-            for code, message, kind in checked.advice:
-                self._count_advice(code, message, kind, 1, one.place)
-            if self._seen is not None and checked.identifier is not None:
-                self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
-            if self._on_object is not None:
-                self._on_object(
-                    ObjectResult(
-                        checked.identifier,
-                        decode_fs(one.place),
-                        tuple(one.problems),
-                        tuple(checked.advice),
-                        len(one.files) + checked.verified,
-                    )
-                )
+    def _settle(self, one: _Item) -> None:
+        if isinstance(one, Problem):
+            self._tell(one)
+        else:
+            self._settle_object(one)
         if self._on_event is not None and monotonic() >= self._next_progress:
             self._tell_progress()
 
-    def _settle_plain(self, found: PlainObjects) -> None:
+    def _settle_object(self, checked: Checked) -> None:
+        for found in checked.problems:
+            self._tell(found)
+        self._objects += 1
+        self._files += checked.files
+        self._bytes += checked.bytes
+        for code, message, kind in checked.advice:
+            self._count_advice(code, message, kind, checked.path)
+        if self._seen is not None and checked.identifier is not None:
+            self._seen.append(hash(checked.identifier) & 0xFFFF_FFFF_FFFF_FFFF)
         if self._on_object is not None:
-            for place, checked in plain_objects(found):
-                self._settle(_Open(place, checked, []))
-            return
-        self._objects += len(found.places)
-        self._files += sum(found.files)
-        self._bytes += sum(found.sizes)
-        for advice in sorted(set(found.advice), key=found.advice.index):
-            first = found.advice.index(advice)
-            count, place = found.advice.count(advice), encode_fs(found.places[first])
-            for finding in plain_advice(advice, found.identifiers[first]):
-                self._count_advice(finding.code, finding.message, finding.kind, count, place)
-        if self._seen is not None:
-            self._seen.extend(hash(identifier) & 0xFFFF_FFFF_FFFF_FFFF for identifier in found.identifiers)
+            self._on_object(
+                ObjectResult(
+                    checked.identifier,
+                    decode_fs(checked.path),
+                    tuple(checked.problems),
+                    tuple(checked.advice),
+                    checked.files,
+                )
+            )
 
-    def _count_advice(self, code: str, message: str, kind: str, count: int, place: bytes) -> None:
+    def _count_advice(self, code: str, message: str, kind: str, place: bytes) -> None:
         kind, before, first, words = self.advice.get(code, (kind, 0, place, message))
-        self.advice[code] = (kind, before + count, first, words)
+        self.advice[code] = (kind, before + 1, first, words)
 
     def _tell(self, found: Problem) -> None:
         self._report.problems.append(found)
@@ -433,23 +428,27 @@ class Check:
 
     # --- content --------------------------------------------------------------------------------------------------
 
-    def _verified(self, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
-        """Read all content, and yield everything in the same order, with the problems of the content."""
-        for one in opened:
-            if one.files:
-                yield from self._read(one, opened, threads)
+    def _hashed(self, found: Iterator[_Item], threads: int) -> Iterator[_Item | _Open]:
+        """Read all content that is not in memory, and yield everything in the same order, with its problems.
+
+        Objects whose files were read are returned as :class:`_Open`.
+        """
+        for one in found:
+            if isinstance(one, Checked) and one.unread:
+                yield from self._read(one, found, threads)
             else:
                 yield one
 
-    def _read(self, first: _Open, opened: Iterator[_Open], threads: int) -> Iterator[_Open]:
+    def _read(self, first: Checked, found: Iterator[_Item], threads: int) -> Iterator[_Open]:
         """Read the content of an object and of those after it, until many have none to be read."""
-        main = tuple(first.files[0].digests)
+        main = tuple(next(first.unread_files()).digests)
         window: deque[_Open] = deque()
         beside: dict[tuple[str, ...], list[tuple[_Open, ContentFile]]] = {}
         waiting = 0
 
         def task(one: _Open, file: ContentFile) -> tuple[tuple[_Open, ContentFile], bytes]:
-            return (one, file), os.path.join(one.place, file.path)
+            assert isinstance(one.item, Checked)
+            return (one, file), os.path.join(one.item.path, file.path)
 
         def read_others() -> None:
             for algorithms, files in beside.items():
@@ -457,13 +456,14 @@ class Check:
                     self._compare(*item, outcome)
             beside.clear()
 
-        def feed(objects: Iterable[_Open]) -> Iterator[tuple[tuple[_Open, ContentFile], bytes]]:
+        def feed(items: Iterable[_Item]) -> Iterator[tuple[tuple[_Open, ContentFile], bytes]]:
             nonlocal waiting
             idle = 0
-            for one in objects:
+            for item in items:
+                one = _Open(item)
                 window.append(one)
-                idle = 0 if one.files else idle + (1 if one.plain is None else len(one.plain.places))
-                for file in one.files:
+                idle = 0 if one.left else idle + 1
+                for file in item.unread_files() if isinstance(item, Checked) else ():
                     algorithms = tuple(file.digests)
                     if algorithms == main:
                         yield task(one, file)
@@ -476,7 +476,7 @@ class Check:
                 if idle >= IDLE:
                     return
 
-        for item, outcome in self._storage.hash_tasks(feed(chain([first], opened)), main, threads):
+        for item, outcome in self._storage.hash_tasks(feed(chain([first], found)), main, threads):
             self._compare(*item, outcome)
             while window and not window[0].left:
                 yield window.popleft()
@@ -484,18 +484,13 @@ class Check:
         yield from window
 
     def _compare(self, one: _Open, file: ContentFile, outcome: Outcome) -> None:
+        assert isinstance(one.item, Checked)
         one.left -= 1
-        path = one.place + b"/" + file.path if one.place else file.path
+        place = one.item.path
         if outcome.digests is None:
             kind = _KINDS.get(outcome.kind or "", "content-unreadable")
-            one.problems.append(problem(kind, path, f"file not verified: {outcome.message}"))
+            path = os.path.join(place, file.path)
+            one.item.problems.append(problem(kind, path, f"file not verified: {outcome.message}"))
             return
         self._bytes += outcome.size or 0
-        for algorithm, expected in file.digests.items():
-            found = outcome.digests[algorithm]
-            if found != expected.lower():
-                kind = "fixity-mismatch" if algorithm in file.fixity else "content-mismatch"
-                what = f"{algorithm} digest mismatch"
-                one.problems.append(
-                    problem(kind, path, what, algorithm=algorithm, expected=expected.lower(), found=found)
-                )
+        one.item.problems.extend(file.problems(place, outcome.digests))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.storage import Reader, Storage
 from pressmark.stores.problems import problem
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     *(
         "declaration",
         "has_mutable_head",
+        "is_object_directory",
         "is_object_name",
         "is_object_root",
         "is_version_name",
@@ -55,7 +56,7 @@ def later(version: str, than: str) -> bool:
 
 
 def read_declaration(
-    storage: Storage, place: bytes, prefix: bytes, names: Iterable[bytes]
+    storage: Reader, place: bytes, prefix: bytes, names: Iterable[bytes]
 ) -> tuple[str | None, list[Problem]]:
     """Return the version that a directory declares, and the problems of its declarations.
 
@@ -94,6 +95,11 @@ def is_version_name(name: bytes) -> bool:
     return _VERSION.fullmatch(name) is not None
 
 
+def is_object_directory(name: bytes) -> bool:
+    """Return whether OCFL defines this name of a directory in an object's root (section 3.1)."""
+    return name in (EXTENSIONS, LOGS) or is_version_name(name)
+
+
 def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
     """Return whether a directory with these entries declares itself to be an object's root."""
     return any(entry.name.startswith(OBJECT) and entry.kind == "file" for entry in entries)
@@ -102,7 +108,7 @@ def is_object_root(entries: Sequence[DirectoryEntry]) -> bool:
 def is_object_name(entry: DirectoryEntry) -> bool:
     """Return whether OCFL defines this name in an object's root (section 3.1)."""
     if entry.kind == "directory":
-        return entry.name in (EXTENSIONS, LOGS) or is_version_name(entry.name)
+        return is_object_directory(entry.name)
     name = entry.name
     return entry.kind == "file" and (
         name == b"inventory.json" or name.startswith(b"0=") or _SIDECAR.fullmatch(name) is not None

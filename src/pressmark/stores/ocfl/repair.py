@@ -26,11 +26,12 @@ from pressmark.fs.atomic import replace_file
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
-from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, store_errors, unrepaired
 from pressmark.stores.ocfl.check import Check
+from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.declarations import EXTENSIONS
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
@@ -42,10 +43,9 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.ocfl.layout_files import LAYOUT, WORK_DIRECTORY, layout_file, read_root, refused_layout
-from pressmark.stores.ocfl.object_check import Checked, check_object
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.unfinished import find_unfinished
-from pressmark.stores.ocfl.walk import FoundObject, Walk
+from pressmark.stores.ocfl.walk import Walk
 from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
 from pressmark.stores.problems import problem
 from pressmark.stores.store import OnEvent, RepairStep
@@ -104,14 +104,11 @@ class _Repair:
         """Yield each problem with the path of its object, which is empty for problems outside of objects."""
         yield from ((found, b"") for found in read_root(self._storage).problems)
 
-        def visit(place: bytes, entries: Sequence[DirectoryEntry]) -> Checked:
-            return check_object(self._storage, place, entries)
-
-        for item in Walk(self._storage, visit, ignore=self._ignore):
-            if isinstance(item, FoundObject):
-                yield from ((found, item.place) for found in item.value.problems)
-            elif isinstance(item, Problem):
+        for item in Walk(self._storage, check_object, ignore=self._ignore):
+            if isinstance(item, Problem):
                 yield item, b""
+            else:
+                yield from ((found, item.path) for found in item.problems)
 
     def _mend(self, found: Problem, place: bytes) -> bool:
         """Repair one problem, or on a dry run find out whether this is possible."""

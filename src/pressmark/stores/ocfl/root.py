@@ -7,7 +7,7 @@
     ├── ocfl_layout.json                     names the layout
     ├── extensions/<layout>/config.json      its parameters
     ├── extensions/pressmark-staging/        during a change: see :mod:`pressmark.fs.staging`
-    └── …/<object>/                          see :mod:`pressmark.stores.ocfl.object_check`
+    └── …/<object>/                          see :mod:`pressmark.stores.ocfl.checking.object_check`
 
 An object appears and disappears by one rename, while a lock keeps other runs of Pressmark from moving anything. A new
 version appears as :mod:`pressmark.stores.ocfl.writing.version_writer` describes.

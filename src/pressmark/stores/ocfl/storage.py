@@ -9,41 +9,48 @@ import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import BinaryIO, Literal, Protocol, TypeVar
 
 from pressmark import _kernels
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs import durable
 from pressmark.fs.beneath import open_beneath, read_all, require_regular
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.trees import DirectoryEntry, scan
+from pressmark.fs.trees import DirectoryEntry, Wanted, scan
 from pressmark.stores.placement import first_directories
 from pressmark.threads import require_use
 
-__all__ = ["LocalStorage", "PlainObjects", "Storage", "status_or_none"]
+__all__ = ["HEAD", "LocalStorage", "Reader", "Reads", "Storage", "status_or_none"]
 
 Key = TypeVar("Key")
+#: What to read of objects: nothing; the beginning of the inventory; all files except content, which is only opened; or
+#: all files.
+Reads = Literal["paths", "ids", "rules", "content"]
+#: The bytes at the beginning of an inventory that nearly always contain the identifier.
+HEAD = 4096
+UNLIMITED = 1 << 40
+# What is wrong after a torn read is looked at again.
+_FILES = Wanted(text=True, twice=False)
+_NAMES = _FILES._replace(content="names", inside=False)
+_WANTED = {
+    "paths": _NAMES,
+    "ids": _NAMES._replace(prefixes=(b"inventory.json/",), first=HEAD),
+    "rules": _FILES._replace(content="open", prefixes=(b"0=", b"inventory.json")),
+    "content": _FILES,
+}
 
 
-class PlainObjects(NamedTuple):
-    """Consecutive objects without a problem or an unusual feature, read in one call; each list has an item for each.
+class Reader(Protocol):
+    """Directories and files by their paths: a storage, or one object of it in memory."""
 
-    :ivar places: relative to the root
-    :ivar identifiers: empty if not read
-    :ivar advice: recommendations that an object does not follow: see
-        :func:`pressmark.stores.ocfl.inventory_rules.plain_advice`
-    :ivar files: number of content files
-    :ivar sizes: size of the content that was read, in bytes
-    """
+    def scan(self, directory: bytes) -> list[DirectoryEntry]:
+        """Return the entries of a directory, in byte order."""
 
-    places: list[str]
-    identifiers: list[str]
-    advice: bytes
-    files: list[int]
-    sizes: list[int]
+    def read(self, file: bytes, limit: int = -1) -> bytes:
+        """Return the content of a regular file, or its first ``limit`` bytes."""
 
 
-class Storage(Protocol):
+class Storage(Reader, Protocol):
     """A location that contains a storage root, or one object of it.
 
     All paths are bytes with ``/``, relative to the root; ``b""`` is the root itself. Symbolic links are not followed,
@@ -62,21 +69,26 @@ class Storage(Protocol):
     def first_directories(self) -> list[bytes]:
         """Return the names of the first directories in the root, in byte order."""
 
-    def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
-    ) -> tuple[int, list[tuple[bytes, list[bytes] | PlainObjects | None]]]:
-        """Read the directories ``names`` of a directory, and the hierarchy and the objects below them, in one call.
+    def trees(
+        self,
+        place: bytes,
+        names: Sequence[bytes],
+        reads: Reads,
+        *,
+        marker: bytes = b"",
+        clashes: bool = False,
+        budget: int = UNLIMITED,
+    ) -> _kernels.active.TreeBatch:
+        """Read objects into memory, many in one call: see :func:`pressmark._kernels.pure.trees.read_trees`.
 
-        Only what has no unusual feature and no problem is read; everything else is deferred.
+        Paths are text. Large objects are left out, and the call may return before the last name.
 
-        :param reads: what to read of objects: ``places``, nothing; ``identities``, the beginning of the inventory;
-            ``objects``, all files except content, which is only opened; ``content``, all files
-        :param version: version of OCFL; objects of later versions are deferred
-        :param clashes: defer directories with names that may differ only in case
-        :param budget: maximum number of directories to read; those in an object do not count
-        :return: the rest of the budget, and in order, each with its path: :data:`None` for a directory that is
-            deferred; a list of the names in a directory that were not read; and consecutive objects, with the path of
-            the first one
+        :param place: a directory
+        :param names: directories in it: objects, or with a marker directories above objects
+        :param reads: what to read of them
+        :param marker: the first bytes of the name of a file that every object contains
+        :param clashes: leave out directories with names that may differ in case only
+        :param budget: the maximum number of objects, and directories above objects, to read
         """
 
     def exists(self, place: bytes) -> bool:
@@ -161,11 +173,18 @@ class LocalStorage:
     def first_directories(self) -> list[bytes]:
         return first_directories(self._root)
 
-    def scan_objects(
-        self, place: bytes, names: Sequence[bytes], reads: str, version: str, clashes: bool, budget: int
-    ) -> tuple[int, list[tuple[bytes, list[bytes] | PlainObjects | None]]]:
-        left, found = _kernels.active.scan_ocfl(self.path(place), place, list(names), reads, version, clashes, budget)
-        return left, [(path, PlainObjects(*one) if type(one) is tuple else one) for path, one in found]
+    def trees(
+        self,
+        place: bytes,
+        names: Sequence[bytes],
+        reads: Reads,
+        *,
+        marker: bytes = b"",
+        clashes: bool = False,
+        budget: int = UNLIMITED,
+    ) -> _kernels.active.TreeBatch:
+        wanted = _WANTED[reads]._replace(marker=marker, clashes=clashes, budget=budget)
+        return _kernels.active.read_trees(self.path(place), names, wanted)
 
     def exists(self, place: bytes) -> bool:
         return durable.exists(self.path(place))

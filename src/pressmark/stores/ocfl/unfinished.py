@@ -28,7 +28,7 @@ from pressmark.stores.ocfl.inventory import (
     version_number,
 )
 from pressmark.stores.ocfl.inventory_rules import inventory_errors
-from pressmark.stores.ocfl.storage import Storage
+from pressmark.stores.ocfl.storage import Reader
 from pressmark.stores.problems import problem
 
 __all__ = ["UnfinishedVersion", "content_of", "find_unfinished", "find_unlisted", "matches_sidecar"]
@@ -61,7 +61,7 @@ class UnfinishedVersion(NamedTuple):
 
 
 def find_unfinished(
-    storage: Storage, place: bytes, document: Mapping[str, Any], data: bytes
+    storage: Reader, place: bytes, document: Mapping[str, Any], data: bytes
 ) -> UnfinishedVersion | None:
     """Return the version of an object that an interrupted run left unfinished.
 
@@ -81,7 +81,7 @@ def find_unfinished(
         return None
 
 
-def matches_sidecar(storage: Storage, directory: bytes, document: Mapping[str, Any], data: bytes) -> bool:
+def matches_sidecar(storage: Reader, directory: bytes, document: Mapping[str, Any], data: bytes) -> bool:
     """Return whether an inventory matches its sidecar.
 
     :raises OSError: the sidecar is missing or cannot be read
@@ -101,7 +101,7 @@ def content_of(document: Mapping[str, Any], name: str) -> dict[bytes, str]:
 
 
 def find_unlisted(
-    storage: Storage, place: bytes, before: Mapping[str, Any], data_before: bytes
+    storage: Reader, place: bytes, before: Mapping[str, Any], data_before: bytes
 ) -> UnfinishedVersion | None:
     """Return the version after the newest that an inventory of an object lists.
 
@@ -113,7 +113,7 @@ def find_unlisted(
     name = next_version(before["head"])
     if name is None or _inventory_of(storage, place, before["head"]) not in (data_before, None):
         return None
-    directory = place + b"/" + encode_fs(name)
+    directory = os.path.join(place, encode_fs(name))
     data = _read(storage, directory, INVENTORY)
     try:
         document = _parsed(data)
@@ -124,14 +124,14 @@ def find_unlisted(
         return None
     usual = {_INVENTORY, encode_fs(sidecar_name(document["digestAlgorithm"]))}
     files = _files(storage, directory)
-    if files is None or {directory + b"/" + file for file in files - usual} != {
-        place + b"/" + path for path in content_of(document, name)
+    if files is None or {os.path.join(directory, file) for file in files - usual} != {
+        os.path.join(place, path) for path in content_of(document, name)
     }:
         return None
     return UnfinishedVersion(name, document, data, False)
 
 
-def _listed(storage: Storage, place: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
+def _listed(storage: Reader, place: bytes, document: Mapping[str, Any], data: bytes) -> UnfinishedVersion | None:
     """Return the newest version if the object's sidecar is that of the version before it.
 
     :raises OSError: a file cannot be read
@@ -167,7 +167,7 @@ def _extends(document: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     )
 
 
-def _inventory_of(storage: Storage, place: bytes, version: str) -> bytes | None:
+def _inventory_of(storage: Reader, place: bytes, version: str) -> bytes | None:
     """Return the inventory in a version's directory; :data:`None` without one, which is only recommended (W010)."""
     try:
         return _read(storage, os.path.join(place, encode_fs(version)), INVENTORY)
@@ -183,7 +183,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return document
 
 
-def _read(storage: Storage, directory: bytes, name: str) -> bytes:
+def _read(storage: Reader, directory: bytes, name: str) -> bytes:
     return storage.read(os.path.join(directory, encode_fs(name)))
 
 
@@ -191,7 +191,7 @@ def _digest(algorithm: str, data: bytes) -> str:
     return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 
 
-def _files(storage: Storage, directory: bytes) -> set[bytes] | None:
+def _files(storage: Reader, directory: bytes) -> set[bytes] | None:
     """Return the files below a directory, relative to it.
 
     :return: :data:`None` with links, special files or empty directories

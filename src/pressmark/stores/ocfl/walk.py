@@ -10,23 +10,30 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.fs.walk import ordered_tree
 from pressmark.reports import Problem
-from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, VERSIONS, is_object_name, is_object_root
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    OBJECT,
+    is_object_directory,
+    is_object_name,
+    is_object_root,
+)
 from pressmark.stores.ocfl.inventory import INVENTORY, InventoryError, read_inventory, scan_identifier
 from pressmark.stores.ocfl.layout_files import WORK_DIRECTORY
-from pressmark.stores.ocfl.storage import PlainObjects, Storage
+from pressmark.stores.ocfl.storage import HEAD, Reads, Storage
 from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
 from pressmark.stores.store import StoreObject
 
-__all__ = ["BatchReader", "FoundObject", "Walk", "first_objects", "ignored", "walk_objects"]
+__all__ = ["Walk", "first_objects", "ignored", "walk_objects"]
 
 Misplacements = Callable[[Sequence[tuple[bytes, bytes | None, str | None]]], list[list[Problem]]]
 InPlace = Callable[[Sequence[str], Sequence[str]], bool]
@@ -36,36 +43,9 @@ SIBLINGS = 64  # directories submitted together
 BUDGET = 1024  # directories that a thread reads before it returns the rest: a few milliseconds
 AHEAD = 4096  # results that wait for those before them, until no more work is submitted
 _INVENTORY = encode_fs(INVENTORY)
-# The first bytes of an inventory, searched for the identifier before the whole inventory is read.
-_HEAD = 4096  # bytes
 DEPTH = 200  # levels per unit of work; Python's stack is limited
-
-
-class FoundObject(NamedTuple, Generic[T]):
-    """An object in the hierarchy.
-
-    :ivar place: its directory, relative to the root
-    :ivar inside: the object that contains it; :data:`None` for most
-    :ivar value: returned by the visitor
-    """
-
-    place: bytes
-    inside: bytes | None
-    value: T
-
-
-class BatchReader(NamedTuple, Generic[T]):
-    """How a walk reads objects without unusual features, many in one call.
-
-    :ivar reads: what it reads of them, and ``version``: see
-        :meth:`pressmark.stores.ocfl.storage.Storage.scan_objects`
-    :ivar split: called with such objects in the thread that found them; returns them one by one, or :data:`None` to
-        have the walk yield them together
-    """
-
-    reads: str
-    split: Callable[[PlainObjects], Iterable[FoundObject[T]] | None] = lambda _found: None
-    version: str = VERSIONS[0]
+# Most directories in an object are one of these.
+_USUAL = frozenset({"v1", "v1/content", "v2", "v2/content", "v3", "v3/content"})
 
 
 class _Group(NamedTuple):
@@ -88,13 +68,9 @@ class _Group(NamedTuple):
         return self, self._replace(start=end) if end < len(self.names) else None
 
 
-# What a walk yields.
-_Found = FoundObject[T] | PlainObjects | Problem
-
-
-def _runs(out: list[_Found[T] | _Group]) -> list[list[_Found[T]] | _Group]:
+def _runs(out: list[T | Problem | _Group]) -> list[list[T | Problem] | _Group]:
     """Return results and groups in order, with consecutive results together."""
-    runs: list[list[_Found[T]] | _Group] = []
+    runs: list[list[T | Problem] | _Group] = []
     for item in out:
         if isinstance(item, _Group):
             runs.append(item)
@@ -103,11 +79,6 @@ def _runs(out: list[_Found[T] | _Group]) -> list[list[_Found[T]] | _Group]:
         else:
             runs.append([item])
     return runs
-
-
-def _size(run: list[_Found[T]]) -> int:
-    """Return the number of results in a list."""
-    return sum([len(item.places) if isinstance(item, PlainObjects) else 1 for item in run])
 
 
 def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
@@ -119,9 +90,10 @@ def ignored(patterns: Sequence[str]) -> Callable[[bytes], bool]:
 class Walk(Generic[T]):
     """One walk of a root's hierarchy; iterate it once.
 
-    :param visit: called with the place and the entries of each object, in the thread that found it
-    :param reader: reads the objects that need not be visited; unused with ``ignore``
-    :param finish: called with the objects of a unit of work before they are yielded
+    :param visit: called with each object, in the thread that found it; returns the result, or :data:`None` if the
+        object is gone
+    :param reads: what to read of many objects in one call; with :data:`None` or ``ignore``, each is read by itself
+    :param finish: called with the results of a unit of work before they are yielded
     :param clashes: report names that differ only in case or Unicode normalization
     :param ignore: globs of names to ignore
     :param names: only the directories of these names in the root
@@ -131,10 +103,10 @@ class Walk(Generic[T]):
     def __init__(
         self,
         storage: Storage,
-        visit: Callable[[bytes, Sequence[DirectoryEntry]], T],
+        visit: Callable[[ObjectTree], T | None],
         *,
-        reader: BatchReader[T] | None = None,
-        finish: Callable[[list[FoundObject[T]]], list[FoundObject[T]]] = lambda found: found,
+        reads: Reads | None = None,
+        finish: Callable[[list[T]], list[T]] = lambda found: found,
         threads: int = 1,
         clashes: bool = False,
         ignore: Sequence[str] = (),
@@ -145,46 +117,42 @@ class Walk(Generic[T]):
         self._names = names
         self._budget = budget or BUDGET
         self._visit = visit
-        self._reader = None if ignore else reader
+        self._reads = None if ignore else reads
         self._finish = finish
         self._threads = threads
         self._clashes = clashes
         self._ignored = ignored(ignore) if ignore else None
         self._work_directory = storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
-    def __iter__(self) -> Iterator[FoundObject[T] | PlainObjects | Problem]:
-        """Yield objects, and problems outside of objects."""
-        top = _runs(self._top())
-        for run in ordered_tree(top, self._expand, threads=self._threads, ahead=AHEAD, size=_size):
+    def __iter__(self) -> Iterator[T | Problem]:
+        """Yield the results of objects, and problems outside of objects."""
+        for run in ordered_tree(_runs(self._top()), self._expand, threads=self._threads, ahead=AHEAD):
             yield from run
 
     # --- one unit of work -----------------------------------------------------------------------------------------
 
-    def _expand(self, group: _Group) -> list[list[_Found[T]] | _Group]:
+    def _expand(self, group: _Group) -> list[list[T | Problem] | _Group]:
         """Read a few directories of a group and everything below them; return the results in order."""
-        out: list[_Found[T] | _Group] = []
+        out: list[T | Problem | _Group] = []
         names = group.names[group.start : group.start + SIBLINGS]
         self._siblings(group.place, names, group.inside, out, self._budget, 0)
-        found = [item for item in out if isinstance(item, FoundObject)]
-        if found:
-            finished = iter(self._finish(found))
-            out = [next(finished) if isinstance(item, FoundObject) else item for item in out]
-        return _runs(out)
+        finished = iter(self._finish([item for item in out if not isinstance(item, (Problem, _Group))]))
+        return _runs([item if isinstance(item, (Problem, _Group)) else next(finished) for item in out])
 
     def _siblings(
         self,
         place: bytes,
         names: Sequence[bytes],
         inside: bytes | None,
-        out: list[_Found[T] | _Group],
+        out: list[T | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
         """Read directories until the budget is used up, and return the remaining budget."""
         # A call that reads many directories knows no names.
         is_usual = inside is None and not any(is_junk(name, directory=True) for name in names)
-        if self._reader is not None and is_usual and budget > 0:
-            return self._batch(self._reader, place, names, out, budget, depth)
+        if self._reads is not None and is_usual and budget > 0:
+            return self._batch(self._reads, place, names, out, budget, depth)
         for number, name in enumerate(names):
             if budget <= 0 or depth > DEPTH:
                 out.append(_Group(place, names, number, inside))
@@ -194,34 +162,47 @@ class Walk(Generic[T]):
 
     def _batch(
         self,
-        reader: BatchReader[T],
+        reads: Reads,
         place: bytes,
         names: Sequence[bytes],
-        out: list[_Found[T] | _Group],
+        out: list[T | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
         """Read directories of the hierarchy as :meth:`_siblings` does, most of them in one call."""
-        left, found = self._storage.scan_objects(place, names, reader.reads, reader.version, self._clashes, budget)
-        for path, content in found:
-            if isinstance(content, PlainObjects):
-                objects = reader.split(content)
-                out += [content] if objects is None else objects
-            elif content is not None:
-                out.append(_Group(path, content, 0, None))
+        batch = self._storage.trees(place, names, reads, marker=OBJECT, clashes=self._clashes, budget=budget)
+        budget -= len(batch.trees)
+        for path, tree, found in object_trees(batch, place):
+            if found is not None:
+                names_inside = [encode_fs(name) for name in found.directories if name not in _USUAL and "/" not in name]
+                below = [name for name in names_inside if not is_object_directory(name)]
+                budget = self._object(found, below, out, budget, depth)
+            elif tree.state == "rest":
+                out.append(_Group(path, cast("list[bytes]", [*tree.directories]), 0, None))
             elif budget > 0 and depth <= DEPTH:
-                # The call has used its own budget.
                 budget = self._directory(path, None, out, budget - 1, depth)
             else:
                 above, name = os.path.split(path)
                 out.append(_Group(above, [name], 0, None))
-        return min(budget, left)
+        if batch.begun < len(names):
+            out.append(_Group(place, names, batch.begun, None))
+            return 0
+        return budget
+
+    def _object(
+        self, tree: ObjectTree, below: Sequence[bytes], out: list[T | Problem | _Group], budget: int, depth: int
+    ) -> int:
+        """Visit an object, and the unknown directories in it, which may contain others."""
+        found = self._visit(tree)
+        if found is not None:
+            out.append(found)
+        return self._siblings(tree.path, below, tree.path, out, budget, depth + 1) if below else budget
 
     def _directory(
         self,
         place: bytes,
         inside: bytes | None,
-        out: list[_Found[T] | _Group],
+        out: list[T | Problem | _Group],
         budget: int,
         depth: int,
     ) -> int:
@@ -234,9 +215,8 @@ class Walk(Generic[T]):
         if entries is None:
             return budget
         if is_object_root(entries):
-            out.append(FoundObject(place, inside, self._visit(place, entries)))
             below = [entry.name for entry in entries if entry.kind == "directory" and not is_object_name(entry)]
-            return self._siblings(place, below, place, out, budget, depth + 1) if below else budget
+            return self._object(StoredTree(self._storage, place, entries, inside), below, out, budget, depth)
         if junk:
             out.append(problem("junk", place))
             return budget
@@ -307,7 +287,7 @@ class Walk(Generic[T]):
         self,
         place: bytes,
         entries: Sequence[DirectoryEntry],
-        out: list[_Found[T] | _Group],
+        out: list[T | Problem | _Group],
     ) -> list[bytes]:
         """Return the directories among ``entries``, and report everything else."""
         folders = []
@@ -334,12 +314,12 @@ class Walk(Generic[T]):
             ]
         return folders
 
-    def _top(self) -> list[_Found[T] | _Group]:
+    def _top(self) -> list[T | Problem | _Group]:
         """Return the entries of the root."""
         if self._names is not None:
             return [_Group(b"", self._names, 0, None)] if self._names else []
         entries = self._scan(b"")
-        out: list[_Found[T] | _Group] = []
+        out: list[T | Problem | _Group] = []
         if any(entry.name.startswith(OBJECT) for entry in entries):
             what = "the storage root contains the declaration of an object"
             out.append(problem("declaration-unknown", b"", what, code="E003"))
@@ -366,17 +346,6 @@ def _clashes(names: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
-class _Identity(NamedTuple):
-    """The result of reading an object's inventory.
-
-    :ivar identifier: :data:`None` if it has none
-    :ivar problems: the reasons
-    """
-
-    identifier: str | None
-    problems: tuple[Problem, ...]
-
-
 def walk_objects(
     storage: Storage,
     misplacements: Misplacements,
@@ -391,38 +360,36 @@ def walk_objects(
     :param in_place: as :meth:`pressmark.stores.ocfl.storage_root.StorageRoot.in_place`
     :param part: ``names`` and ``budget`` of a :class:`Walk` of a part of the root
     """
+    # The objects that contain others.
+    around: dict[str, bytes] = {}
 
-    def identify(place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
-        return _identify(storage, place, entries)
-
-    def split(found: PlainObjects) -> list[FoundObject[_Identity | None]] | None:
-        if in_place(found.places, found.identifiers):
+    def identify(tree: ObjectTree) -> StoreObject | None:
+        path = decode_fs(tree.path)
+        if tree.inside is not None:
+            around[path] = tree.inside
+        found = _identify(storage, tree)
+        if found is None:
             return None
-        pairs = zip(found.places, found.identifiers, strict=True)
-        return [FoundObject(encode_fs(place), None, _Identity(identifier, ())) for place, identifier in pairs]
+        identifier, problems = found
+        return StoreObject(identifier, path, not problems, None, problems)
 
-    def compare(found: list[FoundObject[_Identity | None]]) -> list[FoundObject[_Identity | None]]:
+    def compare(found: list[StoreObject]) -> list[StoreObject]:
         """Add what is wrong with the places of objects."""
-        there = [(item, item.value) for item in found if item.value is not None]
-        wrong = misplacements([(item.place, item.inside, value.identifier) for item, value in there])
-        worse = {
-            item.place: item._replace(value=value._replace(problems=(*value.problems, *problems)))
-            for (item, value), problems in zip(there, wrong, strict=True)
+        identifiers = [one.id for one in found if one.id is not None]
+        if not around and len(identifiers) == len(found) and in_place([one.path for one in found], identifiers):
+            return found
+        items = [(encode_fs(one.path), around.get(one.path), one.id) for one in found]
+        return [
+            one._replace(
+                proper=one.proper and all(problem.severity != "error" for problem in problems),
+                problems=(*one.problems, *problems),
+            )
             if problems
-        }
-        return [worse.get(item.place, item) for item in found] if worse else found
+            else one
+            for one, problems in zip(found, misplacements(items), strict=True)
+        ]
 
-    reader = BatchReader("identities", split)
-    for item in Walk(storage, identify, reader=reader, finish=compare, threads=threads, ignore=ignore, **part):
-        if isinstance(item, PlainObjects):
-            for identifier, place in zip(item.identifiers, item.places, strict=True):
-                yield StoreObject(identifier, place, True, None, ())
-        elif not isinstance(item, FoundObject):
-            yield item
-        elif item.value is not None:
-            identifier, problems = item.value
-            proper = not problems or all(one.severity != "error" for one in problems)
-            yield StoreObject(identifier, decode_fs(item.place), proper, None, problems)
+    yield from Walk(storage, identify, reads="ids", finish=compare, threads=threads, ignore=ignore, **part)
 
 
 def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPlace) -> Iterator[StoreObject]:
@@ -433,23 +400,25 @@ def first_objects(storage: Storage, misplacements: Misplacements, in_place: InPl
             yield item
 
 
-def _identify(storage: Storage, place: bytes, entries: Sequence[DirectoryEntry]) -> _Identity | None:
-    """Return the identifier in an object's inventory; :data:`None` if another run has removed the object."""
-    where = place + b"/" + _INVENTORY
+def _identify(storage: Storage, tree: ObjectTree) -> tuple[str | None, tuple[Problem, ...]] | None:
+    """Return the identifier in an object's inventory, or why it has none; :data:`None` if another run has removed the
+    object.
+    """
+    where = tree.path + b"/" + _INVENTORY
     # Neither pipes nor links are read.
-    if not any(entry.name == _INVENTORY and entry.kind == "file" for entry in entries):
-        return _Identity(None, (problem("inventory-missing", place),))
+    if not tree.has_file(INVENTORY):
+        return None, (problem("inventory-missing", tree.path),)
     try:
-        identifier: Any = scan_identifier(storage.read(where, _HEAD))
+        identifier: Any = scan_identifier(tree.content(INVENTORY, HEAD))
         if identifier is None:
             identifier = read_inventory(storage.read(where)).get("id")
     except FileNotFoundError:
-        return _Identity(None, (problem("inventory-missing", place),)) if storage.exists(place) else None
+        return (None, (problem("inventory-missing", tree.path),)) if storage.exists(tree.path) else None
     except OSError as error:
-        return _Identity(None, (problem("unreadable", where, error.strerror or str(error)),))
+        return None, (problem("unreadable", where, error.strerror or str(error)),)
     except InventoryError as error:
-        return _Identity(None, (problem("inventory-malformed", where, str(error)),))
+        return None, (problem("inventory-malformed", where, str(error)),)
     if not isinstance(identifier, str) or not identifier:
         what = "the inventory has no id, or the id is not a string"
-        return _Identity(None, (problem("inventory-value", where, what, code="E037"),))
-    return _Identity(identifier, ())
+        return None, (problem("inventory-value", where, what, code="E037"),)
+    return identifier, ()

@@ -1,40 +1,30 @@
-"""Objects without unusual features are checked and listed in one call, with the results of the full check."""
+"""Objects that are read many in one call have the results of objects that are read one by one."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pressmark import _kernels
 from pressmark.reports import Problem
 from pressmark.stores.job import _walked_ocfl
-from pressmark.stores.ocfl import check as ocfl_check, walk as ocfl_walk
+from pressmark.stores.ocfl import check as ocfl_check
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.storage import LocalStorage
-from support.implementations import NATIVE, native_is_missing, use
-from support.turns import in_one_turn
+from pressmark.stores.ocfl.storage import HEAD, LocalStorage
+from support.implementations import Implementation, implementations_to_test, use
 
 from .samples import CREATED, create, rewrite, save, source, visit_all
 
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="needs POSIX files"),
-    pytest.mark.skipif(native_is_missing(), reason="needs the extension modules"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 
 IDENTIFIERS = ("info:a/1", "info:a/2", "info:b/3", "info:c/4", "info:d/5")
 FILES = {"a.txt": b"one", "deep/er/b.bin": bytes(range(256)) * 40, "empty": b""}
-
-
-@pytest.fixture(autouse=True)
-def native() -> Iterator[None]:
-    with use(NATIVE):
-        yield
 
 
 def filled(top: Path, word: str = "0003") -> OcflRoot:
@@ -47,10 +37,6 @@ def filled(top: Path, word: str = "0003") -> OcflRoot:
 
 def place(root: OcflRoot, number: int = 2) -> Path:
     return Path(root.root) / root.place(IDENTIFIERS[number]).decode()
-
-
-def refused(*_given: Any, **_options: Any) -> Any:
-    raise AssertionError("an object was visited")
 
 
 def results(root: OcflRoot, **options: Any) -> tuple[list[Problem], dict[str, int], list[Any]]:
@@ -66,16 +52,21 @@ def everything(root: OcflRoot) -> list[Any]:
     return [*found, [*root.objects(threads=1, on_problem=beside.append)], beside, [*_walked_ocfl(root, ())]]
 
 
-# --- the path that is taken -------------------------------------------------------------------------------------------
+# --- what is read again -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("digests", [False, True])
-def test_plain_objects_are_not_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: bool) -> None:
-    """Check and listing of plain objects read them in one call, and neither scans nor opens them one by one."""
+def test_objects_without_errors_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation, digests: bool
+) -> None:
+    """Check and listing read objects many in one call, and neither scan nor open them one by one."""
     root = filled(tmp_path / "root")
     scan = LocalStorage.scan
-    monkeypatch.setattr(ocfl_check, "check_object", refused)
-    monkeypatch.setattr(ocfl_walk, "_identify", refused)
+
+    def refused(*_given: Any) -> Any:
+        raise AssertionError("an object was read by itself")
+
+    monkeypatch.setattr(StoredTree, "__init__", refused)
     monkeypatch.setattr(LocalStorage, "scan", lambda storage, name: refused() if b"/" in name else scan(storage, name))
     size = sum(map(len, FILES.values())) - 2
     for threads in (1, 2):
@@ -85,26 +76,26 @@ def test_plain_objects_are_not_visited(tmp_path: Path, monkeypatch: pytest.Monke
     assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.place)
 
 
-def test_objects_of_a_chunk_are_not_visited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check of given objects reads plain ones in one call, and visits the others."""
+def test_given_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation) -> None:
+    """A check of given objects reads them in one call, and those with errors again."""
     root = filled(tmp_path / "root")
     changed, extra = place(root, 1), place(root, 3)
     (changed / "v1/content/a.txt").write_bytes(b"?")
     (extra / "extra").write_bytes(b"?")
     shutil.rmtree(place(root, 4))
     calls: list[bytes] = []
-    full = ocfl_check.check_object
+    check = ocfl_check.check_object
 
-    def counted(storage: Any, where: bytes, *given: Any) -> Any:
-        calls.append(where)
-        return full(storage, where, *given)
+    def counted(tree: ObjectTree, *given: Any) -> Any:
+        if isinstance(tree, StoredTree):
+            calls.append(tree.path)
+        return check(tree, *given)
 
     monkeypatch.setattr(ocfl_check, "check_object", counted)
     found = [(root.place(identifier), None) for identifier in IDENTIFIERS]
     outside = Problem("file-stray", "error", "", b"x")
     results: list[ocfl_check.ObjectResult] = []
-    check = ocfl_check.Check(root, None, None, results.append)
-    report = check.report_on([found[0], outside, *found[1:]], True, 1)
+    report = ocfl_check.Check(root, None, None, results.append).report_on([found[0], outside, *found[1:]], True, 1)
     assert [(problem.kind, problem.path) for problem in report.problems] == [
         ("file-stray", b"x"),
         ("content-mismatch", found[1][0] + b"/v1/content/a.txt"),
@@ -120,13 +111,14 @@ def test_objects_of_a_chunk_are_not_visited(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(("idle", "expected"), [(2, 2), (512, 1)])
-def test_long_runs_of_plain_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: int, expected: int) -> None:
-    """A run of the engine ends before many objects that have no file to read, so that they are reported soon."""
+def test_long_runs_of_small_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, idle: int, expected: int) -> None:
+    """A run of the engine ends before many objects without large files, so that they are reported soon."""
     monkeypatch.setattr(ocfl_check, "IDLE", idle)
     root = filled(tmp_path / "root", "0004")
     in_order = sorted(IDENTIFIERS, key=root.place)
+    large = source(tmp_path / "large", {"large": b"x" * ((1 << 20) + 1)})
     for identifier in (in_order[0], in_order[-1]):
-        root.put(identifier, tmp_path / "in0", replace=True)
+        root.put(identifier, large, replace=True)
     engine, runs = LocalStorage.hash_tasks, []
 
     def counted(*given: Any) -> Any:
@@ -366,144 +358,41 @@ def entry(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("change", UNUSUAL.values(), ids=list(UNUSUAL))
 def test_unusual_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
-    """Problems, counts, advice and order are those of the full check."""
+    """Problems, counts, advice and order do not depend on how objects are read."""
     (tmp_path / "in5").mkdir()
     root = filled(tmp_path / "root")
     change(root)
-    fast = everything(root)
+    together = []
+    for implementation in implementations_to_test():
+        with use(implementation):
+            together.append(everything(root))
     visit_all(monkeypatch)
-    full = everything(root)
-    assert fast == full
+    alone = everything(root)
+    for one in together:
+        assert one == alone
 
 
-def test_a_later_version_than_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_version_than_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: Implementation
+) -> None:
     """Objects of a later version of OCFL than their root are reported."""
     root = filled(tmp_path / "root")
     root.version = "1.0"
-    fast = everything(root)
-    assert [problem.kind for problem in fast[0][0]] == ["version-later"] * 5
+    together = everything(root)
+    assert [problem.kind for problem in together[0][0]] == ["version-later"] * 5
     visit_all(monkeypatch)
-    assert everything(root) == fast
+    assert everything(root) == together
 
 
-# --- the call ---------------------------------------------------------------------------------------------------------
-
-
-def call(
-    top: Path, names: list[bytes], reads: str, budget: int = 1000, place: bytes = b"", version: str = "1.1"
-) -> tuple[int, list[Any]]:
-    """Return the rest of the budget, and each result with its path: objects one by one, as tuples."""
-    where = os.path.join(os.fsencode(top), place)
-    scan = _kernels.load("native").scan_ocfl
-    left, found = in_one_turn(lambda: scan(where, place, names, reads, version, True, budget))
-    parts: list[Any] = []
-    for path, content in found:
-        if type(content) is tuple:
-            assert path == content[0][0].encode()
-            parts += [(one.encode(), tuple(more)) for one, *more in zip(*content, strict=True)]
-        else:
-            parts.append((path, content))
-    return left, parts
-
-
-def test_order_and_budget(tmp_path: Path) -> None:
-    """Whatever the budget, the parts of a walk are the whole walk, in order."""
-    for number in range(40):
-        folder = tmp_path / f"root/{number % 3}/{number % 5}/o{number}"
-        folder.mkdir(parents=True)
-        (folder / "0=ocfl_object_1.1").touch()
-        if number % 7 == 0:
-            (folder / "unknown").mkdir()
-    (tmp_path / "root/1/x").mkdir()
-    top = tmp_path / "root"
-    whole = call(top, [b"0", b"1", b"2"], "places")[1]
-    assert len(whole) == 41
-    assert [path for path, _found in whole] == sorted((path for path, _found in whole), key=lambda p: p.split(b"/"))
-    assert {path for path, found in whole if found is None} == {b"1/x"} | {
-        b"%d/%d/o%d" % (number % 3, number % 5, number) for number in range(0, 40, 7)
-    }
-    for budget in (1, 2, 3, 7, 30):
-        waiting: list[tuple[bytes, list[bytes]]] = [(b"", [b"0", b"1", b"2"])]
-        parts: list[Any] = []
-        while waiting:
-            place, names = waiting.pop()
-            left, found = call(top, names, "places", budget, place)
-            assert 0 <= left < budget
-            rest = [(path, content) for path, content in found if isinstance(content, list)]
-            parts += [one for one in found if not isinstance(one[1], list)]
-            # The rest comes after all results.
-            assert found[len(found) - len(rest) :] == rest
-            waiting += rest[::-1]
-        assert parts == whole
-
-
-def test_what_is_read(tmp_path: Path) -> None:
-    """Objects come with identifier, advice, and number and size of the content files that were read."""
+def test_identifiers_at_the_end_of_the_beginning(tmp_path: Path, implementation: Implementation) -> None:
+    """An identifier is found beyond the first bytes of an inventory, which a listing reads."""
     root = filled(tmp_path / "root")
-    names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
-    size = sum(map(len, FILES.values())) - 2
-    expected = {root.place(identifier): (identifier, 0, 3, size) for identifier in IDENTIFIERS}
-    assert dict(call(Path(root.root), names, "content")[1]) == expected
-    objects = {path: (identifier, 0, 3, 0) for path, (identifier, *_) in expected.items()}
-    assert dict(call(Path(root.root), names, "objects")[1]) == objects
-    identities = {path: (identifier, 0, 0, 0) for path, (identifier, *_) in expected.items()}
-    assert dict(call(Path(root.root), names, "identities")[1]) == identities
-    assert dict(call(Path(root.root), names, "places")[1]) == dict.fromkeys(expected, ("", 0, 0, 0))
-    # Objects of a later version than their root are deferred.
-    assert dict(call(Path(root.root), names, "objects", version="1.0")[1]) == dict.fromkeys(expected)
-    # The identifier must be in the first 4 KiB.
-    (place(root) / "inventory.json").write_bytes(b" " * 4080 + b'{"id": "x"}')
-    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] == ("x", 0, 0, 0)
-    (place(root) / "inventory.json").write_bytes(b" " * 4090 + b'{"id": "x"}')
-    assert dict(call(Path(root.root), names, "identities")[1])[root.place(IDENTIFIERS[2])] is None
+    for blanks in range(HEAD - 30, HEAD + 3):
+        (place(root) / "inventory.json").write_bytes(b" " * blanks + b'{"id": "info:b/3"}')
+        assert [record.id for record in root.objects()] == sorted(IDENTIFIERS, key=root.place)
 
 
-@pytest.mark.parametrize("reads", ["objects", "content"])
-def test_many_objects_in_one_call(tmp_path: Path, reads: str) -> None:
-    """Objects are examined in groups, and results have their order, whatever is between them."""
-    large = source(tmp_path / "large", {"large": bytes(range(256)) * 1800, "small": b"x"})
-    root = create(tmp_path / "root", "0004")
-    for number in range(12):
-        root.put(f"info:{number}", large if number % 3 == 0 else source(tmp_path / "small"), created=CREATED)
-    places = {root.place(f"info:{number}"): number for number in range(12)}
-    # These are deferred before anything is read, after the inventory, and with the content.
-    for number, name in {1: "extra", 5: "v1/extra", 9: "v1/content/link"}.items():
-        (Path(root.root) / root.place(f"info:{number}").decode() / name).symlink_to("inventory.json")
-    names = sorted(os.fsencode(path.name) for path in Path(root.root).iterdir() if len(path.name) == 3)
-    found = call(Path(root.root), names, reads)[1]
-    assert [path for path, _content in found] == sorted(places)
-    sizes = {True: (2, 460_801), False: (2, 6)}
-    for path, content in found:
-        number = places[path]
-        files, size = sizes[number % 3 == 0]
-        one = (f"info:{number}", 0, files, size if reads == "content" else 0)
-        assert content == (None if number in (1, 5, 9) else one)
-
-
-def test_what_cannot_be_read_is_deferred(tmp_path: Path) -> None:
-    """A parent that is missing, a name that is missing, a file, and a link are deferred."""
-    (tmp_path / "file").touch()
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "link").symlink_to("empty")
-    names = [b"empty", b"file", b"link", b"missing"]
-    for top in (tmp_path, tmp_path / "missing"):
-        assert call(top, names, "objects")[1] == [(name, None) for name in names]
-    assert call(tmp_path, [], "objects") == (1000, [])
-    with pytest.raises(ValueError, match="NUL"):
-        call(tmp_path, [b"a\0b"], "objects")
-    with pytest.raises(KeyError):
-        call(tmp_path, [], "other")
-    with pytest.raises(KeyError):
-        call(tmp_path, [], "objects", version="2.0")
-
-
-def test_depth(tmp_path: Path) -> None:
-    """Directories that are too deep for open descriptors are left to the caller."""
-    deep = tmp_path / ("d/" * 150)
-    deep.mkdir(parents=True)
-    [(path, found)] = call(tmp_path, [b"d"], "places")[1]
-    assert found == [b"d"]
-    assert 60 < len(path.split(b"/")) < 70
+def test_deep_content(tmp_path: Path, implementation: Implementation) -> None:
     root = filled(tmp_path / "root")
     root.put("info:deep", source(tmp_path / "deep", {"d/" * 100 + "f": b"f"}))
     assert root.check(digests=True).problems == []

@@ -1,0 +1,659 @@
+"""The strict check of one OCFL object: its files, and what its inventories state about them (section 3).
+
+Sets are compared first: in an object that has exactly the files that its inventory lists, no name is wrong. In any
+other, each directory is looked at. Nothing here reads a disk, because an
+:class:`~pressmark.stores.ocfl.checking.object_tree.ObjectTree` has everything. The digests of content that the tree has
+are compared; all other content files are returned with their digests, so that those of many objects can be read in one
+run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from pressmark.errors import quoted
+from pressmark.fixity import ALGORITHMS as DIGESTS
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.trees import DirectoryEntry
+from pressmark.reports import Problem
+from pressmark.stores.ocfl.checking.checked import NOTHING, Advice, Checked, content_file
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree
+from pressmark.stores.ocfl.declarations import (
+    EXTENSIONS,
+    LOGS,
+    MUTABLE_HEAD,
+    OBJECT,
+    VERSIONS,
+    declaration,
+    is_object_name,
+    is_version_name,
+    later,
+    read_declaration,
+)
+from pressmark.stores.ocfl.inventory import (
+    ALGORITHMS,
+    INVENTORY,
+    InventoryError,
+    content_directory,
+    next_version,
+    read_inventory,
+    sidecar_bytes,
+    sidecar_digest,
+    sidecar_name,
+    version_number,
+)
+from pressmark.stores.ocfl.inventory_rules import (
+    Finding,
+    content_digests,
+    history_findings,
+    inventory_findings,
+    is_contained,
+    order_finding,
+    unset_finding,
+)
+from pressmark.stores.ocfl.layout_files import REGISTERED
+from pressmark.stores.ocfl.unfinished import find_unfinished
+from pressmark.stores.ocfl.unversioned import is_content_path_layout
+from pressmark.stores.problems import problem
+from pressmark.stores.readability import unreadable_file
+
+__all__ = ["check_object"]
+
+_INVENTORY = encode_fs(INVENTORY)
+_SIDECAR = re.compile(rb"inventory\.json\.[A-Za-z0-9_\-]+")
+_DECLARATIONS = {
+    version: (decode_fs(name), content)
+    for version, (name, content) in ((version, declaration(OBJECT, version)) for version in VERSIONS)
+}
+# What later inventories are compared with after a version's inventory itself is dropped.
+_LASTING = ("type", "contentDirectory")
+
+
+def check_object(tree: ObjectTree, root_version: str | None = None) -> Checked:
+    """Check an object, and its content as far as the tree has digests.
+
+    :param root_version: the OCFL version that the storage root declares
+    """
+    return _Check(tree).all(root_version)
+
+
+class _Entry(NamedTuple):
+    """An entry of a directory, and its path relative to the object."""
+
+    path: str
+    entry: DirectoryEntry
+
+
+class _Check:
+    def __init__(self, tree: ObjectTree) -> None:
+        self._tree = tree
+        self._problems: list[Problem] = []
+        self._advice: dict[str, Advice] = {}
+        # Whether the inventory has no violation, and whether the object is exact as well.
+        self._is_valid = self._is_exact = False
+        # The digest of each content path in the newest manifest.
+        self._contents: dict[str, str] = {}
+        self._expected: dict[str, dict[str, str]] = {}
+        self._fixity: dict[str, set[str]] = {}
+        # The content files in each version directory; those up to the version that is checked, if they are listed.
+        self._stored: dict[str, list[str]] = {}
+        self._disk: Collection[str] = ()
+        self._before: set[str] = set()
+        # What lasts of the inventories of earlier versions, in the order of their numbers.
+        self._earlier: list[tuple[str, dict[str, Any]]] = []
+        # What they say of content, which is reported after all versions.
+        self._unlisted: list[Problem] = []
+        self._absent: dict[str, str] = {}
+        self._contradictions: list[Problem] = []
+
+    # --- problems -------------------------------------------------------------------------------------------------
+
+    def _problem(self, kind: str, path: str, message: str = "", **more: Any) -> Problem:
+        """Return a problem.
+
+        :param path: relative to the object
+        """
+        place = os.path.join(self._tree.path, encode_fs(path)) if path else self._tree.path
+        return problem(kind, place, message, **more)
+
+    def _tell(self, kind: str, path: str, message: str = "", **more: Any) -> None:
+        self._problems.append(self._problem(kind, path, message, **more))
+
+    def _take(self, findings: Sequence[Finding], path: str) -> None:
+        for finding in findings:
+            kind, code, message, algorithm, expected, found = finding
+            if kind == "inventory-advice":
+                self._advice.setdefault(code, Advice(code, message))
+            else:
+                self._tell(kind, path, message, code=code, algorithm=algorithm, expected=expected, found=found)
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _scan(self, folder: str) -> list[_Entry]:
+        """Return the files and directories in a directory of the object; all other entries are reported."""
+        try:
+            entries = self._tree.scan(os.path.join(self._tree.path, encode_fs(folder)) if folder else self._tree.path)
+        except OSError as error:
+            self._tell("unreadable", folder, error.strerror or str(error))
+            return []
+        usable = []
+        for entry in entries:
+            one = _Entry(f"{folder}/{decode_fs(entry.name)}" if folder else decode_fs(entry.name), entry)
+            if entry.kind == "file" and (count := self._tree.linked.get(one.path)):
+                what = f"the file has {count} hard links, which OCFL forbids; replace it with a copy"
+                self._tell("hard-link", one.path, what)
+            if entry.kind in ("file", "directory"):
+                usable.append(one)
+            elif entry.kind == "unseen":
+                code = next(other.errno for other in self._tree.others if other.path == one.path)
+                self._tell("content-unreadable", one.path, os.strerror(code))
+            else:
+                self._tell("symbolic-link" if entry.is_link else "special-file", one.path)
+        return usable
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self._tree.content(path)
+        except OSError as error:
+            self._tell("unreadable", path, error.strerror or str(error))
+            return None
+
+    def _readable(self, path: str) -> None:
+        for _path, error in self._tree.unreadable([path]):
+            self._problems += unreadable_file(error, os.path.join(self._tree.path, encode_fs(path)))
+
+    # --- the object -----------------------------------------------------------------------------------------------
+
+    def all(self, root_version: str | None) -> Checked:
+        tree = self._tree
+        version = None
+        for declared, (name, _content) in _DECLARATIONS.items():
+            if name in tree.files:
+                version = declared
+                break
+        document, data = self._inventory(version)
+        if document is not None and self._has_only_listed_files(document, version, root_version):
+            self._is_exact = True
+            versions: Collection[str] = document["versions"]
+        else:
+            versions = self._explain_names(document, root_version)
+        if document is None or data is None:
+            return Checked(tree.path, tree.inside, None, self._problems, self._advice.values(), tree.seen)
+        if not self._is_exact:
+            document, data = self._with_unfinished(versions, document, data)
+        contradictions = self._expect(document, versions)
+        self._versions(versions, document, data)
+        self._history(document)
+        self._problems += contradictions
+        self._compare_paths()
+        files, size, unread = self._compare_digests()
+        identifier = document.get("id")
+        return Checked(
+            tree.path,
+            tree.inside,
+            identifier if isinstance(identifier, str) and identifier else None,
+            self._problems,
+            self._advice.values(),
+            tree.seen,
+            files,
+            size,
+            unread,
+            self._expected if unread else NOTHING,
+            self._fixity if unread else NOTHING,
+        )
+
+    def _has_only_listed_files(
+        self, document: Mapping[str, Any], version: str | None, root_version: str | None
+    ) -> bool:
+        """Return whether the object has the files that its inventory lists, its declaration, and an inventory with its
+        sidecar for itself and each version, and nothing else.
+        """
+        tree = self._tree
+        if self._problems or version is None or tree.others or tree.linked or tree.empty:
+            return False
+        name, content = _DECLARATIONS[version]
+        sidecar = sidecar_name(document["digestAlgorithm"])
+        expected = {name, INVENTORY, sidecar}
+        for one in document["versions"]:
+            expected.add(f"{one}/{INVENTORY}")
+            expected.add(f"{one}/{sidecar}")
+        return (
+            len(tree.files) == len(expected) + len(self._contents)
+            and tree.files.keys() >= self._contents.keys()
+            and tree.files.keys() >= expected
+            and self._is_content(name, content)
+            and (root_version is None or version == root_version or not later(version, root_version))
+        )
+
+    def _is_content(self, path: str, content: bytes) -> bool:
+        try:
+            return self._tree.content(path) == content
+        except OSError:
+            return False
+
+    def _explain_names(self, document: Mapping[str, Any] | None, root_version: str | None) -> Collection[str]:
+        """Check everything in the object except its versions, and return the names of the version directories."""
+        told, self._problems = self._problems, []
+        entries = self._scan("")
+        files = [one.entry.name for one in entries if one.entry.kind == "file"]
+        version, problems = read_declaration(self._tree, self._tree.path, OBJECT, files)
+        self._problems += problems
+        if version is not None and root_version is not None and later(version, root_version):
+            what = f"the object declares OCFL {version}, but its storage root declares OCFL {root_version}"
+            self._tell("version-later", "", what, expected=root_version, found=version)
+        self._problems += told
+        self._names(entries, document)
+        self._extensions(entries)
+        return [one.path for one in entries if one.entry.kind == "directory" and is_version_name(one.entry.name)]
+
+    def _names(self, entries: Sequence[_Entry], document: Mapping[str, Any] | None) -> None:
+        """Report names that do not belong in an object's root."""
+        algorithm = document.get("digestAlgorithm") if document is not None else None
+        for path, entry in entries:
+            if not is_object_name(entry):
+                what = "directory" if entry.kind == "directory" else "file"
+                self._tell("object-extra", path, f"unknown {what} in the root of the object")
+            elif (
+                algorithm in ALGORITHMS
+                and _SIDECAR.fullmatch(entry.name)
+                and entry.name != encode_fs(sidecar_name(str(algorithm)))
+            ):
+                what = f"not the sidecar of the inventory, whose digest algorithm is {algorithm}"
+                self._tell("object-extra", path, what)
+
+    def _inventory(self, version: str | None) -> tuple[dict[str, Any] | None, bytes | None]:
+        if INVENTORY not in self._tree.files:
+            self._tell("inventory-missing", "")
+            return None, None
+        data = self._read(INVENTORY)
+        document = None if data is None else self._parse(data, INVENTORY)
+        if data is None or document is None:
+            return None, None
+        self._contents = content_digests(document)
+        self._take(inventory_findings(document, version, self._tree.files, self._contents), INVENTORY)
+        self._is_valid = not self._problems
+        self._sidecar(document, data, "")
+        return document, data
+
+    def _parse(self, data: bytes, path: str) -> dict[str, Any] | None:
+        repeated: list[str] = []
+        try:
+            document = read_inventory(data, repeated)
+        except InventoryError as error:
+            self._tell("inventory-malformed", path, str(error))
+            return None
+        for key in repeated:
+            self._tell("inventory-key-repeated", path, f"the key {quoted(key)} occurs more than once")
+        return document
+
+    def _sidecar(self, document: Mapping[str, Any], data: bytes, folder: str) -> None:
+        """Check the sidecar of an inventory.
+
+        :param folder: the directory of both, with a slash at its end; empty for the object's own
+        """
+        algorithm = document.get("digestAlgorithm")
+        if algorithm not in ALGORITHMS:
+            return  # reported already
+        inventory, name = f"{folder}{INVENTORY}", sidecar_name(algorithm)
+        if f"{folder}{name}" not in self._tree.files:
+            self._tell("sidecar-missing", inventory, f"{name} is missing")
+            return
+        content = self._read(f"{folder}{name}")
+        if content is None:
+            return
+        found = self._digest(inventory, algorithm, data)
+        if content == sidecar_bytes(found):
+            return
+        expected = sidecar_digest(content)
+        if expected is None:
+            what = f"the sidecar is not a digest, white space and {INVENTORY}"
+            self._tell("sidecar-malformed", f"{folder}{name}", what)
+            return
+        if found == expected:
+            return
+        unfinished = None if folder else find_unfinished(self._tree, self._tree.path, document, data)
+        if unfinished is not None and unfinished.is_listed:
+            self._problems.append(unfinished.problem(self._tree.path))
+        else:
+            what = f"the {algorithm} digest of the inventory differs from its sidecar"
+            self._tell("sidecar-mismatch", inventory, what, algorithm=algorithm, expected=expected, found=found)
+
+    def _digest(self, path: str, algorithm: str, data: bytes) -> str:
+        column = self._tree.digests(algorithm)
+        known = None if column is None else column[self._tree.files[path]]
+        return known or hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+
+    def _extensions(self, entries: Sequence[_Entry]) -> None:
+        for path, entry in entries:
+            if entry.kind != "directory" or entry.name not in (EXTENSIONS, LOGS):
+                continue
+            found = self._scan(path)
+            for inside in found:
+                if inside.entry.kind == "directory":
+                    self._undescribed(inside.path)
+                    name = decode_fs(inside.entry.name)
+                    if entry.name == EXTENSIONS and name not in REGISTERED:
+                        what = f"{name!r} is not the name of a registered extension"
+                        self._advice.setdefault("W013", Advice("W013", what, "extension-unregistered"))
+                elif entry.name == EXTENSIONS:
+                    self._tell("extensions-file", inside.path, code="E067")
+                else:
+                    self._readable(inside.path)
+            self._unversioned(path, found)
+
+    def _unversioned(self, folder: str, found: Sequence[_Entry]) -> None:
+        """Warn of logs and extensions, which are lost when the object's versions are copied one by one."""
+        if folder == decode_fs(LOGS):
+            if found:
+                self._tell("unversioned", folder, section="3.8")
+            return
+        for path, entry in found:
+            if encode_fs(path) == MUTABLE_HEAD:
+                what = "the object has a mutable HEAD; commit its content with ocfl-java"
+                self._tell("unversioned", path, what, section="3.9")
+            elif entry.kind == "directory" and not is_content_path_layout(entry.name):
+                self._tell("unversioned", path, section="3.9")
+
+    def _undescribed(self, folder: str) -> None:
+        """Look for links and unreadable files in a directory that OCFL does not describe further."""
+        waiting = [folder]
+        while waiting:
+            entries = self._scan(waiting.pop())
+            for path, entry in entries:
+                if entry.kind == "file":
+                    self._readable(path)
+            waiting += [path for path, entry in entries[::-1] if entry.kind == "directory"]
+
+    # --- versions -------------------------------------------------------------------------------------------------
+
+    def _with_unfinished(
+        self, versions: Collection[str], document: dict[str, Any], data: bytes
+    ) -> tuple[dict[str, Any], bytes]:
+        """Report a complete version that the inventory does not list yet.
+
+        :return: the inventory that describes the whole object, and its bytes
+        """
+        name = next_version(str(document.get("head")))
+        if name is None or name not in versions:
+            return document, data
+        unfinished = find_unfinished(self._tree, self._tree.path, document, data)
+        if unfinished is None or unfinished.is_listed:
+            return document, data
+        self._problems.append(unfinished.problem(self._tree.path))
+        self._is_valid = False
+        return unfinished.document, unfinished.data
+
+    def _versions(self, on_disk: Collection[str], document: dict[str, Any], data: bytes) -> None:
+        """Check the version directories."""
+        blocks = document.get("versions")
+        named: Collection[str] = blocks if isinstance(blocks, dict) else ()
+        for name in () if self._is_exact else sorted(set(named).difference(on_disk), key=encode_fs):
+            if version_number(name) is not None:
+                what = f"the directory of the version {quoted(name)} is missing"
+                self._tell("version-absent", name, what, code="E046")
+        for name in sorted(on_disk, key=_in_order) if len(on_disk) > 1 else on_disk:
+            if name not in named:
+                self._tell("version-extra", name, "the inventory does not list this version")
+            if self._stored:
+                self._before.update([path for path in self._stored[name] if path in self._contents])
+            if self._is_exact:
+                own = self._version_inventory(name, document, data)
+                if own is not None and own.get("digestAlgorithm") != document["digestAlgorithm"]:
+                    self._sidecars(name, self._scan(name), own)
+            else:
+                self._explain_version(name, document, data)
+
+    def _explain_version(self, name: str, document: dict[str, Any], data: bytes) -> None:
+        """Look at everything in the directory of a version."""
+        folder = content_directory(document)
+        entries = self._scan(name)
+        has_content = False
+        for path, entry in entries:
+            if entry.kind == "directory":
+                if path == f"{name}/{folder}":
+                    has_content = True
+                else:
+                    self._tell("version-directory", path)
+                    self._undescribed(path)
+            elif entry.name != _INVENTORY and _SIDECAR.fullmatch(entry.name) is None:
+                self._tell("version-file", path)
+        self._sidecars(name, entries, self._version_inventory(name, document, data))
+        if has_content and not self._content(f"{name}/{folder}"):
+            self._advice.setdefault("W003", Advice("W003", f"the content directory of {name} is empty"))
+
+    def _sidecars(self, name: str, entries: Sequence[_Entry], own: Mapping[str, Any] | None) -> None:
+        """Report sidecars in a version's directory that do not belong to its inventory."""
+        algorithm = None if own is None else own.get("digestAlgorithm")
+        has_inventory = f"{name}/{INVENTORY}" in self._tree.files
+        if has_inventory and algorithm not in ALGORITHMS:
+            return  # unknown; reported already
+        right = encode_fs(sidecar_name(str(algorithm))) if has_inventory else None
+        for path, entry in entries:
+            if entry.kind == "file" and _SIDECAR.fullmatch(entry.name) and entry.name != right:
+                self._tell("version-file", path, "not the sidecar of the version's inventory")
+
+    def _version_inventory(self, name: str, document: dict[str, Any], data: bytes) -> dict[str, Any] | None:
+        """Check the inventory in a version's directory, and return it if it can be read."""
+        path = f"{name}/{INVENTORY}"
+        if path not in self._tree.files:
+            self._advice.setdefault("W010", Advice("W010", f"{name} has no inventory"))
+            return None
+        copy = self._read(path)
+        if copy is None:
+            return None
+        is_newest = document.get("head") == name
+        if is_newest and copy == data:
+            self._sidecar(document, copy, f"{name}/")
+            return document
+        if is_newest:
+            self._tell("inventory-differs", path)
+        own = self._parse(copy, path)
+        if own is None:
+            return None
+        is_usual = not is_newest and self._is_valid and is_contained(name, own, document) and self._has_stored(own)
+        if not is_usual:
+            self._take(inventory_findings(own, None, self._tree.files), path)
+        self._sidecar(own, copy, f"{name}/")
+        if not is_newest:
+            if not is_usual:
+                self._take(history_findings(name, own, document), path)
+                self._compare_earlier(name, own)
+            self._earlier.append((name, {key: own[key] for key in _LASTING if key in own}))
+        return own
+
+    def _content(self, folder: str) -> bool:
+        """Look at everything in a content directory, and return whether it contains anything."""
+        # No recursion: a path can have more elements than Python allows recursive calls.
+        waiting = [folder]
+        is_empty = False
+        while waiting:
+            path = waiting.pop()
+            entries = self._scan(path)
+            if not entries and path == folder:
+                is_empty = True
+            elif not entries:
+                self._tell("content-directory-empty", path)
+            waiting += [path for path, entry in entries[::-1] if entry.kind == "directory"]
+        return not is_empty
+
+    # --- several inventories --------------------------------------------------------------------------------------
+
+    def _history(self, newest: dict[str, Any]) -> None:
+        """Compare each inventory of the object with the next one (sections 3.3.1 and 3.7.1)."""
+        if not self._earlier:
+            return
+        inventories = [*self._earlier, ("", newest)]
+        for (name, earlier), (_name, following) in pairwise(inventories):
+            finding = order_finding(name, earlier, following)
+            if finding is not None:
+                self._take([finding], f"{name}/{INVENTORY}")
+        first, inventory = self._earlier[0]
+        finding = unset_finding(first, inventory, [document for _name, document in inventories])
+        if finding is not None:
+            self._take([finding], f"{first}/{INVENTORY}")
+
+    def _has_stored(self, inventory: Mapping[str, Any]) -> bool:
+        """Return whether the content of the versions so far is what an inventory lists."""
+        return self._before == {path for paths in inventory["manifest"].values() for path in paths}
+
+    def _compare_earlier(self, name: str, earlier: Mapping[str, Any]) -> None:
+        """Compare the manifest of an earlier version with the content up to that version (section 3.3.1), and its
+        digests with those that are known.
+        """
+        path = f"{name}/{INVENTORY}"
+        if isinstance(earlier.get("manifest"), dict):
+            own = _all_content_digests(earlier).keys()
+            if unlisted := sorted(self._before - own, key=encode_fs):
+                more = f" and {len(unlisted) - 1} more" if len(unlisted) > 1 else ""
+                what = f"the manifest of {name} lacks the content file {quoted(unlisted[0])}{more}"
+                self._unlisted.append(self._problem("history-differs", path, what, code="E023"))
+            for content in own - self._contents.keys():
+                if content not in self._disk:
+                    self._absent.setdefault(content, name)
+        for algorithm, content, digest, other, is_manifest in self._merge(earlier):
+            what = f"the {algorithm} digest of {quoted(content)} differs from another inventory"
+            code = "E092" if is_manifest else "E093"
+            self._contradictions.append(
+                self._problem("history-differs", path, what, code=code, expected=other, found=digest)
+            )
+
+    # --- content --------------------------------------------------------------------------------------------------
+
+    def _expect(self, document: Mapping[str, Any], versions: Collection[str]) -> list[Problem]:
+        """Collect the content and the digests that the newest inventory lists; return its contradictions."""
+        if not self._is_exact:
+            self._contents = _all_content_digests(document)
+        self._disk = self._contents
+        if not self._is_exact or len(versions) > 1:
+            self._group(content_directory(document), versions)
+        if self._is_exact and "fixity" not in document:
+            self._expected = {document["digestAlgorithm"]: self._contents}
+            return []
+        return [
+            self._problem(
+                "fixity-mismatch",
+                path,
+                f"the fixity block contradicts another {algorithm} digest of this file",
+                algorithm=algorithm,
+                expected=other,
+                found=digest,
+            )
+            for algorithm, path, digest, other, is_manifest in self._merge(document)
+            if not is_manifest
+        ]
+
+    def _group(self, folder: str, versions: Collection[str]) -> None:
+        """Collect the content files on disk by version."""
+        self._stored = {name: [] for name in versions}
+        prefix = f"{folder}/"
+        for path in self._contents if self._is_exact else self._tree.files:
+            name, _, rest = path.partition("/")
+            if name in self._stored and rest.startswith(prefix) and "/" not in folder:
+                self._stored[name].append(path)
+        if not self._is_exact:
+            self._disk = {path for paths in self._stored.values() for path in paths}
+
+    def _merge(self, document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str, bool]]:
+        """Add the digests of an inventory to those that are known.
+
+        :return: algorithm, path, digest and known digest where they differ, and whether it is in the manifest
+        """
+        for algorithm, block, is_manifest in _blocks(document):
+            known = self._expected.get(algorithm)
+            if known is None or known is self._contents:
+                known = self._expected[algorithm] = dict(known or ())
+            fixity = self._fixity.setdefault(algorithm, set())
+            for path, digest in _pairs(block):
+                other = known.get(path)
+                if other is None:
+                    known[path] = digest
+                    if not is_manifest:
+                        fixity.add(path)
+                    continue
+                if is_manifest:
+                    fixity.discard(path)
+                if other.lower() != digest.lower():
+                    yield algorithm, path, digest, other, is_manifest
+
+    def _compare_paths(self) -> None:
+        """Compare the newest manifest with the files, and report what earlier inventories say of them."""
+        if not self._is_exact:
+            for path in sorted(self._contents.keys() - self._disk, key=encode_fs):
+                self._tell("content-missing", path)
+            for path in sorted(set(self._disk) - self._contents.keys(), key=encode_fs):
+                self._tell("content-extra", path)
+        if self._earlier:
+            self._problems += self._unlisted
+            for path, name in sorted(self._absent.items(), key=lambda item: encode_fs(item[0])):
+                self._tell("content-missing", path, f"missing; listed in the manifest of {name}")
+            self._problems += self._contradictions
+
+    def _compare_digests(self) -> tuple[int, int, Collection[str]]:
+        """Compare the content with the inventories as far as its digests are known.
+
+        :return: the number of content files that have digests, the size of those that were compared, and the others
+        """
+        tree, files = self._tree, self._tree.files
+        there: Collection[str] = self._contents
+        if self._is_exact and len(self._expected) == 1:
+            [(name, block)] = self._expected.items()
+            column = tree.digests(name)
+            numbers = [files[path] for path in block] if column is not None else []
+            if column is not None and [column[number] for number in numbers] == [*block.values()]:
+                sizes = tree.sizes
+                return len(block), sum([sizes[number] for number in numbers]), ()
+        if not self._is_exact:
+            there = {path for path in self._contents if path in self._disk}
+            there = {path for block in self._expected.values() for path in block if path in there}
+        wrong: set[str] = set()
+        unread: set[str] = set()
+        for algorithm, block in self._expected.items():
+            column = tree.digests(algorithm)
+            if column is None:
+                return len(there), 0, there
+            for path in [path for path, digest in block.items() if path in there and column[files[path]] != digest]:
+                (unread if column[files[path]] is None else wrong).add(path)
+        for path in sorted(wrong - unread, key=encode_fs):
+            file = content_file(path, self._expected, self._fixity)
+            found = {algorithm: (tree.digests(algorithm) or ())[files[path]] for algorithm in file.digests}
+            self._problems += file.problems(tree.path, found)
+        sizes = tree.sizes
+        return len(there), sum([sizes[files[path]] for path in there if path not in unread]), unread
+
+
+def _in_order(name: str) -> tuple[int, str]:
+    """Return the sort key of a version directory: its number."""
+    return int(name[1:]), name
+
+
+def _blocks(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
+    """Return manifest and fixity blocks by algorithm, as far as the digests can be computed, and which is the
+    manifest.
+    """
+    blocks = []
+    algorithm, manifest, fixity = (document.get(key) for key in ("digestAlgorithm", "manifest", "fixity"))
+    if isinstance(manifest, dict) and algorithm in ALGORITHMS:
+        blocks.append((str(algorithm), manifest, True))
+    if isinstance(fixity, dict):
+        known = ((name, block) for name, block in fixity.items() if name in DIGESTS)
+        blocks += [(name, block, False) for name, block in known if isinstance(block, dict)]
+    return blocks
+
+
+def _pairs(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield path and digest of each file in a manifest or fixity block."""
+    for digest, paths in block.items():
+        for path in paths if isinstance(paths, list) else ():
+            if isinstance(path, str):
+                yield path, digest
+
+
+def _all_content_digests(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of each content path in a manifest that may be malformed."""
+    manifest = document.get("manifest")
+    return dict(_pairs(manifest)) if isinstance(manifest, dict) else {}
