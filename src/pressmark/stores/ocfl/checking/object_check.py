@@ -603,10 +603,13 @@ class _Check:
         if self._is_exact and len(self._expected) == 1:
             [(name, block)] = self._expected.items()
             column = tree.digests(name)
-            numbers = [files[path] for path in block] if column is not None else []
-            if column is not None and [column[number] for number in numbers] == [*block.values()]:
+            numbers = [files[path] for path in block]
+            known = [column[number] for number in numbers] if column is not None else []
+            if known == [*block.values()]:
                 sizes = tree.sizes
                 return len(block), sum([sizes[number] for number in numbers]), ()
+            if not any(known):
+                return len(block), 0, block
         if not self._is_exact:
             there = {path for path in self._contents if path in self._disk}
             there = {path for block in self._expected.values() for path in block if path in there}

@@ -144,7 +144,7 @@ class BatchTree(ObjectTree):
         if found is None:
             code = errno.ENOENT if number is None else errno.EAGAIN
             raise OSError(code, os.strerror(code), path)
-        return found if limit < 0 else found[:limit]
+        return found if limit < 0 or len(found) <= limit else found[:limit]
 
     def digests(self, algorithm: str) -> Sequence[str | None]:
         column = self._columns.get(algorithm)
