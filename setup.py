@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 NATIVE = Path("src/pressmark/_kernels/native")
 # Each extension is a folder of C files with one .pyx. The module's name begins with an underscore: without a compiled
 # module, Python would import a folder of the same name as a namespace package.
-FOLDERS = ("digests", "mapping", "arrow", "paths", "ocfl", "trees")
+FOLDERS = ("digests", "mapping", "arrow", "paths", "trees")
 
 
 def compiler_problem():

@@ -169,7 +169,7 @@ def test_the_native_implementation_reports_nothing(pair: tuple[Implementation, I
     assert stderr_of(["--version"], PACKAGE.parent) == "."
 
 
-@pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_ocfl", "_paths"])
+@pytest.mark.parametrize("name", ["_arrow", "_digests", "_mapping", "_paths", "_trees"])
 def test_an_incomplete_extension_is_an_error(
     pair: tuple[Implementation, Implementation], tmp_path: Path, name: str
 ) -> None:

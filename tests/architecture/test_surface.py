@@ -22,7 +22,6 @@ ONLY_COMPILED = {
     # Vector levels: plain Python has none.
     "_digests": {"best_level", "hexdigest_function", "level", "levels", "use_level"},
     "_mapping": {"Inverse", "Kernel"},
-    "_ocfl": set(),
     "_paths": set(),
     "_trees": set(),
 }
@@ -32,7 +31,6 @@ SAID_DIFFERENTLY = {
     "copy_small_tree",
     "lane_count",
     "move_objects",
-    "scan_ocfl",
     "sha_extensions",
     "supported",
     "write_small",

@@ -11,7 +11,6 @@ from pressmark._kernels.native._arrow import *  # noqa: F403
 from pressmark._kernels.native._digests import *  # noqa: F403
 from pressmark._kernels.native._digests import best_level, level, levels, use_level
 from pressmark._kernels.native._mapping import *  # noqa: F403
-from pressmark._kernels.native._ocfl import *  # noqa: F403
 from pressmark._kernels.native._paths import *  # noqa: F403
 from pressmark._kernels.native._trees import *  # noqa: F403
 from pressmark.errors import PressmarkError

@@ -26,7 +26,6 @@ __all__ = [
     "lane_level",
     "move_objects",
     "run_steps",
-    "scan_ocfl",
     "sha_extensions",
     "write_small",
     "write_small_objects",
@@ -207,16 +206,6 @@ def write_small_objects(
 def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool) -> list[bool]:
     """Return :data:`False` for each object: the shared code moves it."""
     return [False] * len(objects)
-
-
-def scan_ocfl(
-    top: bytes, place: bytes, names: list[bytes], reads: str, version: str, clashes: bool, budget: int
-) -> tuple[int, list[tuple[bytes, Any]]]:
-    """Return the rest of the budget, and :data:`None` for the path of each directory of an OCFL storage root.
-
-    Nothing is read here: the shared code does that.
-    """
-    return budget, [(place + b"/" + name if place else name, None) for name in names]
 
 
 # --- changes of files -------------------------------------------------------------------------------------------------
