@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pressmark.stores import problems as kinds
+from pressmark.stores.ocfl.history_rules import history_findings, order_finding, unset_finding
 from pressmark.stores.ocfl.inventory import (
     InventoryError,
     inventory_bytes,
@@ -21,14 +22,7 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_digest,
     version_state,
 )
-from pressmark.stores.ocfl.inventory_rules import (
-    history_findings,
-    inventory_findings,
-    order_finding,
-    path_fault,
-    unset_finding,
-    version_number,
-)
+from pressmark.stores.ocfl.inventory_rules import inventory_findings, path_fault, version_number
 
 from .samples import CREATED, USER
 

@@ -133,6 +133,11 @@ def advice_problems(advice: Mapping[str, tuple[str, int, bytes, str]]) -> Iterat
         yield problem(kind, first, f"{message}{more}", code=code)
 
 
+def _is_fine(checked: Checked | None) -> bool:
+    """Return whether an object has no error, or is gone."""
+    return checked is None or not checked.problems or all(one.severity != "error" for one in checked.problems)
+
+
 class Check:
     """One check of a storage root.
 
@@ -282,10 +287,14 @@ class Check:
 
         :return: :data:`None` if the object is gone
         """
+        first = self._look(tree)
+        return first if _is_fine(first) else self._agreed(tree, first)
 
-        def is_fine(checked: Checked | None) -> bool:
-            return checked is None or all(one.severity != "error" for one in checked.problems)
+    def _agreed(self, tree: ObjectTree, first: Checked | None) -> Checked | None:
+        """Repeat the check of an object with errors.
 
+        :param first: its first result
+        """
         is_whole = False
 
         def again() -> Checked | None:
@@ -301,11 +310,8 @@ class Check:
         def is_same(one: Checked | None, other: Checked | None) -> bool:
             return is_whole and one is not None and other is not None and set(one.problems) == set(other.problems)
 
-        first: Checked | None = self._look(tree)
-        if is_fine(first):
-            return first
         try:
-            checked, is_settled = agreed(first, again, is_fine, self._work_directory, is_same=is_same)
+            checked, is_settled = agreed(first, again, _is_fine, self._work_directory, is_same=is_same)
         except OSError as error:
             unreadable = problem("unreadable", tree.path, error.strerror or str(error))
             return Checked(tree.path, tree.inside, None, [unreadable], (), None)

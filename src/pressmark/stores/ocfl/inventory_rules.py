@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 from pressmark.errors import DIGEST_DIGITS, quoted, quoted_value
 from pressmark.fixity import ALGORITHMS as DIGESTS
 from pressmark.reports import ERROR
-from pressmark.stores.ocfl.declarations import VERSIONS, later
+from pressmark.stores.ocfl.declarations import VERSIONS
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
-    CONTENT_DIRECTORY,
     content_directory,
     inventory_type,
     path_fault,
@@ -32,17 +31,16 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.problems import KINDS
 
 __all__ = [
+    "ARE_OBJECTS",
+    "TYPE",
     "Finding",
     "content_digests",
-    "history_findings",
     "inventory_errors",
     "inventory_findings",
-    "is_contained",
     "is_date_time",
     "is_uri",
-    "order_finding",
     "path_conflicts",
-    "unset_finding",
+    "usual_names",
 ]
 
 # The required keys, with the codes of their absence.
@@ -51,12 +49,10 @@ _REQUIRED = {
     **dict.fromkeys(("manifest", "versions"), "E041"),
 }
 _KEYS = {*_REQUIRED, "contentDirectory", "fixity"}
-# Those whose values grow with each version.
-_BLOCKS = ("versions", "manifest", "fixity")
 _VERSION_KEYS = {"created", "state", "message", "user"}
 _USER_KEYS = {"name", "address"}
 _TYPES: dict[str | None, str] = {version: inventory_type(version) for version in VERSIONS}
-_TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
+TYPE = re.compile(r"https://ocfl\.io/([0-9]+\.[0-9]+)/spec/#inventory")
 # RFC 3986, section 2: ASCII characters alone; others are percent-encoded.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 # RFC 3339, section 5.6: date-time; the zone is required.
@@ -67,7 +63,8 @@ _CREATED = re.compile(
 _DIGITS = {name: 2 * DIGESTS[name].size for name in DIGESTS}
 _LENGTHS: dict[str | None, frozenset[int]] = {name: frozenset({digits}) for name, digits in _DIGITS.items()}
 _NO_LENGTH = frozenset[int]()
-_ARE_LISTS, _ARE_OBJECTS = frozenset({list}).issuperset, frozenset({dict}).issuperset
+#: Return whether all types are that of lists, or of JSON objects.
+_ARE_LISTS, ARE_OBJECTS = frozenset({list}).issuperset, frozenset({dict}).issuperset
 _HEX = {name: re.compile(f"[0-9A-Fa-f]{{{digits}}}") for name, digits in _DIGITS.items()}
 # The digest algorithms that OCFL and its extension 0009 define for fixity blocks.
 _FIXITY = {*ALGORITHMS, "md5", "sha1", "blake2b-512", "blake2b-160", "blake2b-256", "blake2b-384", "sha512/256", "size"}
@@ -124,7 +121,7 @@ def inventory_findings(
     if (
         not isinstance(versions, dict)
         or not versions
-        or versions.keys() != _usual_names(len(versions))
+        or versions.keys() != usual_names(len(versions))
         or get("head") != f"v{len(versions)}"
     ):
         versions = _explain_version_names(document, add)
@@ -174,7 +171,7 @@ def _explain_type(document: Mapping[str, Any], version: str | None, add: Any) ->
     if "type" not in document:
         return
     given = document["type"]
-    match = _TYPE.fullmatch(given) if isinstance(given, str) else None
+    match = TYPE.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         what = f"type is {quoted_value(given)}, not {inventory_type(version or '1.1')}"
         add(Finding("inventory-value", "E038", what))
@@ -207,7 +204,8 @@ def _explain_algorithm(document: Mapping[str, Any], add: Any) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _usual_names(count: int) -> frozenset[str]:
+def usual_names(count: int) -> frozenset[str]:
+    """Return the names of the first versions, without padding."""
     return frozenset(f"v{number}" for number in range(1, count + 1))
 
 
@@ -530,136 +528,3 @@ def _fixity(fixity: Any, known: set[str], add: Any) -> None:
                 if not isinstance(path, str) or path not in known:
                     what = f"fixity of {quoted(algorithm)} lists {quoted_value(path)}, which is not in the manifest"
                     add(Finding("path-unknown", "E057", what))
-
-
-# --- several inventories of one object --------------------------------------------------------------------------------
-
-
-def is_contained(name: str, earlier: Mapping[str, Any], newest: Mapping[str, Any]) -> bool:
-    """Return whether the inventory of an earlier version has nothing that the newest inventory lacks.
-
-    If the newest has no violation, it violates nothing then, and does not contradict the newest.
-
-    :param name: the version directory of ``earlier``
-    :param newest: an inventory without violations
-    """
-    number = version_number(name)
-    if number is None or name != f"v{number[0]}" or earlier.keys() != newest.keys() or earlier["head"] != name:
-        return False
-    blocks = {key: earlier.get(key, {}) for key in _BLOCKS}
-    versions, manifest, fixity = blocks.values()
-    return (
-        all(earlier[key] == value for key, value in newest.items() if key not in _BLOCKS and key != "head")
-        and _ARE_OBJECTS(map(type, blocks.values()))
-        and _ARE_OBJECTS(map(type, fixity.values()))
-        and versions.keys() == _usual_names(number[0])
-        and versions.items() <= newest["versions"].items()
-        and manifest.items() <= newest["manifest"].items()
-        and all(block.items() <= newest["fixity"].get(algorithm, {}).items() for algorithm, block in fixity.items())
-        # Each digest is used in a state, and each state uses only these.
-        and manifest.keys() == set().union(*[block["state"] for block in versions.values()])
-    )
-
-
-def history_findings(name: str, earlier: Mapping[str, Any], newest: Mapping[str, Any]) -> list[Finding]:
-    """Return where the inventory of an earlier version contradicts the newest inventory (sections 3.5.1 and 3.7).
-
-    :param name: the version directory of ``earlier``
-    """
-    found: list[Finding] = []
-    if isinstance(newest.get("id"), str) and earlier.get("id") != newest["id"]:
-        what = f"the inventory of {quoted(name)} has another identifier, {quoted_value(earlier.get('id'))}"
-        found.append(Finding("history-differs", "E110", what))
-    if earlier.get("head") != name:
-        what = (
-            f"head in the inventory of {quoted(name)} is {quoted_value(earlier.get('head'))}; expected {quoted(name)}"
-        )
-        found.append(Finding("history-differs", "E040", what, expected=name, found=str(earlier.get("head"))))
-    folder = earlier.get("contentDirectory", CONTENT_DIRECTORY)
-    if folder != newest.get("contentDirectory", CONTENT_DIRECTORY):
-        what = (
-            f"contentDirectory in the inventory of {quoted(name)} is {quoted_value(folder)}, which differs from the"
-            " newest inventory"
-        )
-        found.append(Finding("history-differs", "E020", what))
-    blocks, others = earlier.get("versions"), newest.get("versions")
-    if not isinstance(blocks, dict) or not isinstance(others, dict):
-        return found
-    for version, block in blocks.items():
-        other = others.get(version)
-        if not isinstance(other, dict) or not isinstance(block, dict):
-            what = f"the inventory of {quoted(name)} has a version {quoted(version)} that the newest inventory lacks"
-            found.append(Finding("history-differs", "E066", what))
-            continue
-        if not _is_same_state(block, earlier, other, newest):
-            what = f"the inventories of {quoted(name)} and head have different states of the version {quoted(version)}"
-            found.append(Finding("history-differs", "E066", what))
-        for key in ("created", "message", "user"):
-            if block.get(key) != other.get(key):
-                what = f"{key} of {quoted(version)} differs between the inventories of {quoted(name)} and head"
-                found.append(Finding("inventory-advice", "W011", what))
-    return found
-
-
-def unset_finding(name: str, first: Mapping[str, Any], inventories: Iterable[Mapping[str, Any]]) -> Finding | None:
-    """Return the violation if a later inventory sets contentDirectory and the first does not (section 3.3.1).
-
-    :param name: the version directory of the inventory ``first``
-    """
-    number = version_number(name)
-    if number is None or number[0] != 1 or "contentDirectory" in first:
-        return None
-    if not any("contentDirectory" in inventory for inventory in inventories):
-        return None
-    what = f"contentDirectory is set in a later inventory, but not in that of the first version {quoted(name)}"
-    return Finding("history-differs", "E019", what)
-
-
-def order_finding(name: str, inventory: Mapping[str, Any], next_one: Mapping[str, Any]) -> Finding | None:
-    """Return the violation if an inventory has a later OCFL version than the next one (section 3.7.1)."""
-    if inventory.get("type") == next_one.get("type"):
-        return None
-    before, now = _spec_version(inventory), _spec_version(next_one)
-    if before is None or now is None or not later(before, now):
-        return None
-    what = f"the inventory of {quoted(name)} has OCFL version {before}, the next inventory the earlier version {now}"
-    return Finding("history-differs", "E103", what, expected=now, found=before)
-
-
-def _spec_version(document: Mapping[str, Any]) -> str | None:
-    given = document.get("type")
-    match = _TYPE.fullmatch(given) if isinstance(given, str) else None
-    return match[1] if match is not None and match[1] in VERSIONS else None
-
-
-def _is_same_state(
-    block: Mapping[str, Any], earlier: Mapping[str, Any], other: Mapping[str, Any], newest: Mapping[str, Any]
-) -> bool:
-    """Return whether two inventories have the same state of a version, even with different digest algorithms."""
-    before, now = _contents_of(block, earlier), _contents_of(other, newest)
-    if before is None or now is None:
-        return before is now
-    # Later versions may add copies of the same content.
-    if before.keys() != now.keys() or not all(contents <= now[path] for path, contents in before.items()):
-        return False
-    # With one algorithm, the digests must agree as well.
-    same_algorithm = earlier.get("digestAlgorithm") == newest.get("digestAlgorithm")
-    return not same_algorithm or _folded(block["state"]) == _folded(other["state"])
-
-
-def _folded(state: Mapping[str, Any]) -> set[str]:
-    return {digest.lower() for digest in state}
-
-
-def _contents_of(block: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, frozenset[str]] | None:
-    """Return the content paths of each logical path."""
-    state, manifest = block.get("state"), document.get("manifest")
-    if not isinstance(state, dict) or not isinstance(manifest, dict):
-        return None
-    same: dict[str, frozenset[str]] = {}
-    for digest, paths in state.items():
-        contents = manifest.get(digest)
-        if isinstance(paths, list) and isinstance(contents, list):
-            where = frozenset(path for path in contents if isinstance(path, str))
-            same.update((path, where) for path in paths if isinstance(path, str))
-    return same
