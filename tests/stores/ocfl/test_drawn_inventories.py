@@ -221,7 +221,7 @@ def test_every_byte_of_an_inventory(sample: Sample) -> None:
 def test_parts_of_an_inventory(sample: Sample) -> None:
     """Lines are removed, repeated or swapped."""
     lines = inventory_bytes(plain({"message": "m", "user": dict(USER)})).splitlines(keepends=True)
-    for number, other in itertools.product(range(len(lines)), repeat=2):
+    for number, other in [*itertools.product(range(len(lines)), repeat=2)][:: stride(5)]:
         changed = [*lines]
         changed[number], changed[other] = changed[other], changed[number]
         sample.is_valid(b"".join(changed))
