@@ -42,7 +42,7 @@ Each change is a line on standard output: the action, the path in STORE, and nam
   prune         remove empty directories
   remove        remove temporary files of interrupted runs
   rename        Vitro: rename a file as Vitro encodes its name
-  write         OCFL: restore a layout file, declaration or sidecar
+  write         OCFL: restore a layout file, declaration, sidecar or inventory
 
 A repair reads only the structure of the store: "pressmark store check --digests" finds damaged files of OCFL objects
 and bags. A repair does not change identifiers or file contents. Running it again changes nothing; you can run an

@@ -8,8 +8,9 @@ action      change
 ``prune``   an empty directory is removed (E073, E024)
 ``remove``  a temporary directory of a killed run in ``extensions/pressmark-staging`` is removed
 ``write``   ``ocfl_layout.json``, if ``extensions`` configures one layout that places all objects (E070); a
-            declaration whose line end is wrong (E007, E080); a sidecar (E058), if the identical other copy of the
-            inventory has one
+            declaration or a sidecar whose line end is wrong (E007, E080, E061); a sidecar (E058), if the identical
+            other copy of the inventory has one; an object's lost or damaged inventory (E063, E033, E060), if the newest
+            version has a copy that its own sidecar and, if there is one, that of the object prove
 =========== ==================================================================================================
 """
 
@@ -24,7 +25,7 @@ from typing import Any
 from pressmark.errors import LayoutConfigError
 from pressmark.fs.atomic import replace_file
 from pressmark.fs.moves import prune_empty_parents
-from pressmark.fs.names import encode_fs
+from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, layout_from_config
@@ -41,7 +42,9 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_bytes,
     sidecar_digest,
     sidecar_name,
+    version_number,
 )
+from pressmark.stores.ocfl.inventory_rules import inventory_errors
 from pressmark.stores.ocfl.layout_files import LAYOUT, WORK_DIRECTORY, layout_file, read_root, refused_layout
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.unfinished import find_unfinished
@@ -71,11 +74,13 @@ class _Repair:
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
         self._ignore = ignore
+        # The kinds and paths of the problems that are repaired.
+        self._done: set[tuple[str, bytes]] = set()
         self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def run(self) -> Report:
         """Make all repairs, and check again."""
-        done: set[tuple[str, bytes]] = set()
+        done = self._done
         for path in own_leftovers(self._work_directory):
             self._tell(RepairStep("remove", os.path.relpath(path, self._root)))
             done.add(("leftover", os.path.relpath(path, self._root)))
@@ -123,6 +128,11 @@ class _Repair:
                 return self._write_declaration(found.path)
             case "sidecar-missing":
                 return self._write_sidecar(found.path)
+            case "sidecar-malformed":
+                return self._write_line_end(found.path)
+            case "inventory-missing" | "inventory-malformed" | "sidecar-mismatch":
+                is_own = found.path in (place, os.path.join(place, _INVENTORY))
+                return is_own and self._restore_inventory(place)
             case "layout-missing":
                 return self._write_layout()
             case "version-unfinished":
@@ -179,7 +189,7 @@ class _Repair:
         in_version = os.path.basename(directory) == encode_fs(head)
         other = os.path.dirname(directory) if in_version else os.path.join(directory, encode_fs(head))
         sidecar = encode_fs(sidecar_name(algorithm))
-        digest = hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+        digest = _digest(algorithm, data)
         try:
             if self._storage.read(os.path.join(other, _INVENTORY)) != data:
                 return False
@@ -188,6 +198,50 @@ class _Repair:
         except OSError:
             return False
         return self._write(os.path.join(os.path.dirname(place), sidecar), sidecar_bytes(digest))
+
+    def _write_line_end(self, place: bytes) -> bool:
+        """Write a sidecar whose line ends with CR LF, as text editors and version control write it."""
+        content = self._storage.read(place).replace(b"\r\n", b"\n")
+        digest, data = sidecar_digest(content), self._storage.read(os.path.join(os.path.dirname(place), _INVENTORY))
+        algorithm = decode_fs(place).rpartition(".")[2]
+        if algorithm not in ALGORITHMS or digest != _digest(algorithm, data):
+            return False
+        return self._write(place, content)
+
+    def _restore_inventory(self, place: bytes) -> bool:
+        """Write the inventory of an object, and its sidecar, from the copy of the newest version."""
+        entries = [entry for entry in self._storage.scan(place) if entry.kind == "directory"]
+        numbers = [(parsed[0], entry.name) for entry in entries if (parsed := version_number(decode_fs(entry.name)))]
+        if not numbers:
+            return False
+        name = max(numbers)[1]
+        data = self._storage.read(os.path.join(place, name, _INVENTORY))
+        try:
+            document = read_inventory(data)
+        except InventoryError:
+            return False
+        if document.get("head") != decode_fs(name) or inventory_errors(document):
+            return False
+        algorithm = document["digestAlgorithm"]
+        sidecar, digest = encode_fs(sidecar_name(algorithm)), _digest(algorithm, data)
+        if sidecar_digest(self._storage.read(os.path.join(place, name, sidecar))) != digest:
+            return False
+        own, beside = self._content(os.path.join(place, _INVENTORY)), self._content(os.path.join(place, sidecar))
+        known = None if beside is None else sidecar_digest(beside)
+        # The sidecar of another inventory: perhaps of a version that is lost.
+        if known not in (None, digest) and own != data:
+            return False
+        done = own == data or self._write(os.path.join(place, _INVENTORY), data)
+        if done:
+            self._done.add(("inventory-differs", os.path.join(place, name, _INVENTORY)))
+        return done and (known == digest or self._write(os.path.join(place, sidecar), sidecar_bytes(digest)))
+
+    def _content(self, place: bytes) -> bytes | None:
+        """Return the content of a file; :data:`None` if it does not exist."""
+        try:
+            return self._storage.read(place)
+        except FileNotFoundError:
+            return None
 
     def _write_layout(self) -> bool:
         layout = self._configured()
@@ -238,3 +292,7 @@ class _Repair:
             with store_errors(self._root):  # required for any repair
                 staging = stack.enter_context(self._store.staging())
             yield staging
+
+
+def _digest(algorithm: str, data: bytes) -> str:
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
