@@ -8,12 +8,12 @@ be read.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import struct
 from collections.abc import Callable, Sequence
 from errno import EINVAL, ENAMETOOLONG, ENOTDIR
+from functools import cache
 from time import monotonic
 from typing import Any
 
@@ -519,8 +519,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# A decoder takes as long to create as a short text to decode.
-_decode = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
+@cache
+def _decoder() -> Callable[[str], Any]:
+    import json  # most runs read none; a decoder takes as long to create as a short text to decode
+
+    return json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
 
 
 def read_json(data: bytes) -> Any:
@@ -529,7 +532,7 @@ def read_json(data: bytes) -> Any:
     :raises ValueError: it is not one, or a key occurs more than once in an object
     :raises RecursionError: its objects and arrays are nested too deeply
     """
-    return _decode(data.decode())
+    return _decoder()(data.decode())
 
 
 # --- Pairtrees, and the sizes of trees --------------------------------------------------------------------------------

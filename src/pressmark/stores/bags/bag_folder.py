@@ -271,11 +271,13 @@ class BagFolder(BagFolderReader):
             removal.remove(identifier, check)
 
     def run_directory(self) -> RunDirectory:
+        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
         return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
+        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
         record = identifier if isinstance(identifier, StoreObject) else None
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path

@@ -297,11 +297,13 @@ class OcflRoot(StorageRoot):
             removal.remove(identifier, check)
 
     def run_directory(self) -> AbstractContextManager[RunDirectory]:
+        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
         return self.staging()
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
+        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
         name, existing = self.existing(identifier)
         to = removal.new_path()
         with removal.staging.lock():

@@ -217,11 +217,13 @@ class PairtreeStore(PairtreeReader):
             removal.remove(identifier, check)
 
     def run_directory(self) -> RunDirectory:
+        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
         return RunDirectory(self._work_directory())
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
+        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
         self.refuse_changes()
         place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):

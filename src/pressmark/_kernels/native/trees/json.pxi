@@ -1,7 +1,5 @@
 # JSON of objects, arrays and strings without escapes; everything else is left to the standard library.
 
-import json
-
 
 def _refuse(constant):
     raise ValueError(f"{constant} is not JSON")
@@ -14,7 +12,7 @@ def _once(pairs):
     return found
 
 
-cdef object _decode = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
+cdef object _decode = None  # made on first use: most runs read no JSON
 cdef int _DEEPEST_JSON = 32
 
 
@@ -96,10 +94,15 @@ def read_json(bytes data not None):
     :raises ValueError: it is not one, or a key occurs more than once in an object
     :raises RecursionError: its objects and arrays are nested too deeply
     """
+    global _decode
     cdef _PlainJson plain = _PlainJson.__new__(_PlainJson)
     plain.at = <const uint8_t *><char *>data
     plain.end = plain.at + len(data)
     found = plain.value(0)
     if found is None or plain.token() != 0 or plain.at < plain.end:
+        if _decode is None:
+            import json
+
+            _decode = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once).decode
         return _decode(data.decode())
     return found
