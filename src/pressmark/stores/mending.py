@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, nullcontext, suppress
 from typing import Any, NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
@@ -126,19 +126,30 @@ class _Mending:
                 for one in mended:
                     self._told(recorded, one)
                 return remaining
+            copies = [(one, self._copy(recorded, one, found[one.name])) for one in mended]
             placed: list[tuple[_Damage, bytes]] = []
-            for one in mended:
-                refused = self._replace(record, recorded, one, found[one.name], placed)
-                if refused is not None:
-                    remaining.append(self._unrepaired(recorded, one.name, refused))
+            with self._writer.staging.lock() if copies else nullcontext():
+                # Once for all files: the manifests of a bag may be large.
+                is_same = not copies or self._store.recorded_files(record).proof == recorded.proof
+                for one, (new, refused) in copies:
+                    if refused is None and not (is_same and self._is_as_found(recorded, one)):
+                        refused = "changed by another run; run the command again"
+                    if refused is None:
+                        placed.append((one, self._place(recorded, one, new)))
+                    else:
+                        remaining.append(self._unrepaired(recorded, one.name, refused))
+            above = {path for one, _old in placed for path in _above(recorded.place, one.name)}
+            flush_directories([os.path.join(self._base, path) for path in sorted(above)])
             remaining += self._verified(recorded, placed)
             if not recorded.describing & {one.name for one, _old in placed}:
                 break
         return remaining
 
-    def _damaged(self, recorded: RecordedFiles, names: Any) -> list[_Damage]:
+    def _damaged(self, recorded: RecordedFiles, names: Collection[bytes]) -> list[_Damage]:
         """Return the files whose content is not the recorded one, in the order of their names."""
-        damaged = []
+        damaged: list[_Damage] = []
+        if not names:  # as in a serialized bag, which is no directory
+            return damaged
         with open_directory(os.path.join(self._base, recorded.place)) as directory:
             for algorithm in sorted({recorded.files[name][0] for name in names}):
                 tasks = ((name, name) for name in sorted(names) if recorded.files[name][0] == algorithm)
@@ -149,54 +160,48 @@ class _Mending:
                             damaged.append(_Damage(name, algorithm, digest, outcome))
         return sorted(damaged, key=lambda one: one.name)
 
-    def _replace(
-        self,
-        record: StoreObject,
-        recorded: RecordedFiles,
-        damage: _Damage,
-        source: bytes,
-        placed: list[tuple[_Damage, bytes]],
-    ) -> str | None:
-        """Put a copy of a good file in the place of a damaged one, or where one is lost.
+    def _copy(self, recorded: RecordedFiles, damage: _Damage, source: bytes) -> tuple[bytes, str | None]:
+        """Copy a good file to the private directory, and flush it.
 
-        :param placed: receives the damage, and the path of the damaged file, which is kept beside; empty if it was lost
-        :return: why it was not put there
+        :return: the path of the copy, and why it cannot be used
         """
         new = self._writer.new_path()
-        target = os.path.join(self._base, recorded.place, damage.name)
         [(_key, outcome)] = copy_files([(None, source, new)], (damage.algorithm,), links="refuse")
         require_written(outcome)
         if outcome.digests is None or outcome.digests[damage.algorithm] != damage.digest:
-            return f"{decode_fs(source)} changed while it was read; run the command again"
+            return new, f"{decode_fs(source)} changed while it was read; run the command again"
         if damage.outcome.kind == CHANGED:
-            return "changed while it was read; run the command again"
-        with self._writer.staging.lock():
-            if not self._is_as_found(record, recorded, damage, target):
-                return "changed by another run; run the command again"
-            if damage.is_lost:
-                flush_trees(new)
-                make_parents(self._base, os.path.dirname(os.path.join(recorded.place, damage.name)))
-                rename_new(new, target)
-                placed.append((damage, b""))
-            else:
-                os.chmod(new, stat.S_IMODE(os.lstat(target).st_mode))
-                flush_trees(new)
-                if exchange(new, target):
-                    placed.append((damage, new))
-                else:
-                    os.replace(new, target)
-                    placed.append((damage, b""))
-        flush_directories([os.path.join(self._base, above) for above in _above(recorded.place, damage.name)])
-        return None
+            return new, "changed while it was read; run the command again"
+        if not damage.is_lost:
+            with suppress(FileNotFoundError):  # reported when it is looked at again
+                os.chmod(new, stat.S_IMODE(os.lstat(self._path(recorded, damage)).st_mode))
+        flush_trees(new)
+        return new, None
 
-    def _is_as_found(self, record: StoreObject, recorded: RecordedFiles, damage: _Damage, target: bytes) -> bool:
-        """Return whether nothing has changed since a damaged file was read, while no run moves anything."""
-        if self._store.recorded_files(record).proof != recorded.proof:
-            return False
+    def _place(self, recorded: RecordedFiles, damage: _Damage, new: bytes) -> bytes:
+        """Put a copy in the place of a damaged file, or where one is lost, while no run moves anything.
+
+        :return: the path of the damaged file, which is kept beside; empty if it was lost
+        """
+        target = self._path(recorded, damage)
+        if damage.is_lost:
+            make_parents(self._base, os.path.dirname(os.path.join(recorded.place, damage.name)))
+            rename_new(new, target)
+            return b""
+        if exchange(new, target):
+            return new
+        os.replace(new, target)
+        return b""
+
+    def _path(self, recorded: RecordedFiles, damage: _Damage) -> bytes:
+        return os.path.join(self._base, recorded.place, damage.name)
+
+    def _is_as_found(self, recorded: RecordedFiles, damage: _Damage) -> bool:
+        """Return whether a damaged file has not changed since it was read, while no run moves anything."""
         if first_link(self._base, os.path.dirname(os.path.join(recorded.place, damage.name))) is not None:
             return False
         try:
-            status = os.lstat(target)
+            status = os.lstat(self._path(recorded, damage))
         except (FileNotFoundError, NotADirectoryError):
             return damage.is_lost
         found = damage.outcome
@@ -218,7 +223,7 @@ class _Mending:
                 self._report.counts["mended"] += 1
             else:
                 if old:
-                    exchange(old, os.path.join(self._base, recorded.place, damage.name))
+                    exchange(old, self._path(recorded, damage))
                 problems.append(self._unrepaired(recorded, damage.name, "the new file cannot be read; check the disk"))
             if old:
                 with suppress(OSError):  # removed with the private directory
