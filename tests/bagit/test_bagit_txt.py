@@ -25,7 +25,7 @@ def test_declarations_are_read_back(version: tuple[int, int], encoding: str) -> 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_any_line_end(end: bytes) -> None:
     """LF, CR and CRLF are accepted."""
-    assert read_declaration(GOOD.replace(b"\n", end)) == (Declaration(), [])
+    assert read_declaration(GOOD.replace(b"\n", end)) == (Declaration(), ())
 
 
 BAD = {

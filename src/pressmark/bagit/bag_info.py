@@ -328,9 +328,10 @@ def check_elements(info: BagInfo, name: bytes = NAME, version: tuple[int, int] =
     problems = []
     by_label: dict[str, list[str]] = {}
     for label, value in info.elements:
-        by_label.setdefault(label.lower(), []).append(value)
-    for key in [key for key in _RESERVED if key in by_label]:
-        label, values = _RESERVED[key], list(map(unfolded, by_label[key]))
+        if (key := label.lower()) in _RESERVED:
+            by_label.setdefault(key, []).append(unfolded(value))
+    for key in filter(by_label.__contains__, _RESERVED):
+        label, values = _RESERVED[key], by_label[key]
         repeated = RESERVED[label]
         if repeated is not None and len(values) > 1:
             rule = "oxum-once" if repeated == "oxum-repeated" else "elements-once"

@@ -162,6 +162,7 @@ class BagTags:
         return FetchList(self.path, self.encoding, self.version, self.files)
 
 
+@lru_cache(1024)  # the bags of a collection have few names of tag files
 def is_described(name: bytes) -> bool:
     """Return whether the draft defines the meaning of a file of this name in the base directory."""
     return name in _DESCRIBED or split_manifest_name(name) is not None
@@ -179,18 +180,19 @@ def read_tag_files(base: BaseDirectory, problems: list[Problem]) -> tuple[BagTag
     declaration = Declaration()
     data = _content(base, bagit_txt.NAME, bagit_txt.DECLARATION_LIMIT, names, problems)
     if data is not None:
-        declaration, found = read_declaration(data)
-        problems += found
+        declaration, of_declaration = read_declaration(data)
+        problems += of_declaration
     elif bagit_txt.NAME not in names:
         problems.append(problem("declaration-missing", bagit_txt.NAME))
     of_old = PACKAGE_INFO in names and not applies("bag-info", declaration.version)
     info_name = PACKAGE_INFO if of_old else bag_info.NAME
-    info = BagInfo(encoding=declaration.encoding)
     data = _content(base, info_name, bag_info.INFO_LIMIT, names, problems)
-    if data is not None and len(data) > bag_info.INFO_LIMIT:
-        message = f"larger than {bag_info.INFO_LIMIT} bytes; not read"
-        problems.append(problem("info-too-long", info_name, message))
-    elif data is not None:
+    if data is None or len(data) > bag_info.INFO_LIMIT:
+        info = BagInfo(encoding=declaration.encoding)
+        if data is not None:
+            message = f"larger than {bag_info.INFO_LIMIT} bytes; not read"
+            problems.append(problem("info-too-long", info_name, message))
+    else:
         info, found = BagInfo.parse(data, declaration.encoding, declaration.version, name=info_name)
         problems += found
         problems += check_elements(info, info_name, declaration.version)

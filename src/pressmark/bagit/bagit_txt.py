@@ -1,13 +1,14 @@
 """The bag declaration, bagit.txt (section 2.1.1): the version of the bag and the character set of its tag files.
 
 >>> read_declaration(b"BagIt-Version: 1.0\\nTag-File-Character-Encoding: UTF-8\\n")
-(Declaration(version=(1, 0), encoding='UTF-8'), [])
+(Declaration(version=(1, 0), encoding='UTF-8'), ())
 """
 
 from __future__ import annotations
 
 import io
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pressmark.bagit.encodings import UTF8, Line, LineReader, find_charset
@@ -45,20 +46,20 @@ def declaration_bytes(declaration: Declaration = Declaration()) -> bytes:  # noq
     return f"{_VERSION_LABEL}: {major}.{minor}\n{_ENCODING_LABEL}: {declaration.encoding}\n".encode()
 
 
-_USUAL = declaration_bytes()
-
-
-def read_declaration(data: bytes) -> tuple[Declaration, list[Problem]]:
+def read_declaration(data: bytes) -> tuple[Declaration, tuple[Problem, ...]]:
     """Read bagit.txt and return its content and its problems; unreadable values default to 1.0 and UTF-8.
 
     :param data: the bytes of the file, at least the first :data:`DECLARATION_LIMIT`
     """
-    if data == _USUAL:
-        return Declaration(), []
+    declaration, problems = _read(data[:DECLARATION_LIMIT])
     if len(data) > DECLARATION_LIMIT:
-        declaration, _ = read_declaration(data[:DECLARATION_LIMIT])
-        return declaration, [_malformed(f"more than {DECLARATION_LIMIT} bytes; expected two lines")]
-    problems = []
+        return declaration, (_malformed(f"more than {DECLARATION_LIMIT} bytes; expected two lines"),)
+    return declaration, problems
+
+
+@lru_cache(16)  # most bags of a collection have the same
+def _read(data: bytes) -> tuple[Declaration, tuple[Problem, ...]]:
+    problems: list[Problem] = []
     reader = LineReader(io.BytesIO(data), UTF8, NAME)
     lines = []
     while (found := reader.line()) is not None:
@@ -72,7 +73,7 @@ def read_declaration(data: bytes) -> tuple[Declaration, list[Problem]]:
     if len(lines) != 2:
         problems.append(_malformed(f"{len(lines)} lines; expected two"))
     version = _read_version(values.get(_VERSION_LABEL), problems)
-    return Declaration(version, _read_encoding(values.get(_ENCODING_LABEL), problems)), problems
+    return Declaration(version, _read_encoding(values.get(_ENCODING_LABEL), problems)), tuple(problems)
 
 
 def _malformed(message: str) -> Problem:

@@ -507,19 +507,19 @@ class BagReport(Report):
         for (kind, _), number in self.tally.items():
             kinds[kind] += number
         return {
-            "ok": self.ok,
+            "ok": errors == 0,
             "errors": errors,
             "warnings": total - errors,
-            "missing": sum(kinds[kind] for kind in _MISSING),
-            "changed": sum(kinds[kind] for kind in _CHANGED),
-            "untracked": sum(kinds[kind] for kind in _UNTRACKED),
+            "missing": sum(map(kinds.__getitem__, _MISSING)),
+            "changed": sum(map(kinds.__getitem__, _CHANGED)),
+            "untracked": sum(map(kinds.__getitem__, _UNTRACKED)),
             "kinds": dict(sorted((+kinds).items())),
             "omitted": total - len(self.problems),
             **self.counts,
         }
 
     def _errors(self) -> int:
-        return sum(number for (_, severity), number in self.tally.items() if severity == ERROR)
+        return sum([number for (_, severity), number in self.tally.items() if severity == ERROR])
 
     def _paths(self, kinds: frozenset[str]) -> Iterator[bytes]:
         # A file can have several wrong checksums.

@@ -34,6 +34,7 @@ from pressmark.cli.common.worker_options import job_options
 from pressmark.errors import BagError, LedgerError, SpillError
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fixity.tree import walk
+from pressmark.reports import ERROR
 
 if TYPE_CHECKING:
     from pressmark.cli.common.workers import Workers
@@ -207,7 +208,7 @@ def validate_command(
                     continue
                 # The problems of the next bag come after the verdict.
                 reporter.flush()
-                if report.summary()["kinds"].get("declaration-missing") and os.path.isdir(bag):
+                if ("declaration-missing", ERROR) in report.tally and os.path.isdir(bag):
                     from pressmark.cli.bag.advice import what_instead
 
                     advice = what_instead(bag)
