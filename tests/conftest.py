@@ -36,6 +36,7 @@ COMMON = settings(
 settings.register_profile("dev", COMMON, max_examples=100)
 settings.register_profile("ci", COMMON, max_examples=40, derandomize=True)
 settings.register_profile("sanitize", COMMON, max_examples=20, derandomize=True)
+settings.register_profile("sanitize-long", COMMON, max_examples=1_000)
 settings.register_profile("nightly", COMMON, max_examples=20_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
