@@ -12,7 +12,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pytest
 
 import pressmark
 from pressmark.fixity.copying import copy_files
-from pressmark.threads import Cancelled, Threads, call_for_all, ordered_map, require_use
+from pressmark.threads import Cancelled, Threads, ordered_map, require_use
 
 
 def copies(folder: Path) -> Iterator[Any]:
@@ -321,7 +320,7 @@ def test_the_garbage_collector_closes_it_in_a_call() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-@pytest.mark.parametrize("slow", ["calls", "kernel", "items"])
+@pytest.mark.parametrize("slow", ["calls", "items"])
 def test_an_interrupt(slow: str) -> None:
     """An interrupt ends a map within a fifth of a second, on a disk with 20 ms an access."""
 
@@ -335,14 +334,10 @@ def test_an_interrupt(slow: str) -> None:
             require_use()
         return item
 
-    def kernel(items: list[int]) -> list[int]:
-        return [access(item) for item in items[:5]]  # a tenth of a second
-
     def items() -> Iterator[Any]:
         for number in range(1000):
-            yield list(range(1000)) if slow == "kernel" else access(number) if slow == "items" else number
+            yield access(number) if slow == "items" else number
 
-    function = partial(call_for_all, kernel) if slow == "kernel" else call
     sent: list[float] = []
 
     def interrupt() -> None:
@@ -354,23 +349,10 @@ def test_an_interrupt(slow: str) -> None:
     try:
         threading.Timer(0.15, interrupt).start()
         with pytest.raises(KeyboardInterrupt), Threads(2, "test") as pool:
-            for _ in pool.map(function, items()):
+            for _ in pool.map(call, items()):
                 pass
     finally:
         signal.signal(signal.SIGINT, before)
     # A fifth of a second, and more on a busy machine; all calls would take ten seconds and more.
     assert time.monotonic() - sent[0] < 2
     assert named("test") == []
-
-
-def test_calls_until_there_is_a_result_for_each_item() -> None:
-    """A kernel is called again with the items that it left."""
-    calls: list[list[int]] = []
-
-    def double(items: list[int]) -> list[int]:
-        calls.append(items)
-        return [2 * item for item in items[:3]]
-
-    assert call_for_all(double, list(range(7))) == [0, 2, 4, 6, 8, 10, 12]
-    assert calls == [[0, 1, 2, 3, 4, 5, 6], [3, 4, 5, 6], [6]]
-    assert call_for_all(double, []) == []

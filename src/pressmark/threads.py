@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from threading import Thread
 
-__all__ = ["Cancelled", "Threads", "call_for_all", "limit", "ordered_map", "require_use", "resolve_threads"]
+__all__ = ["Cancelled", "Threads", "limit", "ordered_map", "require_use", "resolve_threads"]
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -212,15 +212,3 @@ def ordered_map(
     """
     with Threads(resolve_threads(threads), name) as pool:
         yield from pool.map(function, items, ahead=ahead, inline=inline)
-
-
-def call_for_all(function: Callable[[list[Item]], list[Result]], items: list[Item]) -> list[Result]:
-    """Call a kernel that returns fewer results than items if it takes too long, until there is one for each.
-
-    An interrupt waits for a running call, and on a slow disk or network each item may take long.
-    """
-    found = function(items)
-    while len(found) < len(items):
-        require_use()
-        found += function(items[len(found) :])
-    return found

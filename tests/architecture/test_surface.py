@@ -27,14 +27,9 @@ ONLY_COMPILED = {
 }
 # Functions that do nothing in the pure implementation, as their first line states.
 SAID_DIFFERENTLY = {
-    "copy_small_sources",
-    "copy_small_tree",
     "lane_count",
-    "move_objects",
     "sha_extensions",
     "supported",
-    "write_small",
-    "write_small_objects",
 }
 
 

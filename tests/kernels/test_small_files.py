@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
@@ -12,7 +11,7 @@ import pytest
 
 from pressmark.fixity.copying import copy_files
 from pressmark.fixity.outcomes import Outcome
-from support.implementations import PURE, Implementation, use
+from support.implementations import Implementation, use
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX files")
 SIZES = [0, 1, 127, 128, 4096, 16383, 16384, 16385, 40000]
@@ -62,24 +61,3 @@ def test_files_that_cannot_be_copied(tmp_path: Path, implementations: list[Imple
         assert found[0] == found[-1]
         assert (found[0].kind, found[0].path) == ("not-written", os.fsencode(tmp_path / target))
     assert (tmp_path / "there").read_bytes() == b"kept"
-
-
-@posix
-def test_files_and_directories_in_order(implementation: Implementation, tmp_path: Path) -> None:
-    """All files are written, or those before a failure; the pure implementation leaves them to the shared code."""
-    write = implementation.kernels.write_small
-    base = os.fsencode(tmp_path)
-    paths = [base + b"/a", base + b"/a/b", base + b"/a/empty", base + b"/a/large"]
-    contents = [None, b"data", b"", bytes(1 << 20)]
-    if implementation == PURE:
-        assert write(paths, contents) is False
-        assert not list(tmp_path.iterdir())
-        return
-    assert write(paths, contents) is True
-    assert [os.path.isdir(path) for path in paths] == [True, False, False, False]
-    assert [Path(os.fsdecode(path)).read_bytes() for path in paths[1:]] == contents[1:]
-    assert write([base + b"/c", base + b"/a", base + b"/d"], [b"new", None, b"not"]) == (1, errno.EEXIST)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
-    assert write([base + b"/a/b"], [b"over"]) == (0, errno.EEXIST)
-    assert write([base + b"/nul\0"], [b""]) == (0, errno.EINVAL)
-    assert (tmp_path / "a" / "b").read_bytes() == b"data"

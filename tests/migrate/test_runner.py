@@ -867,14 +867,14 @@ def test_a_root_that_objects_are_moved_out_of_has_nothing_empty(
 ) -> None:
     """Empty directories are pruned before the next object is moved (E073), in case the run is killed."""
     source = made(tmp_path / "source", IDS, FILES, kind="ocfl", layout=layout_or_none("0003"))
-    move = ocfl_bulk_writer.BulkWriter._move_quickly
+    move = ocfl_bulk_writer.BulkWriter._move_in
     seen = []
 
     def looking(self: Any, *arguments: Any) -> Any:
         seen.append([one.path for one in stores.open(source).check().problems if one.kind == "directory-empty"])
         return move(self, *arguments)
 
-    monkeypatch.setattr(ocfl_bulk_writer.BulkWriter, "_move_quickly", looking)
+    monkeypatch.setattr(ocfl_bulk_writer.BulkWriter, "_move_in", looking)
     if busy:  # another run is moving an object in the source: pruning waits for it
         monkeypatch.setattr(ocfl_to_ocfl.OcflToOcfl, "_try_lock", lambda _self: False)
     run = migrate.run(planned(source, tmp_path / "root", 12, to="ocfl", layout="0004", move=True), threads=True)

@@ -16,7 +16,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.staging import RunDirectory
-from pressmark.stores import IngestError, IngestResult, Store, StoreObject, staging_writer
+from pressmark.stores import IngestError, IngestResult, Store, StoreObject, source_copies, staging_writer
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -119,20 +119,25 @@ def test_many_at_once(tmp_path: Path, kind: str, implementation: Implementation)
     assert not problems(several)
 
 
-def test_threads_stage_many_objects(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares of many objects are staged on several threads, and few objects on none."""
-    monkeypatch.setattr(staging_writer, "resolve_threads", lambda _threads: 2)
-    for number in range(100):
+def test_the_files_of_many_objects_are_one_stream(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is known that a device cannot share blocks, the files of many objects are copied by one call."""
+    for number in range(20):
         write(tmp_path / "in" / str(number), {"name.bin": b"%d" % number})
-    items = [(str(number), tmp_path / "in" / str(number)) for number in range(100)]
-    pools: list[Any] = []
-    make = staging_writer.Threads
-    monkeypatch.setattr(staging_writer, "Threads", lambda *a: (pools.append(make(*a)), pools[-1])[1])
-    with store.ingest() as batch:
-        batch.put_all(items[:3])
-        assert not pools
-        batch.put_all(items[3:])
-    assert len(pools) == (store.kind != "bags")
+    items = [(str(number), tmp_path / "in" / str(number)) for number in range(20)]
+    counts: list[int] = []
+    copy = source_copies.copy_files
+
+    def counted(tasks: Any, *rest: Any, **options: Any) -> Any:
+        given = list(tasks)
+        counts.append(len(given))
+        return copy(given, *rest, **options)
+
+    monkeypatch.setattr(source_copies, "copy_files", counted)
+    with store.ingest(mode="copy") as batch:
+        batch.put_all(items)
+    assert counts == [20]
     assert sorted(str(found.id) for found in store.objects()) == sorted(name for name, _source in items)
     assert not problems(store)
 
@@ -504,7 +509,6 @@ def test_another_file_system_within_a_tree(
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), old, None, new)
 
     monkeypatch.setattr(staging_writer, "rename_new", refused)
-    monkeypatch.setattr(staging_writer.CopyingWriter, "_move_quickly", lambda _self, turn: [False] * len(turn))
     results: list[Result] = []
     with tree.ingest(on_result=results.append) as batch:
         batch.put_all([("abce", source), ("abcf", source)])

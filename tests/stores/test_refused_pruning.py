@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pressmark import _kernels, stores
+from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.fs import staging
 from pressmark.layouts import layout
@@ -62,7 +62,6 @@ def test_put_that_is_refused(any_store: Store, tmp_path: Path, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), new)
 
     refuse(monkeypatch, errno.EACCES)
-    monkeypatch.setattr(_kernels.active, "move_objects", lambda moves, *_how: [False] * len(moves))
     modules = {"bags": "bags.bag_folder", "ocfl": "ocfl.writing.bulk_writer"}
     monkeypatch.setattr(f"pressmark.stores.{modules.get(any_store.kind, 'staging_writer')}.rename_new", full)
     with pytest.raises(ObjectError) as caught:

@@ -137,9 +137,6 @@ def test_an_interrupt(
         return found
 
     monkeypatch.setattr(staging_writer.StagingWriter, step, interrupted)
-    if step == "_move_in":  # all at once otherwise
-        for one in (staging_writer.CopyingWriter, *staging_writer.StagingWriter.__subclasses__()):
-            monkeypatch.setattr(one, "_move_quickly", lambda _self, turn: [False] * len(turn))
     monkeypatch.setattr("pressmark.stores.ingest.CHUNK", 4)
     results: Results = []
     with pytest.raises(KeyboardInterrupt), store.ingest(on_result=results.append, max_objects=12) as batch:

@@ -31,6 +31,7 @@ __all__ = [
     "StepError",
     "run_phases",
     "run_steps",
+    "write_new",
 ]
 
 # Paths of more directories, or more paths, are flushed with their whole file systems.
@@ -91,6 +92,20 @@ def run_steps(bases: list[bytes], lists: list[list[Step]]) -> list[StepError | i
         StepError(error, base, steps, made, lock) if error else lock
         for base, steps, (error, made, lock) in zip(bases, lists, kernels.run_steps(bases, lists), strict=True)
     ]
+
+
+def write_new(base: bytes, contents: Mapping[bytes, bytes | None]) -> None:
+    """Create files in a directory, in this order, and the directories whose content is :data:`None`.
+
+    :param contents: by path in the directory, which is empty for itself
+    :raises StepError: one cannot be created; those before it were
+    """
+    steps: list[Step] = [
+        (MAKE, path, 0o777) if data is None else (WRITE, path, data) for path, data in contents.items()
+    ]
+    [outcome] = run_steps([base], [steps])
+    if isinstance(outcome, StepError):
+        raise outcome
 
 
 def run_phases(

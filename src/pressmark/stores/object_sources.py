@@ -1,44 +1,41 @@
-"""Sources of objects: files, directories and open files, copied into a new directory."""
+"""Sources of objects: files, directories and open files."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from pressmark.errors import quoted
-from pressmark.fixity.copying import Copying, Event, copy_files
-from pressmark.fixity.hasher import OpenOptions
 from pressmark.fixity.outcomes import Content, Outcome, failed_outcome, require_written
 from pressmark.fs.beneath import below_root, real_path
 from pressmark.fs.durable import is_directory
 from pressmark.fs.file_errors import kind_of_error, kind_of_mode, message_of
 from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
-from pressmark.fs.trees import DirectoryEntry, longest_inside, scan, scan_beneath
+from pressmark.fs.trees import DirectoryEntry, Wanted, scan, scan_beneath, trees
 from pressmark.reports import Problem
-from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
+from pressmark.stores.exceptions import SourceError, object_errors
 from pressmark.stores.problems import problem
 from pressmark.stores.store import ObjectSource
 
 __all__ = [
-    "SMALL_FLAGS",
-    "SourceCopier",
+    "SourceEntry",
     "UnreadableSourceError",
     "check_source",
-    "copy_source",
-    "devices_to_copy",
     "identities_above",
     "is_content",
+    "plain_entries",
     "refuse_within",
     "require_copied",
     "select_source",
+    "source_entries",
     "source_tree",
 ]
 
-#: For opening small files, which kernels copy.
-SMALL_FLAGS = OpenOptions(follow=False).flags
+# Of directories that are listed many at a time: larger ones are walked while they are copied.
+_NAMES = Wanted(content="names")
 
 
 class UnreadableSourceError(SourceError):
@@ -139,147 +136,80 @@ def select_source(
     return (selected, tuple(excluded)) if excluded else (source, ())
 
 
-class SourceCopier:
-    """Copies the sources of many objects: the result for a device is remembered.
+class SourceEntry(NamedTuple):
+    """A file or directory of a source.
 
-    :param mode: as for :func:`copy_source`
-    :param copied: devices where sharing blocks was tried, and files were copied; more are added
+    :ivar name: its name in the object
+    :ivar content: the path of a file, or its content; :data:`None` for a directory
+    :ivar is_empty: whether it is a directory without entries
     """
 
-    def __init__(self, mode: str, copied: set[int]) -> None:
-        self._mode = mode
-        self._copied = copied
-
-    def copy(
-        self,
-        source: ObjectSource,
-        target: bytes,
-        links: str,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[Event], object] | None = None,
-    ) -> tuple[int, bytes]:
-        """Copy a source into the new directory ``target``; see :func:`copy_source`.
-
-        :return: size in bytes, and the longest path in it as from :func:`longest_inside`
-        :raises SourceError: the source cannot be stored
-        :raises OSError: the copy cannot be written
-        """
-        size = 0
-
-        def add(name: bytes, outcome: Outcome) -> None:
-            nonlocal size
-            size += outcome.size or 0
-            if on_file is not None:
-                on_file(name, outcome)
-
-        def note(event: Event) -> None:
-            self.note(source, event)
-            if on_event is not None:
-                on_event(event)
-
-        mode = self.mode_of(source)
-        copy_source(source, target, mode=mode, links=links, algorithms=algorithms, on_file=add, on_event=note)
-        return size, longest_inside(target)
-
-    def devices(self) -> tuple[int, ...] | None:
-        """Return :func:`devices_to_copy`."""
-        return devices_to_copy(self._mode, self._copied)
-
-    def mode_of(self, source: object) -> str:
-        """Return the mode for a source: only copying a first file shows whether a device can share blocks."""
-        if self._mode == "auto" and self._copied:
-            return "copy" if _device_of(source) in self._copied else "auto"
-        return self._mode
-
-    def note(self, source: object, event: object) -> None:
-        """Record the result of an event of copying a source."""
-        if isinstance(event, Copying) and event.mode == "copy":
-            self._copied.add(_device_of(source))
+    name: bytes
+    content: bytes | Content | None
+    is_empty: bool = False
 
 
-def devices_to_copy(mode: str, copied: Collection[int]) -> tuple[int, ...] | None:
-    """Return the devices whose files are copied byte by byte; :data:`None` if none is known, empty for all.
-
-    :param mode: as for :func:`copy_source`
-    :param copied: devices where sharing blocks was tried, and files were copied
-    """
-    return () if mode == "copy" else tuple(copied) or None if mode == "auto" else None
-
-
-def _device_of(source: object) -> int:
-    """Return the device of a source, or of the first file or directory of a mapping; -1 if there is none."""
-    if isinstance(source, Mapping):
-        source = next(iter(source.values()), None)
-    if isinstance(source, (str, os.PathLike)):
-        with contextlib.suppress(OSError):  # reported by reading it
-            return os.stat(source).st_dev
-    return -1
-
-
-def copy_source(
-    source: ObjectSource | bytes,
-    target: bytes,
-    *,
-    mode: str = "auto",
-    links: str = "refuse",
-    threads: int | None = None,
-    algorithms: tuple[str, ...] = (),
-    on_file: Callable[[bytes, Outcome], object] | None = None,
-    on_event: Callable[[Event], object] | None = None,
-) -> int:
-    """Copy a source into the new directory ``target``.
+def source_entries(
+    source: ObjectSource | bytes, target: bytes, follow: bool, *, deepest: int | None = None
+) -> Iterator[SourceEntry]:
+    """Yield the files and directories of a source, a directory before its content; not a directory that is the source.
 
     :param source: as for :meth:`pressmark.stores.Store.put`, or the path of a file or directory as bytes
-    :param mode: as for :func:`pressmark.fixity.copying.copy_files`
-    :param links: ``"refuse"`` or ``"follow"`` symbolic links in the source; a link that is the source itself is
-        followed
-    :param algorithms: algorithms of the digests that ``on_file`` receives
-    :param on_file: called with each file's name below ``target``, and its outcome
-    :param on_event: called with the events of :func:`pressmark.fixity.copying.copy_files`
-    :return: the number of files
+    :param target: the destination of a copy, which must not be inside the source
+    :param follow: follow symbolic links; a link that is the source itself stands for its target, under the link's name
+    :param deepest: as for :func:`source_tree`
     :raises SourceError: the source cannot be stored
-    :raises OSError: the copy cannot be written
     """
-
-    def tasks() -> Iterator[tuple[bytes, bytes | Content, bytes]]:
-        os.mkdir(target)
-        for name, content in _files(source, target, links == "follow"):
-            yield name, content, os.path.join(target, name)
-
-    count = 0
-    copies = copy_files(tasks(), algorithms, mode=mode, threads=threads, links=links, real=True, on_event=on_event)
-    with contextlib.closing(copies):
-        for name, outcome in copies:
-            require_copied(outcome)
-            if on_file is not None:
-                on_file(name, outcome)
-            count += 1
-    if not os.path.isdir(target):  # no file at all
-        os.mkdir(target)
-    return count
+    if not isinstance(source, Mapping):
+        alone = os.path.basename(os.fsencode(source))
+        yield from _entries_of(os.fsdecode(source), b"", target, follow, alone, deepest)
+        return
+    seen = set()
+    for given, content in source.items():
+        for entry in _entries_of(content, encode_fs(given), target, follow, b"", deepest):
+            if entry.content is not None:
+                if entry.name in seen:
+                    raise SourceError("bad-name", f"{decode_fs(entry.name)!r} is specified twice")
+                seen.add(entry.name)
+            yield entry
 
 
-def _files(source: ObjectSource | bytes, target: bytes, follow: bool) -> Iterator[tuple[bytes, bytes | Content]]:
-    """Yield names and paths of the files of a source, and create their directories below ``target``."""
-    tops: Iterable[tuple[Any, bytes, bytes]]
-    if isinstance(source, Mapping):
-        tops = ((content, _checked(encode_fs(name)), b"") for name, content in source.items())
-    else:
-        # A source that is a link stands for its target, under the link's name.
-        tops = [(os.fsdecode(source), b"", os.path.basename(os.fsencode(source)))]
-    for content, inside, alone in tops:
-        if is_content(content):
-            _make(target, os.path.dirname(inside))
-            yield inside, Content(content, inside)
-            continue
-        top = real_path(os.fsencode(content))
-        for name, path, entries in source_tree(top, inside, target, follow, alone=alone):
-            if entries is not None:
-                _make(target, name)
-                continue
-            _make(target, os.path.dirname(_checked(name)))
-            yield name, path
+def _entries_of(
+    content: Any, inside: bytes, target: bytes, follow: bool, alone: bytes, deepest: int | None
+) -> Iterator[SourceEntry]:
+    """Yield the entries of one item of a source: see :func:`source_tree`."""
+    if is_content(content):
+        yield SourceEntry(inside, Content(content, inside))
+        return
+    top = real_path(os.fsencode(content))
+    for name, path, entries in source_tree(top, inside, target, follow, alone=alone, deepest=deepest):
+        if entries is None:
+            yield SourceEntry(name, path)
+        elif name:
+            yield SourceEntry(name, None, not entries)
+
+
+def plain_entries(sources: Sequence[ObjectSource | bytes], target: bytes) -> list[list[SourceEntry] | None]:
+    """Return the entries of each source that is a plain directory, many read in one call; :data:`None` for any other.
+
+    Plain is a directory of regular files and directories that is not deep, not large, and on one file system.
+
+    :param target: as for :func:`source_entries`
+    """
+    found: list[list[SourceEntry] | None] = [None] * len(sources)
+    tops: dict[int, bytes] = {}
+    for number, source in enumerate(sources):
+        if isinstance(source, (str, bytes, os.PathLike)):
+            tops[number] = real_path(os.fsencode(source))
+    above = identities_above(os.path.dirname(target)) if tops else frozenset()
+    read = (tree for batch in trees(b"", list(tops.values()), _NAMES, 1) for tree in batch.trees)
+    for (number, top), tree in zip(tops.items(), read, strict=True):
+        if tree.state == "whole" and not tree.others and (tree.device, tree.inode) not in above:
+            empty = set(tree.empty)
+            folders = [SourceEntry(name, None, name in empty) for name in cast("dict[bytes, int]", tree.directories)]
+            files = [SourceEntry(name, b"%b/%b" % (top, name)) for name in cast("dict[bytes, int]", tree.files)]
+            found[number] = folders + files
+    return found
 
 
 def source_tree(
@@ -386,14 +316,3 @@ def identities_above(place: bytes) -> frozenset[tuple[int, int]]:
 def _identity(path: bytes) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino
-
-
-def _checked(name: bytes) -> bytes:
-    if is_unsafe_name(name):
-        raise SourceError("bad-name", f"{os.fsdecode(name)!r} is not a valid file name in an object")
-    return name
-
-
-def _make(target: bytes, relative: bytes) -> None:
-    if relative:
-        os.makedirs(os.path.join(target, relative), exist_ok=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pressmark.errors import ObjectError, PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.stores.object_sources import source_entries
 from pressmark.stores.store import ObjectSource, Readable, Store, StoreObject
 from pressmark.stores.stored_object import StoredObject
 
@@ -57,13 +58,16 @@ def existing_object(
 
 
 def _is_equal(store: Store, found: StoredObject, source: ObjectSource, follow: bool) -> bool:
-    from pressmark.stores.ocfl.writing.object_writer import source_files  # not needed for new objects
-
     stored = dict(found.files())
     empty: list[bytes] = []
     # The target of a copy, which must not be in the source.
     target = os.path.join(encode_fs(store.root), b"object")
-    files = {decode_fs(name): content for name, content in source_files(source, target, follow, empty)}
+    files: dict[str, Any] = {}
+    for entry in source_entries(source, target, follow):
+        if entry.content is not None:
+            files[decode_fs(entry.name)] = entry.content
+        elif entry.is_empty:
+            empty.append(entry.name)
     if files.keys() != stored.keys():
         return False
     if store.kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:

@@ -12,15 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.fixity import Outcome
-from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
@@ -29,16 +26,13 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED
-from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
+from pressmark.stores.source_copies import Copier, SourceCopy
 from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
-from pressmark.threads import Threads, call_for_all, resolve_threads
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
 # Objects moved while the lock is held; other runs wait for a few milliseconds.
 TURN = 256
-# Objects that a thread stages in one call of a kernel, at least.
-SHARE = 32
 
 
 @dataclass(slots=True)
@@ -48,16 +42,20 @@ class Staged:
     :ivar identifier: its identifier, as given
     :ivar place: its path, relative to the base directory; moving it over another object may change it
     :ivar path: its current path
+    :ivar copy: its files on their way to that path; :data:`None` for an object that was not copied
+    :ivar check: called with this record once the object is complete; an exception discards it
+    :ivar size: of its files, in bytes; 0 if it was not written here
     """
 
     identifier: str | bytes
     place: bytes
     path: bytes
+    copy: SourceCopy | None = None
+    check: Callable[[Any], object] | None = None
+    size: int = 0
 
 
 Item = TypeVar("Item", bound=Staged)
-Job = TypeVar("Job")
-Done = TypeVar("Done")
 
 
 class StagingWriter(ABC, Generic[Item]):
@@ -68,10 +66,20 @@ class StagingWriter(ABC, Generic[Item]):
     :param durable: flush the content of objects before they are published
     :param durable_places: also flush the names of published objects; otherwise the caller must
     :param replace: replace existing objects
+    :param copier: copies their sources
+    :param links: as for :meth:`pressmark.stores.Store.put`
     """
 
     def __init__(
-        self, root: str, base: bytes, *, durable: bool, durable_places: bool = True, replace: bool = False
+        self,
+        root: str,
+        base: bytes,
+        *,
+        durable: bool,
+        durable_places: bool = True,
+        replace: bool = False,
+        copier: Copier,
+        links: str,
     ) -> None:
         self._name = root
         self._base = base
@@ -84,10 +92,10 @@ class StagingWriter(ABC, Generic[Item]):
         self._committed: list[Item] = []
         self._done: list[tuple[Item, ObjectError | None]] = []
         self._numbers = count()
-        self._pool: Threads | None = None
+        self._copier = copier
+        self._links = links
 
     def __enter__(self) -> Self:
-        self._stack.enter_context(shared_copies())
         return self
 
     def __exit__(
@@ -120,41 +128,35 @@ class StagingWriter(ABC, Generic[Item]):
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         """Return the private directory, on the file system of the store."""
 
+    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+        """Return the future paths of objects, which are faster found for many at once; :data:`None` if unknown."""
+        return [None] * len(objects)
+
     @abstractmethod
-    def prepare(self, identifier: str | bytes, source: ObjectSource, *args: Any, **options: Any) -> int | StoreObject:
-        """Stage an object, and return its size in bytes; or its record, if it is in the store already.
+    def begin(
+        self, identifier: str | bytes, source: ObjectSource, place: bytes | None = None, **options: Any
+    ) -> Item | StoreObject:
+        """Return a new object, whose files :meth:`copy` copies; or its record, if it is in the store already.
 
         An occupied path is refused before the source is read.
 
+        :param place: its future path, if known
         :param options: of the kind of store
         :raises ObjectError: it cannot be stored; it leaves no files
         :raises IdentifierError: the identifier has no path in the store
         """
 
-    def _devices(self) -> tuple[int, ...] | None:
-        """Return the devices whose files are copied byte by byte; :data:`None` if none is known yet, empty for all."""
-        return ()
+    def _complete(self, staged: Item) -> None:
+        """Write what an object has beside the files of its source, and check it.
 
-    def _stage_small(
-        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
-    ) -> Sequence[tuple[Item, int] | None]:
-        """Stage objects of small files quickly, and return each with its size.
-
-        :param devices: as returned by :meth:`_devices`
-        :return: :data:`None` for an object that needs :meth:`prepare`, which reports why; it leaves no files
+        :raises ObjectError: it cannot be stored
+        :raises SourceError: its source cannot be stored
+        :raises OSError: it cannot be written
         """
-        return [None] * len(objects)
 
     def _begin_turn(self) -> None:
         """Prepare for moves, while the lock is held."""
         return None
-
-    def _move_quickly(self, turn: Sequence[Item]) -> list[bool]:
-        """Move objects to their places while the lock is held, and return whether each was moved.
-
-        The others need :meth:`_move`, which reports why.
-        """
-        return [False] * len(turn)
 
     @abstractmethod
     def _move(self, staged: Item, known: set[bytes]) -> None:
@@ -174,17 +176,14 @@ class StagingWriter(ABC, Generic[Item]):
     def put(self, identifier: str | bytes, source: ObjectSource, **options: Any) -> StoreObject:
         """Store an object, and return its record.
 
-        :param options: of :meth:`prepare`
+        :param options: of :meth:`begin`
         :raises ObjectError: it cannot be stored
         :raises IdentifierError: the identifier has no path in the store
         :raises StoreError: its name could not be flushed
         """
         found: int | StoreObject | ObjectError | IdentifierError
         with object_errors(self._name, identifier):
-            if options:
-                found = self.prepare(identifier, source, **options)
-            else:
-                [found] = self.prepare_all([(identifier, source)])
+            [found] = self.prepare_all([(identifier, source)], **options)
             if isinstance(found, int):
                 [found] = self.publish()
         if isinstance(found, StoreObject):
@@ -194,40 +193,50 @@ class StagingWriter(ABC, Generic[Item]):
     # --- staging ------------------------------------------------------------------------------------------------------
 
     def prepare_all(
-        self, objects: Sequence[tuple[str | bytes, ObjectSource]]
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]], **options: Any
     ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
-        """Stage objects on several threads, and yield the result or the error of each; see :meth:`prepare`."""
-        begin = 0
-        while begin < len(objects):
-            # Only copying a first file shows whether a device can share blocks.
-            devices = self._devices()
-            part = objects[begin : begin + 1] if devices is None else objects[begin:]
-            small = [None] if devices is None else self._stage_small(part, devices)
-            for (identifier, source), staged in zip(part, small, strict=True):
-                if staged is not None:
-                    self._waiting.append(staged[0])
-                    yield staged[1]
-                    continue
-                try:
-                    yield self.prepare(identifier, source)
-                except (ObjectError, IdentifierError) as error:
-                    yield error
-            begin += len(part)
+        """Stage objects, and yield the size of each in bytes, its record if it is in the store already, or its error.
 
-    def _on_threads(self, function: Callable[[list[Job]], list[Done]], jobs: list[Job]) -> list[Done]:
-        """Call a kernel for shares of a list on several threads, and return the results in order.
-
-        :param function: for :func:`~pressmark.threads.call_for_all`
+        :param options: of :meth:`begin`
         """
-        threads = min(resolve_threads(None), len(jobs) // SHARE)
-        if threads < 2:
-            return call_for_all(function, jobs) if jobs else []
-        pool = self._pool
-        if pool is None:
-            pool = self._pool = self._stack.enter_context(Threads(resolve_threads(None), "pressmark-staging"))
-        share = -(-len(jobs) // threads)
-        shares = [jobs[begin : begin + share] for begin in range(0, len(jobs), share)]
-        return [done for some in pool.map(partial(call_for_all, function), shares) for done in some]
+        begun: list[Item | StoreObject | ObjectError | IdentifierError] = []
+        for (identifier, source), place in zip(objects, self._places(objects), strict=True):
+            try:
+                begun.append(self.begin(identifier, source, place, **options))
+            except (ObjectError, IdentifierError) as error:
+                begun.append(error)
+        self.copy([one for one in begun if isinstance(one, Staged)])
+        for one in begun:
+            if not isinstance(one, Staged):
+                yield one
+                continue
+            try:
+                yield self.end(one)
+            except ObjectError as error:
+                yield error
+
+    def copy(self, objects: Sequence[Item]) -> None:
+        """Copy the files of new objects, all in one stream; :meth:`end` raises the error of an object."""
+        self._copier.copy([staged.copy for staged in objects if staged.copy is not None])
+
+    def end(self, staged: Item) -> int:
+        """Complete a new object whose files were copied, let it wait to be published, and return its size in bytes.
+
+        :raises ObjectError: it cannot be stored; it leaves no files
+        """
+        try:
+            with object_errors(self._name, staged.identifier):
+                if staged.copy is not None:
+                    staged.size = staged.copy.size
+                    staged.copy.raise_error()
+                self._complete(staged)
+                if staged.check is not None:
+                    staged.check(staged)
+        except BaseException:
+            self._discard(staged.path)
+            raise
+        self._waiting.append(staged)
+        return staged.size
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
@@ -326,13 +335,11 @@ class StagingWriter(ABC, Generic[Item]):
     ) -> Iterator[tuple[Item, ObjectError | None]]:
         """Publish objects while the lock is held, and yield each with its error, if any."""
         known: set[bytes] = set()
-        # The function may free the place of the next object.
-        for part in [turn] if on_moved is None else [[staged] for staged in turn]:
-            for staged, is_moved in zip(part, self._move_quickly(part), strict=True):
-                error = None if is_moved else self._move_in(staged, known)
-                yield staged, error
-                if error is None and on_moved is not None:
-                    on_moved(staged)
+        for staged in turn:
+            error = self._move_in(staged, known)
+            yield staged, error
+            if error is None and on_moved is not None:
+                on_moved(staged)
 
     def _move_in(self, staged: Item, known: set[bytes]) -> ObjectError | None:
         """Publish one object while the lock is held, and return the error, if any."""
@@ -360,19 +367,16 @@ class StagedCopy(Staged):
     :ivar text: the identifier of the path; :data:`None` if the layout cannot determine it
     """
 
-    longest: bytes
-    text: str | None
+    longest: bytes = b""
+    text: str | None = None
 
 
 class CopyingWriter(StagingWriter[StagedCopy]):
     """Write objects that are plain copies of their sources.
 
-    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links``
+    :param mode: as for :meth:`pressmark.stores.Store.put`
     :param copied: :attr:`pressmark.stores.Store.copied_devices`
     """
-
-    #: Whether an object is a directory; otherwise it is a file.
-    _is_directory: bool
 
     def __init__(
         self,
@@ -386,13 +390,18 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         replace: bool,
         copied: set[int],
     ) -> None:
-        super().__init__(root, base, durable=durable, durable_places=durable_places, replace=replace)
-        self._links = links
-        self._copier = SourceCopier(mode, copied)
+        super().__init__(
+            root,
+            base,
+            durable=durable,
+            durable_places=durable_places,
+            replace=replace,
+            copier=Copier(mode, copied),
+            links=links,
+        )
         self._is_case_insensitive = False
-        # Lengths of a path: relative to the base directory, and of one that begins with it, which may be relative.
+        # Maximal length of a path relative to the base directory.
         self._room = PATH_MAX - len(os.path.abspath(base)) - 1
-        self._limit = PATH_MAX - len(os.path.abspath(base)) + len(base)
 
     @abstractmethod
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
@@ -403,93 +412,23 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     def _layout(self) -> Layout:
         """The layout of the store."""
 
-    def _texts(self, places: Sequence[bytes]) -> list[str | None]:
-        """Return the identifiers of objects' paths."""
-        return self._layout.unmap_paths([os.path.dirname(place) for place in places], on_error="none")
+    def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
+        places = [encode_fs(path or "") for path in self._paths(objects)]
+        # Longer names are checked one by one.
+        return [place if 0 < len(place) < min(NAME_MAX, self._room) else None for place in places]
 
-    def _devices(self) -> tuple[int, ...] | None:
-        return self._copier.devices()
+    def copy(self, objects: Sequence[StagedCopy]) -> None:
+        self._identify(objects)
+        super().copy(objects)
 
-    def _stage_small(
-        self, objects: Sequence[tuple[str | bytes, ObjectSource]], devices: tuple[int, ...]
-    ) -> Sequence[tuple[StagedCopy, int] | None]:
-        staged: list[tuple[StagedCopy, int] | None] = [None] * len(objects)
-        items: list[tuple[int, bytes]] = []
-        jobs: list[tuple[bytes, bytes, bytes]] = []
-        for number, ((_identifier, source), path) in enumerate(zip(objects, self._paths(objects), strict=True)):
-            place = encode_fs(path or "")
-            # Longer names are checked one by one.
-            if isinstance(source, (str, os.PathLike)) and 0 < len(place) < min(NAME_MAX, self._room):
-                items.append((number, place))
-                jobs.append((os.fsencode(source), self.new_path(), self._base + b"/" + place))
-
-        def copy(share: list[tuple[bytes, bytes, bytes]]) -> list[tuple[int, bytes] | None]:
-            found: list[tuple[int, bytes] | None]
-            found = _kernels.active.copy_small_sources(share, devices, SMALL_FLAGS, self._limit, self._is_directory)
-            return found
-
-        copied = self._on_threads(copy, jobs)
-        texts = self._texts([place for _number, place in items])
-        for (number, place), (_source, new, _later), found, text in zip(items, jobs, copied, texts, strict=True):
-            if found is None:
-                self._discard(new)
-            else:
-                staged[number] = StagedCopy(objects[number][0], place, new, found[1], text), found[0]
-        return staged
-
-    def copy(
-        self,
-        source: ObjectSource,
-        new: bytes,
-        *,
-        links: str | None = None,
-        check: Callable[[bytes], object] | None = None,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
-    ) -> tuple[int, bytes]:
-        """Copy a source into the new directory ``new``.
-
-        :param links: replaces the option of the writer
-        :param check: called with the path of the copy; an exception discards it
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with name and outcome of each copied file; an exception discards the copy
-        :param on_event: called with the events of copying
-        :return: as :meth:`SourceCopier.copy`
-        """
-        found = self._copier.copy(source, new, links or self._links, algorithms, on_file, on_event)
-        if check is not None:
-            check(new)
-        return found
-
-    def _stage(self, identifier: str | bytes, place: bytes, copy: Callable[[bytes], tuple[int, bytes]]) -> int:
-        """Stage a copy, and return its size.
-
-        :param place: its future path, relative to the base directory
-        :param copy: creates a new path, and returns its size in bytes and the longest path in it
-        """
-        new = self.new_path()
-        try:
-            size, longest = copy(new)
-        except BaseException:
-            self._discard(new)
-            raise
-        self._wait(identifier, place, new, longest)
-        return size
-
-    def _wait(self, identifier: str | bytes, place: bytes, path: bytes, longest: bytes) -> None:
-        """Let an object wait to be published."""
-        self._waiting.append(StagedCopy(identifier, place, path, longest, self._texts([place])[0]))
+    def _identify(self, objects: Sequence[StagedCopy]) -> None:
+        """Record the identifiers of objects' paths."""
+        above = [os.path.dirname(staged.place) for staged in objects]
+        for staged, text in zip(objects, self._layout.unmap_paths(above, on_error="none"), strict=True):
+            staged.text = text
 
     def _begin_turn(self) -> None:
         self._is_case_insensitive = is_case_insensitive(self._base)
-
-    def _move_quickly(self, turn: Sequence[StagedCopy]) -> list[bool]:
-        if self._is_case_insensitive:
-            return super()._move_quickly(turn)
-        moves = [(staged.path, staged.place) for staged in turn]
-        moved: list[bool] = _kernels.active.move_objects(moves, self._base, (), True)
-        return moved
 
     def _move(self, staged: StagedCopy, known: set[bytes]) -> None:
         try:

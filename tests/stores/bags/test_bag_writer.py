@@ -14,9 +14,10 @@ import pressmark
 from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
-from pressmark.stores import IngestResult, StoreObject
-from pressmark.stores.bags import bag_folder, bag_folder_reader, small_bag
+from pressmark.stores import IngestResult, StoreObject, source_copies
+from pressmark.stores.bags import bag_folder_reader
 from pressmark.stores.bags.bag_folder import BagFolder
+from pressmark.stores.bags.small_bag import BagCopy
 from support.implementations import Implementation, use
 from support.trees import write
 
@@ -86,8 +87,6 @@ def test_bags_with_plain_names_are_written_with_few_checks(
     tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
     """Only unusual ones are made as put makes them."""
-    if str(pressmark.implementation) == "pure":
-        pytest.skip("no small bags")
     made: list[bytes] = []
     make = BagFolder._make
     monkeypatch.setattr(BagFolder, "_make", lambda self, *rest: (made.append(rest[0]), make(self, *rest))[1])
@@ -103,8 +102,6 @@ def test_a_source_that_changes_is_copied_again(
     tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """The bag has the files that are there in the end, and their digests."""
-    if str(pressmark.implementation) == "pure":
-        pytest.skip("all bags are made as put makes them")
     source = given / "large"
     (source / "b").write_bytes(b"2")
     calls: list[object] = []
@@ -121,7 +118,7 @@ def test_a_source_that_changes_is_copied_again(
             (source / ("b" if change == "content" else "c")).write_bytes(b"other")
         yield from outcomes
 
-    monkeypatch.setattr(small_bag, "copy_files", copied)
+    monkeypatch.setattr(source_copies, "copy_files", copied)
     store = BagFolder.create(tmp_path / "store")
     with store.ingest() as batch:
         batch.put("x:1", source)
@@ -179,7 +176,7 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
 
     results: list[Result] = []
     with monkeypatch.context() as patch, store.ingest(mode="copy", on_result=results.append) as batch:
-        patch.setattr(bag_folder, "write_small_bag", full)
+        patch.setattr(BagCopy, "write_tag_files", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})
     assert [getattr(result.error, "kind", None) for result in results] == ["no-space", None]

@@ -1,4 +1,4 @@
-"""The bulk writer and the ordinary one: same results, same refusals."""
+"""Many objects at once, and one: same results, same refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from pressmark.errors import ObjectError
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.writing import object_writer as ocfl_writer
-from support.implementations import PURE, Implementation, use
+from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter
+from support.implementations import Implementation, use
 
 from .samples import CREATED, create, kinds
 
@@ -42,27 +43,29 @@ def lay(folder: Path, objects: dict[str, dict[str, bytes]]) -> dict[str, Path]:
     return tops
 
 
-def small(root: OcflRoot, tops: dict[str, Path]) -> list[str]:
-    """Put objects with the bulk writer where possible, and return which it accepted."""
-    went = []
+def together(root: OcflRoot, tops: dict[str, Path]) -> None:
+    """Put all objects at once."""
     with root.writer("copy") as writer:
-        for identifier, top in tops.items():
-            above, name = os.fsencode(top.parent), os.fsencode(top.name)
-            if writer.stage_small(identifier, above, name, root.place(identifier)) is not None:
-                went.append(identifier)
-        assert len(writer) == len(went)
-        assert [error for _staged, error in writer.commit()] == [None] * len(went)
-    return went
+        sizes = list(writer.prepare_all(list(tops.items())))
+        assert sizes == [sum(path.stat().st_size for path in top.rglob("*") if path.is_file()) for top in tops.values()]
+        assert all(error is None for _staged, error in writer.commit())
 
 
-def ordinary(root: OcflRoot, tops: dict[str, Path]) -> None:
-    """Put objects with the ordinary writer."""
+def alone(root: OcflRoot, tops: dict[str, Path]) -> None:
+    """Put objects one by one, with their files."""
     with root.writer("copy") as writer:
         for identifier, top in tops.items():
             paths = [path for path in top.rglob("*") if path.is_file()]
-            files = sorted((os.fsencode(path.relative_to(top)), os.fsencode(path)) for path in paths)
-            writer.stage(identifier, files)
+            paths.sort(key=lambda path: path.parts)  # in the order of a walk
+            stage(writer, identifier, [(os.fsencode(path.relative_to(top)), os.fsencode(path)) for path in paths])
         assert all(error is None for _staged, error in writer.commit())
+
+
+def stage(writer: BulkWriter, identifier: str, files: list[tuple[bytes, bytes]], place: bytes | None = None) -> None:
+    """Write one object aside."""
+    staged = writer.begin_new(identifier, files, place)
+    writer.copy([staged])
+    writer.end(staged)
 
 
 def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
@@ -78,20 +81,16 @@ def tree(top: Path) -> dict[str, tuple[bytes, int, int]]:
     }
 
 
-def test_small_objects_are_the_same(
-    tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The bulk writer and the ordinary one write identical objects; the bulk writer declines the others."""
+def test_objects_are_the_same(tmp_path: Path, implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many objects at once, and each alone with the list of its files, are written alike."""
     monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", {**OBJECTS, **OTHERS})
     with use(implementation):
-        quick, usual = create(tmp_path / "quick"), create(tmp_path / "usual")
-        went = small(quick, tops)
-        assert went == ([] if implementation == PURE else list(OBJECTS))
-        ordinary(quick, {identifier: top for identifier, top in tops.items() if identifier not in went})
-        ordinary(usual, tops)
-        assert tree(tmp_path / "quick") == tree(tmp_path / "usual")
-        assert kinds(quick.check(digests=True)) == []
+        many, one = create(tmp_path / "many"), create(tmp_path / "one")
+        together(many, tops)
+        alone(one, tops)
+        assert tree(tmp_path / "many") == tree(tmp_path / "one")
+        assert kinds(many.check(digests=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -108,12 +107,14 @@ def test_what_a_version_says(
     """Any message and user are written correctly, even text that looks like part of an inventory."""
     monkeypatch.setattr(ocfl_writer, "now", lambda: CREATED)
     tops = lay(tmp_path / "source", OBJECTS)
-    quick, usual = (create(tmp_path / name, message=message) for name in ("quick", "usual"))
-    quick.user = usual.user = user
-    went = small(quick, tops)
-    ordinary(quick, {identifier: top for identifier, top in tops.items() if identifier not in went})
-    ordinary(usual, tops)
-    assert tree(tmp_path / "quick") == tree(tmp_path / "usual")
+    many, one = (create(tmp_path / name, message=message) for name in ("many", "one"))
+    many.user = one.user = user
+    together(many, tops)
+    alone(one, tops)
+    assert tree(tmp_path / "many") == tree(tmp_path / "one")
+    for found in many.objects():
+        (version,) = many.get(str(found.id)).versions()
+        assert (version.message, version.user) == (message, user)
 
 
 def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> None:
@@ -121,13 +122,12 @@ def test_what_is_there_stays(tmp_path: Path, implementation: Implementation) -> 
     tops = lay(tmp_path / "source", {"one": {"f": b"1"}, "two": {"f": b"2"}})
     with use(implementation):
         root = create(tmp_path / "root")
-        ordinary(root, {"one": tops["one"]})
+        alone(root, {"one": tops["one"]})
         before = tree(tmp_path / "root")
         with root.writer("copy") as writer:
-            above = os.fsencode(tops["two"].parent)
-            assert writer.stage_small("one", above, b"obj", root.place("one")) is None
-            writer.stage("one", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one"))
-            writer.stage("two", [(b"f", os.fsencode(tops["two"] / "f"))], place=root.place("one") + b"/below")
+            files = [(b"f", os.fsencode(tops["two"] / "f"))]
+            stage(writer, "one", files, root.place("one"))
+            stage(writer, "two", files, root.place("one") + b"/below")
             errors = [error for _staged, error in writer.commit()]
         assert [type(error) for error in errors] == [ObjectError, ObjectError]
         assert [error.kind for error in errors if error] == ["exists", "object-inside"]

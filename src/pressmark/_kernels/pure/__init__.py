@@ -19,15 +19,10 @@ from pressmark._kernels.pure.column import ByteColumn
 from pressmark._kernels.pure.digests import supported
 from pressmark._kernels.pure.files import (
     Engine,
-    copy_small_sources,
-    copy_small_tree,
     lane_count,
     lane_level,
-    move_objects,
     run_steps,
     sha_extensions,
-    write_small,
-    write_small_objects,
 )
 from pressmark._kernels.pure.hashed import HashAndIdMap, HashAndIdUnmap, HashedMap
 from pressmark._kernels.pure.manifest_index import ManifestIndex
@@ -74,8 +69,6 @@ __all__ = [
     "VitroMap",
     "VitroUnmap",
     "beyond_ascii",
-    "copy_small_sources",
-    "copy_small_tree",
     "describe_schema",
     "export_array",
     "export_schema",
@@ -83,7 +76,6 @@ __all__ = [
     "lane_count",
     "lane_level",
     "map_part",
-    "move_objects",
     "read_json",
     "read_trees",
     "run_steps",
@@ -93,8 +85,6 @@ __all__ = [
     "supported",
     "suspicious",
     "tree_sizes",
-    "write_small",
-    "write_small_objects",
 ]
 
 NAME = "pure"

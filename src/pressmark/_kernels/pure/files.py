@@ -20,15 +20,10 @@ from pressmark._kernels.records import ALONE, FLUSH, LOCK, MAKE, MODE, MOVE, RMD
 
 __all__ = [
     "Engine",
-    "copy_small_sources",
-    "copy_small_tree",
     "lane_count",
     "lane_level",
-    "move_objects",
     "run_steps",
     "sha_extensions",
-    "write_small",
-    "write_small_objects",
 ]
 
 
@@ -173,39 +168,6 @@ class Engine:
     def closed(self) -> bool:
         """Return whether :meth:`close` was called."""
         return self._closed
-
-
-def write_small(paths: list[bytes], contents: list[bytes | None]) -> bool | tuple[int, int]:
-    """Return :data:`False`: the shared code writes the files."""
-    return False
-
-
-def copy_small_tree(source: bytes, folders: tuple[bytes, ...], flags: int) -> list[tuple[bytes, str, int]] | None:
-    """Return :data:`None`: the shared code copies the directory."""
-    return None
-
-
-def copy_small_sources(
-    objects: list[tuple[bytes, bytes, bytes]], devices: tuple[int, ...], flags: int, limit: int, whole: bool
-) -> list[tuple[int, bytes] | None]:
-    """Return :data:`None` for each object: the shared code copies it."""
-    return [None] * len(objects)
-
-
-def write_small_objects(
-    objects: list[tuple[bytes | None, bytes, bytes, bytes, bytes]],
-    texts: tuple[bytes, ...],
-    devices: tuple[int, ...],
-    flags: int,
-    limit: int,
-) -> list[tuple[int, int, dict[str, str]] | None]:
-    """Return :data:`None` for each object: the shared code writes it."""
-    return [None] * len(objects)
-
-
-def move_objects(objects: list[tuple[bytes, bytes]], base: bytes, signs: tuple[bytes, ...], fresh: bool) -> list[bool]:
-    """Return :data:`False` for each object: the shared code moves it."""
-    return [False] * len(objects)
 
 
 # --- changes of files -------------------------------------------------------------------------------------------------

@@ -89,16 +89,25 @@ class Direction(ABC):
     def store(self, item: InFlight, source: Any, replace: bool, **options: Any) -> bool:
         """Write an object aside, until :meth:`settle`; or replace the object at its path.
 
-        :param options: of the ``prepare`` of the destination's writer
+        :param options: of the ``begin`` of the destination's writer
         :return: as for :meth:`begin`
         """
         if replace:
             with self.destination.writer(self.mode, self.options.links, True) as writer:
-                writer.put(item.entry.id, source, **options)
+                self._stage(writer, item, source, options)
+                [stored] = writer.publish()
+            if isinstance(stored, ObjectError):
+                raise stored
             return True
-        self.writer.prepare(item.entry.id, source, **options)
+        self._stage(self.writer, item, source, options)
         self.items[item.entry.id] = item
         return False
+
+    @staticmethod
+    def _stage(writer: Any, item: InFlight, source: Any, options: dict[str, Any]) -> None:
+        staged = writer.begin(item.entry.id, source, **options)
+        writer.copy([staged])
+        writer.end(staged)
 
     def replace(self, item: InFlight, content: Content, ours: FileDigests, _theirs: list[FileDigests]) -> bool:
         """Replace the different object at the path of an object, and record its copy mode in ``item``.

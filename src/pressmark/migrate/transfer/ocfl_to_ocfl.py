@@ -20,6 +20,7 @@ from pressmark.fixity.copying import Copying
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
+from pressmark.fs.trees import longest_inside
 from pressmark.migrate.object_digest import (
     ALGORITHM,
     FileDigests,
@@ -38,7 +39,6 @@ from pressmark.migrate.transfer.reading import check_ocfl_object, compare_digest
 from pressmark.migrate.transfer.to_ocfl import BulkDirection
 from pressmark.stores import Store
 from pressmark.stores.exceptions import object_errors
-from pressmark.stores.object_sources import copy_source
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.history import version_names
 from pressmark.stores.ocfl.inventory import (
@@ -53,6 +53,7 @@ from pressmark.stores.ocfl.inventory import (
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unlisted
 from pressmark.stores.ocfl.writing.bulk_writer import StagedObject
+from pressmark.stores.source_copies import copy_source
 
 __all__ = ["OcflToOcfl"]
 
@@ -154,7 +155,7 @@ class OcflToOcfl(BulkDirection):
             with object_errors(self.destination.root, entry.id):
                 os.mkdir(room)
                 copy_source(source, staged, mode=self.mode, algorithms=algorithms, on_file=compare, on_event=note)
-                self.destination.refuse_too_long(entry.id, encode_fs(entry.target), room)
+                self.destination.refuse_too_long(entry.id, encode_fs(entry.target), longest_inside(room))
                 self.writer.adopt_version(staged, encode_fs(entry.target))
         finally:
             with suppress(OSError):  # the rest is removed with the directory of the run

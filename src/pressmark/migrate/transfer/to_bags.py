@@ -25,7 +25,8 @@ from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.small_bag import SmallBag
+from pressmark.stores.bags.small_bag import BagCopy
+from pressmark.stores.staging_writer import Staged
 
 __all__ = ["ToBags"]
 
@@ -94,9 +95,9 @@ class ToBags(Direction):
         copied = CopyRecorder(item, content)
         found: list[FileDigests] = []
 
-        def check(bag: bytes, written: SmallBag | None = None) -> None:
-            listed = self._listed(bag) if written is None else written.digests
-            found.append(_payload(bag, listed, copied.algorithms))
+        def check(staged: Staged) -> None:
+            listed = staged.copy.digests if isinstance(staged.copy, BagCopy) else self._listed(staged.path)
+            found.append(_payload(staged.path, listed, copied.algorithms))
             compare(found[0], content.known)
             check_unchanged(content)
 

@@ -21,8 +21,6 @@ from pressmark.stores.exceptions import object_errors
 from pressmark.stores.ocfl.differences import compare_states
 from pressmark.stores.ocfl.ocfl_object import OcflObject
 from pressmark.stores.ocfl.root import OcflRoot
-from pressmark.stores.ocfl.writing.bulk_writer import WrittenSmall
-from pressmark.stores.ocfl.writing.object_writer import Written
 
 __all__ = ["BulkDirection", "ToOcfl"]
 
@@ -68,52 +66,26 @@ class ToOcfl(BulkDirection):
 
     def begin(self, item: InFlight, replace: bool = False) -> bool:
         entry = item.entry
-        if self._begin_small(item):
-            return False
         content = self.content(entry)
         self.record_entries(item, content)
         self.check_place_free(entry)
-        staged = self.writer.stage(
+        staged = self.writer.begin_new(
             entry.id,
             content.files,
-            place=self.places.get(entry.id),
+            self.places.get(entry.id),
             fixity={algorithm: block for algorithm, block in content.known.items() if block},
             also=self._also,
-            check=lambda _new: check_unchanged(content),
+            check=lambda _staged: check_unchanged(content),
         )
-        written = staged.written
-        assert isinstance(written, Written)
-        digests: dict[str, str] = {}
-        size = 0
-        for logical, outcome in written.outcomes.items():
-            assert outcome.digests is not None
-            digests[logical] = outcome.digests[ALGORITHM]
-            size += outcome.size or 0
-        item.files, item.bytes = len(digests), size
-        item.digest, item.mode = object_digest(digests), staged.mode
+        self.writer.copy([staged])
+        self.writer.end(staged)
+        copy = staged.copy
+        digests = {logical: outcome.digests[ALGORITHM] for logical, outcome in copy.outcomes.items()}
+        item.files, item.bytes = copy.files, copy.size
+        item.digest, item.mode = object_digest(digests), copy.mode
         self.record_copied(item, content)
         self.items[entry.id] = item
         return False
-
-    def _begin_small(self, item: InFlight) -> bool:
-        """Write an object of a few small files aside; return whether that was possible."""
-        entry = item.entry
-        self.writer.refuse_elsewhere(entry.id)
-        place = self.places.get(entry.id)
-        if place is None or self._also:
-            return False
-        above, name = self.reader.encapsulated(entry)
-        if name and (self.target_names is not None or self.options.move):
-            self.record_entries(item, self.content(entry))  # which also checks the names
-        staged = self.writer.stage_small(entry.id, above, name, place) if name else None
-        if staged is None:
-            return False
-        written = staged.written
-        assert isinstance(written, WrittenSmall)
-        item.files, item.bytes = len(written.digests), written.size
-        item.digest, item.mode = object_digest(written.digests), staged.mode
-        self.items[entry.id] = item
-        return True
 
     def read_target(self, entry: PlanEntry) -> list[FileDigests]:
         self.finish_target(entry)

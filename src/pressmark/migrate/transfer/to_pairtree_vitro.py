@@ -34,7 +34,7 @@ class ToPairtree(Direction):
         self.record_entries(item, content)
         copied = CopyRecorder(item, content)
 
-        def check(_new: bytes) -> None:
+        def check(_staged: object) -> None:
             copied.finish()
             check_unchanged(content)
 
@@ -78,7 +78,7 @@ class ToVitro(Direction):
             {decode_fs(name): os.fsdecode(path)},
             replace,
             links="follow",  # the reader has refused links
-            check=lambda _new: copied.finish(),
+            check=lambda _staged: copied.finish(),
             algorithms=copied.algorithms,
             # The stored name is encoded.
             on_file=lambda _stored, outcome: copied.file(name, outcome),

@@ -18,6 +18,7 @@ from pressmark.bagit.bag_tags import read_tag_files
 from pressmark.bagit.changes import Notice
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.preflight import why_unlistable
+from pressmark.bagit.writing.small_folders import list_small_folders
 from pressmark.bagit.writing.write import build_bag
 from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
 from pressmark.fixity import Outcome
@@ -43,18 +44,12 @@ from pressmark.stores.bags.bag_folder_reader import (
     record_of,
 )
 from pressmark.stores.bags.repair import discard, repair
-from pressmark.stores.bags.small_bag import SmallBag, write_small_bag
+from pressmark.stores.bags.small_bag import BagCopy, are_plain
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import (
-    SourceCopier,
-    check_source,
-    copy_source,
-    identities_above,
-    refuse_within,
-    select_source,
-)
+from pressmark.stores.object_sources import check_source, identities_above, refuse_within, select_source
 from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.source_copies import Copier, copy_source
 from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
 from pressmark.stores.store import (
     CopyMode,
@@ -355,9 +350,15 @@ class _StagedBag(Staged):
     """A bag ready to be published.
 
     :ivar info: its first elements of bag-info.txt; :data:`None` for an existing bag
+    :ivar old: the path of the bag to replace; :data:`None` without one
+    :ivar make: writes the bag if it cannot be a :class:`BagCopy`
+    :ivar longest: the longest path in it, after a slash
     """
 
-    info: list[tuple[str, str]] | None
+    info: list[tuple[str, str]] | None = None
+    old: bytes | None = None
+    make: Callable[[], object] | None = None
+    longest: bytes = b""
 
 
 class BagWriter(StagingWriter[_StagedBag]):
@@ -371,10 +372,16 @@ class BagWriter(StagingWriter[_StagedBag]):
     def __init__(
         self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_places: bool = True
     ) -> None:
-        super().__init__(store.root, store._base, durable=True, durable_places=durable_places, replace=replace)
+        super().__init__(
+            store.root,
+            store._base,
+            durable=True,
+            durable_places=durable_places,
+            replace=replace,
+            copier=Copier(mode, store.copied_devices),
+            links=links,
+        )
         self._store = store
-        self._links = links
-        self._copier = SourceCopier(mode, store.copied_devices)
         self._is_case_insensitive = is_case_insensitive(self._base)
         self._stored = 0
 
@@ -391,24 +398,23 @@ class BagWriter(StagingWriter[_StagedBag]):
     def _above(self) -> frozenset[tuple[int, int]]:
         return identities_above(self.staging.path)
 
-    def prepare(
+    def begin(  # type: ignore[override]  # it has no other options
         self,
         identifier: str | bytes,
         source: ObjectSource,
+        place: bytes | None = None,
         *,
         links: str | None = None,
         info: Mapping[str, str] | None = None,
-        check: Callable[[bytes, SmallBag | None], object] | None = None,
+        check: Callable[[Any], object] | None = None,
         on_event: Callable[[object], object] | None = None,
-    ) -> int:
-        """Write a bag to the private directory, and return the size of its payload.
+    ) -> _StagedBag:
+        """Return a new bag; see :meth:`StagingWriter.begin`.
 
         :param links: replaces the option of the writer
         :param info: as for :meth:`BagFolder.put`
-        :param check: called with the path of the bag and, if they are known, its facts; an exception discards the bag
+        :param check: as for :class:`Staged`
         :param on_event: called with the events of copying
-        :raises ObjectError: the bag cannot be stored; it leaves no files
-        :raises IdentifierError: the identifier has no path in the folder
         """
         store = self._store
         place = encode_fs(store._place(identifier))
@@ -424,17 +430,46 @@ class BagWriter(StagingWriter[_StagedBag]):
                 if on_event is not None:
                     on_event(event)
 
-            try:
-                written = self._make(identifier, source, new, elements, links or self._links, note)
-                if check is not None:
-                    check(new, written if isinstance(written, SmallBag) else None)
-                size, longest = written[:2]
-                self._refuse_too_long(identifier, place, old, longest)
-            except BaseException:
-                self._discard(new)
-                raise
-        self._waiting.append(_StagedBag(identifier, place, new, elements))
-        return size
+            def make() -> None:
+                mode = self._copier.mode_of(source)
+                store._make(identifier, source, new, elements, mode, links or self._links, note)
+
+            staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, make=make)
+            if isinstance(source, (str, os.PathLike)):
+                given = os.fsencode(source)
+                refuse_within(given, new, self._above)
+                (listed,) = list_small_folders([given], b"")
+                if listed is not None and are_plain(listed):
+                    options = CreateOptions.from_arguments(
+                        store.algorithms, elements, "refuse", (), None, "parallel", None
+                    )
+                    staged.copy = BagCopy(given, new, options, listed, on_event)
+        return staged
+
+    def copy(self, objects: Sequence[_StagedBag]) -> None:
+        super().copy(objects)
+        for staged in objects:
+            # Of an unreadable or changed file, the other way reports more.
+            error = None if staged.copy is None else staged.copy.error
+            if error is not None and not isinstance(error, OSError):
+                self._discard(staged.path)
+                staged.copy = None
+
+    def _complete(self, staged: _StagedBag) -> None:
+        copy = staged.copy
+        if isinstance(copy, BagCopy) and copy.is_unchanged():
+            copy.write_tag_files()
+            staged.longest = copy.longest
+        else:
+            self._discard(staged.path)
+            staged.copy = None
+            assert staged.make is not None
+            staged.make()
+            data = os.path.join(staged.path, b"data")
+            files = (os.path.join(top, name) for top, _names, files in os.walk(data) for name in files)
+            staged.size = sum(os.lstat(file).st_size for file in files)
+            staged.longest = longest_inside(staged.path)
+        self._refuse_too_long(staged.identifier, staged.place, staged.old, staged.longest)
 
     def adopt(
         self,
@@ -486,30 +521,7 @@ class BagWriter(StagingWriter[_StagedBag]):
                 if new:
                     self._discard(new)
                 raise
-        self._waiting.append(_StagedBag(identifier, place, made, None))
-
-    def _make(
-        self,
-        identifier: str | bytes,
-        source: ObjectSource,
-        new: bytes,
-        info: list[tuple[str, str]],
-        links: str,
-        on_event: Callable[[object], object],
-    ) -> SmallBag | tuple[int, bytes]:
-        """Write a bag, and return the size of its payload and the longest path in it."""
-        mode = self._copier.mode_of(source)
-        if isinstance(source, (str, os.PathLike)):
-            given = os.fsencode(source)
-            refuse_within(given, new, self._above)
-            options = CreateOptions.from_arguments(self._store.algorithms, info, "refuse", (), None, "parallel", None)
-            written = write_small_bag(given, new, options, mode, on_event)
-            if written is not None:
-                return written
-        self._store._make(identifier, source, new, info, mode, links, on_event)
-        data = os.path.join(new, b"data")
-        sizes = (os.lstat(os.path.join(top, name)).st_size for top, _names, files in os.walk(data) for name in files)
-        return sum(sizes), longest_inside(new)
+        self._waiting.append(_StagedBag(identifier, place, made))
 
     def _refuse_too_long(self, identifier: str | bytes, place: bytes, old: bytes | None, longest: bytes) -> None:
         # It may replace a bag at another path, and may be put aside under a longer name.

@@ -5,145 +5,98 @@ writes it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from pressmark import _kernels
 from pressmark.bagit.bag_directory import STAGING
 from pressmark.bagit.paths import PAYLOAD
 from pressmark.bagit.writing.options import CreateOptions
 from pressmark.bagit.writing.preflight import empty_directories, why_unlistable
-from pressmark.bagit.writing.small_folders import list_small_folders
+from pressmark.bagit.writing.small_folders import Entries, list_small_folders
 from pressmark.bagit.writing.tag_writer import TagWriter
-from pressmark.errors import BagError
-from pressmark.fixity.copying import Copying, copy_files
-from pressmark.fixity.hasher import OpenOptions, keep_status
-from pressmark.fixity.outcomes import require_written
+from pressmark.fixity.hasher import keep_status
+from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.beneath import real_path
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.steps import write_new
+from pressmark.stores.source_copies import SourceCopy, Task
 
-__all__ = ["SmallBag", "write_small_bag"]
-
-_QUICK = ("sha512",)  # the algorithms that the kernel for small files computes
-_FLAGS = OpenOptions(follow=False).flags
-
-# The name, the digests and the size of a file.
-_Files = Sequence[tuple[bytes, Mapping[str, str], int]]
+__all__ = ["BagCopy", "are_plain"]
 
 
-class SmallBag(NamedTuple):
-    """A bag that was written.
-
-    :ivar size: of its payload, in bytes
-    :ivar longest: the longest path in it, after a slash
-    :ivar digests: the name of each payload file in ``data``, and its digests
-    """
-
-    size: int
-    longest: bytes
-    digests: list[tuple[bytes, Mapping[str, str]]]
-
-
-def write_small_bag(
-    source: bytes,
-    new: bytes,
-    options: CreateOptions,
-    mode: str,
-    on_event: Callable[[object], object],
-) -> SmallBag | None:
-    """Write a bag; it is not flushed.
+class BagCopy(SourceCopy):
+    """A directory of few files that is copied into a new bag.
 
     :param source: the directory of the payload
     :param new: path of the new bag
     :param options: of the bag, without tag files and with links refused
-    :param mode: as for :func:`~pressmark.fixity.copying.copy_files`
-    :param on_event: called with the events of copying
-    :return: :data:`None` if the bag cannot be written in this way, or at all: nothing of it is left, and
-        :func:`pressmark.bagit.create` reports why
-    :raises OSError: a file cannot be written
+    :param listed: the directories and files in it, which are :func:`are_plain`
+    :ivar digests: the name of each payload file in ``data``, and its digests
     """
-    data = new + b"/" + PAYLOAD
-    found: _Files | None = None
-    if mode == "copy" and options.algorithms == _QUICK:
-        quick = _kernels.active.copy_small_tree(source, (new, data), _FLAGS)
-        if quick is not None:
-            on_event(Copying(mode))
-            found = [(name, {_QUICK[0]: digest}, size) for name, digest, size in quick]
-        elif os.path.lexists(new):
-            remove_tree(new)
-    if found is None:
-        found = _copied(source, new, options.algorithms, mode, on_event)
-    if found is None or not all(_is_listable(name) for name, _digests, _size in found):
-        written = None
-    else:
-        written = _with_tag_files(source, new, options, found)
-    if written is None and os.path.lexists(new):
-        remove_tree(new)
-    return written
+
+    def __init__(
+        self,
+        source: bytes,
+        new: bytes,
+        options: CreateOptions,
+        listed: Entries,
+        on_event: Callable[[Any], object] | None = None,
+    ) -> None:
+        super().__init__(source, new, "refuse", algorithms=options.algorithms, on_event=on_event)
+        self.entries = ()  # the walk was made before
+        self.digests: list[tuple[bytes, Mapping[str, str]]] = []
+        self._directory = source
+        self._options = options
+        self._listed = listed
+        self._states: dict[bytes, tuple[int | None, int | None]] = {}
+
+    def tasks(self) -> Iterator[Task]:
+        """Create the directories, and yield the files to copy."""
+        write_new(
+            self.target,
+            {b"": None, PAYLOAD: None, **{self._inside(name): None for name, facts in self._listed if facts is None}},
+        )
+        top, data = real_path(self._directory) + b"/", self.target + b"/" + PAYLOAD + b"/"
+        for name, facts in self._listed:
+            if facts is not None:
+                yield name, top + name, data + name
+
+    def add(self, key: bytes, outcome: Outcome) -> None:
+        """Record a copied file."""
+        super().add(key, outcome)
+        assert outcome.digests is not None
+        self._states[key] = outcome.size, outcome.mtime_ns
+        self.digests.append((key, outcome.digests))
+        self.note_path(self._inside(key))
+
+    def is_unchanged(self) -> bool:
+        """Return whether the directory is as it was copied."""
+        (now,) = list_small_folders([self._directory], b"")
+        return now is not None and self._states == {name: facts[:2] for name, facts in now if facts is not None}
+
+    def write_tag_files(self) -> None:
+        """Write the tag files, after the last file.
+
+        :raises OSError: a file cannot be written
+        """
+        self.digests.sort(key=lambda file: file[0].split(b"/"))  # in the order of a walk
+        inner = {above for name, _digests in self.digests for above in _directories(name)}
+        for above in (*sorted(inner, reverse=True), b""):
+            keep_status(os.path.join(self.target, PAYLOAD, above), os.stat(os.path.join(self._directory, above)))
+        with TagWriter(self._options, self.target) as writer:
+            for name, digests in self.digests:
+                writer.add(name, digests)
+            tags = writer.finish(self.size, len(self.digests))
+        write_new(self.target, {name: data for name, data in tags.items() if data is not None})  # others are there
+        for name in tags:
+            self.note_path(name)
+
+    def _inside(self, name: bytes) -> bytes:
+        return PAYLOAD + b"/" + name
 
 
-def _copied(
-    source: bytes, new: bytes, algorithms: tuple[str, ...], mode: str, on_event: Callable[[object], object]
-) -> _Files | None:
-    """Copy a directory of few files of any size; return :data:`None` if that fails or they change meanwhile."""
-    entries = _entries(source)
-    if not entries or empty_directories(entries):  # a warning
-        return None
-    data, top = new + b"/" + PAYLOAD, real_path(source)
-    os.mkdir(new)
-    os.mkdir(data)
-    tasks = []
-    for name, facts in entries:
-        if facts is None:
-            os.mkdir(data + b"/" + name)
-        else:
-            tasks.append((name, top + b"/" + name, data + b"/" + name))
-    try:
-        copied = list(copy_files(tasks, algorithms, mode=mode, real=True, on_event=on_event))
-    except BagError:  # the mode is not possible
-        return None
-    for _name, outcome in copied:
-        require_written(outcome)
-    now = _entries(source)
-    states = {name: (outcome.size, outcome.mtime_ns) for name, outcome in copied}
-    if now is None or states != {name: facts[:2] for name, facts in now if facts is not None}:
-        return None
-    files = []
-    for name, outcome in copied:
-        if outcome.digests is None or outcome.size is None:
-            return None
-        files.append((name, outcome.digests, outcome.size))
-    return files
-
-
-def _entries(source: bytes) -> list[tuple[bytes, tuple[int, int, int] | None]] | None:
-    """Return the directories and files in a directory: their paths, and the size, time and inode of each file."""
-    (found,) = list_small_folders([source], b"")
-    return found
-
-
-def _with_tag_files(source: bytes, new: bytes, options: CreateOptions, found: _Files) -> SmallBag | None:
-    """Complete a bag whose payload was copied."""
-    data = new + b"/" + PAYLOAD
-    # In the order of a walk.
-    files = sorted(found, key=lambda file: file[0].split(b"/"))
-    inner = {above for name, _digests, _size in files for above in _directories(name)}
-    for above in (*sorted(inner, reverse=True), b""):
-        keep_status(data + b"/" + above, os.stat(source + b"/" + above))
-    size = sum(file[2] for file in files)
-    digests = [(name, found) for name, found, _size in files]
-    with TagWriter(options, new) as writer:
-        for name, one in digests:
-            writer.add(name, one)
-        tags = writer.finish(size, len(digests))
-    small = {name: data for name, data in tags.items() if data is not None}  # the others are in the bag
-    written = _kernels.active.write_small([new + b"/" + name for name in small], list(small.values()))
-    if written is not True:
-        if written is False:
-            return None
-        raise OSError(written[1], os.strerror(written[1]), new)
-    paths = [*(b"/data/" + name for name, _digests in digests), *(b"/" + name for name in tags)]
-    return SmallBag(size, max(paths, key=len), digests)
+def are_plain(entries: Entries) -> bool:
+    """Return whether a bag of a directory with these entries has neither errors nor warnings."""
+    return bool(entries) and not empty_directories(entries) and all(_is_listable(name) for name, _facts in entries)
 
 
 def _is_listable(name: bytes) -> bool:

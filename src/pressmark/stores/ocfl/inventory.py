@@ -21,9 +21,7 @@ __all__ = [
     "content_directory",
     "first_version",
     "inventory_bytes",
-    "inventory_texts",
     "inventory_type",
-    "json_text",
     "logical_files",
     "next_version",
     "path_fault",
@@ -210,24 +208,6 @@ def logical_files(document: Mapping[str, Any], version: str | None = None) -> It
 def inventory_bytes(document: Mapping[str, Any]) -> bytes:
     """Return an inventory as stored: one line for each key and each digest."""
     return (_object(document, "") + "\n").encode()
-
-
-def inventory_texts(document: Mapping[str, Any]) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return the text of an inventory before its identifier, manifest and state, and after the state.
-
-    :param document: of :func:`first_version`, with all three empty
-    """
-    data = inventory_bytes(document)
-    # The identifier is the first text, the state the last key.
-    before, _, rest = data.partition(b'""')
-    manifest, _, rest = rest.partition(b"{}")
-    state, _, after = rest.rpartition(b"{}")
-    return before, manifest, state, after
-
-
-def json_text(text: str) -> bytes:
-    """Return a text as in inventories, with quotes."""
-    return _encode_text(text).encode()
 
 
 def first_version(

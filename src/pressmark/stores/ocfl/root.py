@@ -30,12 +30,10 @@ from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, require_copied, select_source
 from pressmark.stores.ocfl.declarations import is_object_name
 from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import (
-    CopyOptions,
-    Provenance,
-)
+from pressmark.stores.ocfl.writing.object_writer import Provenance
 from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.source_copies import Copier
 from pressmark.stores.store import (
     CopyMode,
     Data,
@@ -91,18 +89,18 @@ class OcflRoot(StorageRoot):
         :raises IdentifierError: the identifier has no path in this store
         :raises StoreError: the layout is unknown
         """
-        given = (threads, created, message, user, fixity) != (None,) * 5
-        how = self._options(mode, links, threads, created, message, user, fixity)
+        how = self._options(mode, threads, created, message, user, fixity)
         if not replace:
-            options = how if given else {}
-            return self._put(identifier, source, False, mode, links, exclude, compare, **options)
+            return self._put(identifier, source, False, mode, links, exclude, compare, **how)
         source, excluded = select_source(self.root, identifier, source, exclude, links)
-        return self._replace(self._identifier(identifier), source, how).with_problems(excluded)
+        return self._replace(self._identifier(identifier), source, mode, links, how).with_problems(excluded)
 
-    def _replace(self, identifier: str, source: ObjectSource, how: dict[str, Any]) -> StoreObject:
+    def _replace(
+        self, identifier: str, source: ObjectSource, mode: CopyMode, links: str, how: Mapping[str, Any]
+    ) -> StoreObject:
         """Store a new version of an object, or a new object.
 
-        :param how: options of the change
+        :param how: from :meth:`_options`
         """
         found = self.look_up(identifier, anew=False)
         if found is None:
@@ -114,11 +112,12 @@ class OcflRoot(StorageRoot):
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
-                nonlocal source
-                source = self._saved(identifier, source, how, stack)
+                nonlocal source, mode
+                source, mode = self._saved(identifier, source, mode, stack)
                 if found is not None:
-                    return self._add_version(identifier, found, how, add=source, keep=False)
-                with self.writer("auto") as writer:
+                    copying = {"copier": Copier(mode, self.copied_devices), "links": links}
+                    return self._add_version(identifier, found, {**copying, **how}, add=source, keep=False)
+                with self.writer(mode, links) as writer:
                     return writer.put(identifier, source, **how)
 
             return self._attempted(identifier, place, attempt)
@@ -175,7 +174,7 @@ class OcflRoot(StorageRoot):
             raise TypeError("remove: expected a list of logical paths, not a string")
         files: ObjectSource = add or {}
         remove = tuple(remove)  # an iterator can be read once
-        how = {**self._options(mode, links, threads, created, message, user, fixity), "dedup": dedup}
+        how = self._options(mode, threads, created, message, user, fixity)
         name, existing = self.existing(identifier)
         place = existing.place
         with object_errors(self.root, name):
@@ -184,28 +183,29 @@ class OcflRoot(StorageRoot):
         with ExitStack() as stack:
 
             def attempt(found: FoundInventory | None) -> StoreObject:
-                nonlocal files
+                nonlocal files, mode
                 if found is None:
                     raise self._missing(name, place)
                 if base not in (None, found.document.get("head")):
                     what = f"{base} is not the newest version; check the object, and repeat the change"
                     raise ObjectError(self.root, name, "changed", what)
-                files = self._saved(name, files, how, stack)
-                return self._add_version(name, found, how, add=files, remove=remove, rename=rename or {})
+                files, mode = self._saved(name, files, mode, stack)
+                copying = {"copier": Copier(mode, self.copied_devices), "links": links, "dedup": dedup}
+                changes = {"add": files, "remove": remove, "rename": rename or {}}
+                return self._add_version(name, found, {**copying, **how}, **changes)
 
             return self._attempted(name, place, attempt)
 
     def _options(
         self,
         mode: CopyMode,
-        links: str,
         threads: int | None = None,
         created: str | None = None,
         message: str | None = None,
         user: Mapping[str, str] | None = None,
         fixity: Mapping[str, Mapping[str, str]] | None = None,
     ) -> dict[str, Any]:
-        """Return the options of writing an object or a version.
+        """Return the options of writing an object or a version, except how files are copied.
 
         :raises StoreError: OCFL does not allow the mode, the date or the user
         """
@@ -220,13 +220,14 @@ class OcflRoot(StorageRoot):
         return {
             "provenance": Provenance(created, self.message if message is None else message, user or self.user),
             "fixity": fixity or {},
-            "copy_options": CopyOptions(mode, links, threads, self.copied_devices),
+            "threads": threads,
         }
 
-    def _saved(self, identifier: str, source: ObjectSource, how: dict[str, Any], stack: ExitStack) -> ObjectSource:
-        """Return a source for any number of attempts: open files, which can be read once, are saved first.
+    def _saved(
+        self, identifier: str, source: ObjectSource, mode: CopyMode, stack: ExitStack
+    ) -> tuple[ObjectSource, CopyMode]:
+        """Return a source for any number of attempts, and its mode: open files, which can be read once, are saved.
 
-        :param how: options of the change, adapted to the source
         :param stack: removes the saved files
         :raises ObjectError: a file cannot be read or saved
         """
@@ -236,7 +237,7 @@ class OcflRoot(StorageRoot):
             else []
         )
         if not streams:
-            return source
+            return source, mode
         assert isinstance(source, Mapping)
         from pressmark.fixity.copying import copy_files  # few sources are open files
 
@@ -251,8 +252,7 @@ class OcflRoot(StorageRoot):
             for _name, outcome in copy_files(tasks, ()):
                 require_copied(outcome)
         # As other content that is not in files.
-        how["copy_options"].mode = "copy"
-        return {**source, **{name: os.fsdecode(target) for name, _content, target in tasks}}
+        return {**source, **{name: os.fsdecode(target) for name, _content, target in tasks}}, "copy"
 
     def _attempted(
         self, identifier: str, place: bytes, attempt: Callable[[FoundInventory | None], StoreObject]
@@ -327,7 +327,7 @@ class OcflRoot(StorageRoot):
         from pressmark.stores.ocfl.writing.bulk_writer import BulkWriter  # not needed for reading
 
         def version(identifier: str, source: ObjectSource, how: Mapping[str, Any]) -> StoreObject:
-            return self._replace(identifier, source, {**self._options(mode, links), **how})
+            return self._replace(identifier, source, mode, links, {**self._options(mode), **how})
 
         return BulkWriter(self, mode, links, version if replace else None, durable_places=durable_places)
 

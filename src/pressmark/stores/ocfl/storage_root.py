@@ -19,7 +19,7 @@ from pressmark.fs.durable import exists
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, first_link, is_absent, too_long
 from pressmark.fs.staging import RunDirectory
-from pressmark.fs.trees import longest_inside, scan
+from pressmark.fs.trees import scan
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import object_errors, store_errors
@@ -610,12 +610,13 @@ class StorageRoot(Store):
             self.check_place_free(identifier, place)
             raise
 
-    def refuse_too_long(self, identifier: str, place: bytes, new: bytes) -> None:
+    def refuse_too_long(self, identifier: str, place: bytes, longest: bytes) -> None:
         """Check that every path of an object at ``place`` is short enough.
 
+        :param longest: the longest path in it, with a slash before it
         :raises ObjectError: of kind ``bad-name``
         """
-        reason = too_long(self._root, place + longest_inside(new))
+        reason = too_long(self._root, place + longest)
         if reason is not None:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use shorter names, or another layout")
 

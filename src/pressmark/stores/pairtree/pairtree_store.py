@@ -31,6 +31,7 @@ from pressmark.stores.pairtree.version_files import (
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
 from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.source_copies import SourceCopy
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 
@@ -290,8 +291,6 @@ class PairtreeWriter(CopyingWriter):
     :param mode: as for :meth:`PairtreeStore.put`, like ``links`` and ``replace``
     """
 
-    _is_directory = True
-
     def __init__(
         self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
@@ -311,30 +310,37 @@ class PairtreeWriter(CopyingWriter):
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return self._store.run_directory()
 
-    def prepare(
+    def begin(
         self,
         identifier: str | bytes,
         source: ObjectSource,
+        place: bytes | None = None,
         *,
         encapsulation: str | None = None,
+        links: str | None = None,
+        check: Callable[[Any], object] | None = None,
         **copying: Any,
-    ) -> int:
-        """Stage an object; see :meth:`StagingWriter.prepare`.
+    ) -> StagedCopy:
+        """Return a new object; see :meth:`StagingWriter.begin`.
 
         :param encapsulation: the name of the encapsulating directory, instead of the store's choice
-        :param copying: options of :meth:`CopyingWriter.copy`
+        :param links: replaces the option of the writer
+        :param check: as for :class:`Staged`
+        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
         """
-        store = self._store
-        place, name = self._place(identifier, encapsulation)
-        with object_errors(store.root, identifier):
+        if place is None or encapsulation is not None or exists(os.path.join(self._base, os.path.dirname(place))):
+            place = encode_fs("/".join(self._place(identifier, encapsulation)))
+        with object_errors(self._store.root, identifier):
             check_source(source)
+            new = self.new_path()
+        copy = SourceCopy(source, new, links or self._links, **copying)
+        return StagedCopy(identifier, place, new, copy, check)
 
-            def copy(new: bytes) -> tuple[int, bytes]:
-                size, longest = self.copy(source, new, **copying)
-                store._refuse_too_long(identifier, place, name, longest)
-                return size, longest
-
-            return self._stage(identifier, encode_fs(f"{place}/{name}"), copy)
+    def _complete(self, staged: StagedCopy) -> None:
+        assert staged.copy is not None
+        staged.longest = staged.copy.longest
+        place, name = map(decode_fs, os.path.split(staged.place))
+        self._store._refuse_too_long(staged.identifier, place, name, staged.longest)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> None:
         """Publish a directory on the same file system as an encapsulating directory, without copying it.
@@ -345,7 +351,9 @@ class PairtreeWriter(CopyingWriter):
         place, name = self._place(identifier, encapsulation)
         with object_errors(self._store.root, identifier):
             longest = longest_inside(directory)
-        self._wait(identifier, encode_fs(f"{place}/{name}"), directory, longest)
+        staged = StagedCopy(identifier, encode_fs(f"{place}/{name}"), directory, longest=longest)
+        self._identify([staged])
+        self._waiting.append(staged)
 
     def _place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
         """Return the ppath of an object to store: that of the existing object, in whatever spelling, or a new one.

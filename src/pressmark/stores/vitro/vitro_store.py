@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.fixity.outcomes import Content
 from pressmark.fs.atomic import Replacement, replace_file
+from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
@@ -17,10 +19,11 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
-from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, select_source
+from pressmark.stores.exceptions import SourceError, object_errors, store_errors
+from pressmark.stores.object_sources import check_source, is_content, select_source
 from pressmark.stores.removing import Removal, above
 from pressmark.stores.same_content import existing_object
+from pressmark.stores.source_copies import SourceCopy, Task
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
 from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
@@ -131,12 +134,6 @@ class VitroStore(VitroReader):
         if reason:
             raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
         return stored, content
-
-    def _refuse_directory(self, identifier: str | bytes, path: bytes) -> None:
-        if not os.path.isfile(path):
-            raise ObjectError(
-                self.root, identifier, "source", "not a regular file, which a Vitro object is; specify a file"
-            )
 
     def _source(self, identifier: str | bytes, source: ObjectSource, links: str) -> tuple[str, Any]:
         """Return name and path of the one file of a source, or its content."""
@@ -290,14 +287,28 @@ def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], en
 # --- many objects -----------------------------------------------------------------------------------------------------
 
 
+class _FileCopy(SourceCopy):
+    """A source of one file, which is copied to a new file, not into a directory."""
+
+    def tasks(self) -> Iterator[Task]:
+        assert isinstance(self.source, Mapping)
+        name, content = next(iter(self.source.items()))
+        key = encode_fs(name)
+        if is_content(content):
+            yield key, Content(content, key), self.target
+            return
+        path = real_path(os.fsencode(content))  # type: ignore[arg-type]
+        if os.path.isdir(path):
+            raise SourceError("source", "not a regular file, which a Vitro object is; specify a file")
+        yield key, path, self.target
+
+
 class VitroWriter(CopyingWriter):
     """Write objects to a Vitro store.
 
     :param store: the store
     :param mode: as for :meth:`VitroStore.put`, like ``links`` and ``replace``
     """
-
-    _is_directory = False
 
     def __init__(
         self, store: VitroStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
@@ -317,31 +328,39 @@ class VitroWriter(CopyingWriter):
     def _run_directory(self) -> AbstractContextManager[RunDirectory]:
         return self._store.run_directory()
 
-    def prepare(
-        self, identifier: str | bytes, source: ObjectSource, *, links: str | None = None, **copying: Any
-    ) -> int:
-        """Stage an object; see :meth:`StagingWriter.prepare`.
+    def begin(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        place: bytes | None = None,
+        *,
+        links: str | None = None,
+        check: Callable[[Any], object] | None = None,
+        **copying: Any,
+    ) -> StagedCopy:
+        """Return a new object; see :meth:`StagingWriter.begin`.
 
-        :param copying: options of :meth:`CopyingWriter.copy`, like ``links``
+        :param links: replaces the option of the writer
+        :param check: as for :class:`Staged`
+        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
         """
         store = self._store
         store.refuse_changes()
-        place = store._existing_place(identifier) or store.layout.map_id(identifier)
+        content: Any = source
         with object_errors(store.root, identifier):
-            stored, content = store._new_file(identifier, place, source, links or self._links)
+            if place is not None and isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
+                check_source(source)
+                above, stored = os.path.split(place)
+            else:
+                found = store._existing_place(identifier) or store.layout.map_id(identifier)
+                stored, content = store._new_file(identifier, found, source, links or self._links)
+                above = encode_fs(found)
             # Everything else is checked when the object is published.
-            if exists(os.path.join(self._base, encode_fs(place))):
-                store._refuse(identifier, place, stored, self._replaces)
-
-            def copy(new: bytes) -> tuple[int, bytes]:
-                folder = self.new_path()
-                size, _longest = self.copy({decode_fs(stored): content}, folder, links=links, **copying)
-                store._refuse_directory(identifier, os.path.join(folder, stored))
-                os.rename(os.path.join(folder, stored), new)
-                os.rmdir(folder)
-                return size, b""
-
-            return self._stage(identifier, encode_fs(place) + b"/" + stored, copy)
+            if exists(os.path.join(self._base, above)):
+                store._refuse(identifier, decode_fs(above), stored, self._replaces)
+            new = self.new_path()
+        copy = _FileCopy({decode_fs(stored): content}, new, links or self._links, **copying)
+        return StagedCopy(identifier, above + b"/" + stored, new, copy, check)
 
     @property
     def _layout(self) -> Vitro:

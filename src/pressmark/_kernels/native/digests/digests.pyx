@@ -10,20 +10,15 @@ from libc.string cimport memcpy, strlen, strpbrk
 __all__ = [
     "Engine",
     "best_level",
-    "copy_small_sources",
-    "copy_small_tree",
     "hexdigest_function",
     "lane_count",
     "lane_level",
     "level",
     "levels",
-    "move_objects",
     "run_steps",
     "sha_extensions",
     "supported",
     "use_level",
-    "write_small",
-    "write_small_objects",
 ]
 
 
@@ -623,8 +618,7 @@ cdef int _run_extra_block(void *context, pm_block *block, const pm_block_group *
 include "file_block.pxi"
 
 
-# --- small files, trees and bags ----------------------------------------------------------------------------
+# --- changes of files ---------------------------------------------------------------------------------------
 
 
-include "small_files.pxi"
-include "small_objects.pxi"
+include "file_steps.pxi"

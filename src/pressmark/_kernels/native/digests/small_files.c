@@ -2,13 +2,11 @@
 
 #include <errno.h>
 
-#if PM_SMALL_HERE
+#ifndef _WIN32
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "beneath.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -69,25 +67,6 @@ int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *dat
     return done == small->size ? PM_SMALL_DONE : PM_SMALL_CHANGED;
 }
 
-int pm_small_read_at(int directory, const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
-{
-    /* A directory of a tree may have been replaced by a link since it was listed. */
-    const int is_real = flags & PM_REAL || (directory != AT_FDCWD && strchr(path, '/'));
-    const int file = is_real ? pm_open_real(directory, path, flags & ~PM_REAL) : openat(directory, path, flags);
-    if (file < 0) {
-        small->error = errno;
-        return PM_SMALL_SOURCE;
-    }
-    const int ended = pm_small_read_file(file, PM_SMALL_MOST, before, data, small);
-    close(file);
-    return ended == PM_SMALL_DONE && !small->size ? PM_SMALL_NOT_HERE : ended;
-}
-
-int pm_small_read(const char *path, int flags, struct stat *before, uint8_t *data, pm_small *small)
-{
-    return pm_small_read_at(AT_FDCWD, path, flags, before, data, small);
-}
-
 int pm_copy_open(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -127,7 +106,6 @@ int pm_small_write_like(const char *path, const struct stat *like, const uint8_t
 int pm_small_new(const char *path, const uint8_t *data, int64_t size)
 {
     int file, error;
-    if (!data) return mkdir(path, 0777) ? errno : 0;
     file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) return errno;
     error = pm_copy_write(file, data, size);
@@ -136,18 +114,6 @@ int pm_small_new(const char *path, const uint8_t *data, int64_t size)
 }
 
 #else
-
-int pm_small_read_at(int directory, const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small)
-{
-    (void)directory, (void)path, (void)flags, (void)before, (void)data, (void)small;
-    return PM_SMALL_NOT_HERE;
-}
-
-int pm_small_read(const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small)
-{
-    (void)path, (void)flags, (void)before, (void)data, (void)small;
-    return PM_SMALL_NOT_HERE;
-}
 
 int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size)
 {

@@ -6,8 +6,6 @@
 
 #include "../shared/times.h"
 
-#define PM_SMALL_MOST 16384 /* bytes; fits the stack */
-
 /* The result of reading a file. */
 enum { PM_SMALL_DONE = 0, PM_SMALL_NOT_HERE, PM_SMALL_SOURCE, PM_SMALL_CHANGED };
 
@@ -21,10 +19,8 @@ typedef struct {
 } pm_small;
 
 #ifdef _WIN32
-#define PM_SMALL_HERE 0
 typedef struct { int none; } pm_small_status;
 #else
-#define PM_SMALL_HERE 1
 #include <sys/stat.h>
 typedef struct stat pm_small_status;
 #endif
@@ -35,17 +31,13 @@ int pm_rename_new(const char *old, const char *path);
 /* Reads an open file of at most `most` bytes; `data` has room for one byte more. */
 int pm_small_read_file(int file, int64_t most, struct stat *before, uint8_t *data, pm_small *small);
 #endif
-/* Reads a file that is neither empty nor larger than PM_SMALL_MOST; `data` has room for one byte more. The path is relative to
- * an open directory. */
-int pm_small_read_at(int directory, const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small);
-int pm_small_read(const char *path, int flags, pm_small_status *before, uint8_t *data, pm_small *small);
 /* Writes a new file with the permission bits and times of another, if the file system supports them. Returns 0 or errno. */
 int pm_small_write_like(const char *path, const pm_small_status *like, const uint8_t *data, int64_t size);
 /* The same in steps, for a file of any size. The first returns a descriptor, or -1; the last closes it, also if it fails. */
 int pm_copy_open(const char *path);
 int pm_copy_write(int file, const uint8_t *data, int64_t size);
 int pm_copy_close(int file, const pm_small_status *like);
-/* Writes a new file, or creates a directory if `data` is NULL. Returns 0 or errno. */
+/* Writes a new file. Returns 0 or errno. */
 int pm_small_new(const char *path, const uint8_t *data, int64_t size);
 
 #endif

@@ -13,13 +13,6 @@ static inline int pm_is_same_time(pm_time one, pm_time other)
     return one.seconds == other.seconds && one.nanoseconds == other.nanoseconds;
 }
 
-static inline pm_time pm_later_time(pm_time one, pm_time other)
-{
-    const int is_later =
-        one.seconds != other.seconds ? one.seconds > other.seconds : one.nanoseconds > other.nanoseconds;
-    return is_later ? one : other;
-}
-
 #ifndef _WIN32
 #include <sys/stat.h>
 

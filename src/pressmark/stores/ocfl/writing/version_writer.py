@@ -22,8 +22,10 @@ from pressmark.fs.durable import flush_trees
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
+from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
+from pressmark.stores.object_sources import source_entries
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
     OBJECT,
@@ -49,16 +51,14 @@ from pressmark.stores.ocfl.storage_root import FoundInventory, StorageRoot
 from pressmark.stores.ocfl.unfinished import UnfinishedVersion, content_of, find_unfinished, matches_sidecar
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
-    CopyOptions,
     Files,
     Provenance,
     dropped_directories,
     inventory_files,
     logical_name,
-    source_files,
-    write_all,
 )
 from pressmark.stores.problems import problem
+from pressmark.stores.source_copies import Copier
 from pressmark.stores.store import ObjectSource, StoreObject
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
@@ -88,12 +88,10 @@ class _Written(NamedTuple):
 
     :ivar name: of the version; of the newest one if there is nothing to publish
     :ivar changes: compared with the newest version
-    :ivar dropped: directories without any file, which OCFL cannot store
     """
 
     name: str
     changes: Changes
-    dropped: list[bytes]
 
 
 class VersionWriter:
@@ -117,13 +115,15 @@ class VersionWriter:
         *,
         provenance: Provenance,
         fixity: Mapping[str, Mapping[str, str]],
-        copy_options: CopyOptions,
+        copier: Copier,
+        links: str,
+        threads: int | None = None,
         dedup: bool = True,
     ) -> StoreObject:
         """Write a version and publish it, unless it would equal the newest one.
 
         :param fixity: known digests of added files, as for :meth:`OcflRoot.put`
-        :param copy_options: how files are copied
+        :param copier: copies the files; ``links`` and ``threads`` as for :meth:`OcflRoot.put`
         :param dedup: do not store content that is in the object already
         :raises ObjectError: nothing was stored; of kind ``changed`` or ``exists``, another run has changed the object
         :raises SourceError: the files cannot be stored
@@ -132,23 +132,35 @@ class VersionWriter:
         self._check_ready()
         new = self._staging / self._root.new_name()
         document = self._found.document
-        copied = CopiedFiles(
-            document["digestAlgorithm"],
-            fixity,
-            self._root.content_paths,
-            document["manifest"],
-            self._hash_stored,
-            dedup=dedup,
-        )
         try:
-            written = _write(new, document, edit, copied, provenance, copy_options)
+            name = _next_name(document)
+            kept, source = _kept(edit, document, new, links)
+            copied = CopiedFiles(
+                source,
+                new,
+                name,
+                links,
+                document["digestAlgorithm"],
+                fixity,
+                self._root.content_paths,
+                document["manifest"],
+                content_directory(document),
+                self._hash_stored,
+                dedup=dedup,
+                threads=threads,
+            )
+            copier.copy([copied])
+            if copied.error is not None:
+                raise copied.error
+            copied.finish()
+            written = _write(document, name, kept, copied, provenance)
             if written.name != document["head"]:
-                self._root.refuse_too_long(self._identifier, self._place, new)
+                self._root.refuse_too_long(self._identifier, self._place, copied.longest)
                 self._publish(new, encode_fs(written.name))
         finally:
             with suppress(OSError):  # the next run removes the rest
                 remove_tree(new)
-        problems = (*dropped_directories(self._place, written.dropped), *self._damaged(copied.damaged))
+        problems = (*dropped_directories(self._place, copied.dropped), *self._damaged(copied.damaged))
         counts = written.changes.counts()
         if restored := copied.restored & set(written.changes.unchanged):
             counts = {**counts, "restored": len(restored), "unchanged": counts["unchanged"] - len(restored)}
@@ -314,39 +326,32 @@ def _publish_inventory(root: StorageRoot, new: bytes, place: bytes, algorithm: s
 # --- staging ----------------------------------------------------------------------------------------------------------
 
 
-def _write(
-    top: bytes,
-    document: Mapping[str, Any],
-    edit: Edit,
-    copied: CopiedFiles,
-    provenance: Provenance,
-    copy_options: CopyOptions,
-) -> _Written:
-    """Write the next version of an object, its inventory and sidecar to the new directory ``top``.
+def _next_name(document: Mapping[str, Any]) -> str:
+    """Return the name of the next version.
 
-    :param document: the object's inventory, already checked
-    :raises SourceError: the files cannot be stored, or no version number is left
-    :raises OSError: the version cannot be written
+    :raises SourceError: no number is left
     """
     name = next_version(document["head"])
     if name is None:
         what = f"no version number of this width is available after {document['head']}"
         raise SourceError("improper", f"{what}; store the content as a new object")
-    before = {path: digest for path, _content, digest in logical_files(document)}
-    kept: dict[str, str] = {}
-    source: ObjectSource | Files = edit.add
-    dropped: list[bytes] = []
-    if edit.keep:
-        source = list(source_files(edit.add, top, copy_options.links == "follow", dropped))
-        kept = _kept(edit, before, [logical_name(path) for path, _file in source])
-    folder = top + b"/" + encode_fs(name)
-    write_all([top, folder], [None, None])
-    copied.copy(source, top, f"{name}/{content_directory(document)}", copy_options)
+    return name
+
+
+def _write(
+    document: Mapping[str, Any], name: str, kept: Mapping[str, str], copied: CopiedFiles, provenance: Provenance
+) -> _Written:
+    """Write the inventory and the sidecar of the next version of an object, unless it equals the newest one.
+
+    :param document: the object's inventory, already checked
+    :param kept: the digests of the files that stay, by their new logical paths
+    :param copied: the new files
+    :raises OSError: a file cannot be written
+    """
     after = {**kept, **{path: digest for digest, paths in copied.state.items() for path in paths}}
-    changes = compare_states(before, after)
-    written = _Written(name, changes, [*dropped, *copied.dropped])
+    changes = compare_states(_digests(document), after)
     if changes.is_empty and copied.is_stored():
-        return written._replace(name=document["head"])
+        return _Written(document["head"], changes)
     state: dict[str, list[str]] = {}
     for path in sorted(after):
         state.setdefault(after[path], []).append(path)
@@ -355,19 +360,32 @@ def _write(
     if fixity := _joined_fixity(document.get("fixity", {}), copied.fixity):
         new["fixity"] = fixity
     data, sidecar = inventory_files(new)
-    names = [_INVENTORY, encode_fs(sidecar_name(document["digestAlgorithm"]))]
-    write_all([os.path.join(place, one) for place in (folder, top) for one in names], [data, sidecar, data, sidecar])
-    return written
+    beside, folder = encode_fs(sidecar_name(document["digestAlgorithm"])), encode_fs(name) + b"/"
+    write_new(copied.target, {folder + _INVENTORY: data, folder + beside: sidecar, _INVENTORY: data, beside: sidecar})
+    copied.note_path(folder + beside)
+    return _Written(name, changes)
 
 
-def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[str, str]:
-    """Return the digests of the files that stay in the next version, by their new logical paths.
+def _digests(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of the newest version by logical path."""
+    return {path: digest for path, _content, digest in logical_files(document)}
 
-    :param before: the digests of the newest version
-    :param added: the logical paths of the files to add
+
+def _kept(
+    edit: Edit, document: Mapping[str, Any], top: bytes, links: str
+) -> tuple[dict[str, str], ObjectSource | Files]:
+    """Return the digests of the files that stay in the next version, by their new logical paths; and the files to copy.
+
+    :param document: the object's inventory
+    :param top: the directory of the copy
     :raises SourceError: of kind ``missing``, ``bad-name`` or ``collision``: the changes contradict the object or each
         other
     """
+    if not edit.keep:
+        return {}, edit.add
+    before = _digests(document)
+    entries = list(source_entries(edit.add, top, links == "follow", deepest=CopiedFiles.DEEPEST))
+    added = [logical_name(entry.name) for entry in entries if entry.content is not None]
     removed = [logical_name(encode_fs(path)) for path in edit.remove]
     renamed = {logical_name(encode_fs(old)): logical_name(encode_fs(new)) for old, new in edit.rename.items()}
     for path in (*removed, *renamed):
@@ -386,7 +404,7 @@ def _kept(edit: Edit, before: Mapping[str, str], added: Sequence[str]) -> dict[s
     kept.update((new, before[old]) for old, new in renamed.items())
     for path in path_conflicts({*kept, *added}):
         raise SourceError("collision", f"{quoted(path)} would be a file and a directory; rename one of them")
-    return kept
+    return kept, entries
 
 
 def _joined_fixity(
@@ -420,9 +438,9 @@ def finish_version(root: StorageRoot, staging: RunDirectory, place: bytes) -> bo
     algorithm = unfinished.document["digestAlgorithm"]
     sidecar = encode_fs(sidecar_name(algorithm))
     folder = place + b"/" + encode_fs(unfinished.name)
-    contents = [None, unfinished.data, root.storage.read(folder + b"/" + sidecar)]
+    contents = {b"": None, _INVENTORY: unfinished.data, sidecar: root.storage.read(folder + b"/" + sidecar)}
     try:
-        write_all([new, os.path.join(new, _INVENTORY), os.path.join(new, sidecar)], contents)
+        write_new(new, contents)
         if root.durable:
             flush_trees(new)
             flush_trees(root.storage.path(folder))
