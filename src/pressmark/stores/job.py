@@ -20,7 +20,8 @@ from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
-from pressmark.stores.store import Store, StoreObject
+from pressmark.stores.objects import StoreObject
+from pressmark.stores.store import Store
 from pressmark.threads import resolve_threads
 
 __all__ = ["CheckStore", "joined_report"]

@@ -23,9 +23,10 @@ from pressmark.fs.moves import exchange, make_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnEvent, Path, RecordedFiles, RepairStep, StoreObject, encode_path
 from pressmark.stores.problems import problem
 from pressmark.stores.registry import kind_of, open as open_store
-from pressmark.stores.store import OnEvent, Path, RecordedFiles, RepairStep, Store, StoreObject, encode_path
+from pressmark.stores.store import Store
 
 __all__ = ["GoodCopy", "mend"]
 

@@ -19,8 +19,8 @@ from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.trees import DirectoryEntry, longest_inside, scan, scan_beneath
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, is_unsafe_name, object_errors
+from pressmark.stores.objects import ObjectSource
 from pressmark.stores.problems import problem
-from pressmark.stores.store import ObjectSource
 
 __all__ = [
     "SMALL_FLAGS",

@@ -1,4 +1,4 @@
-"""A second check of problems: another run may have been changing the object during the first.
+"""The report of a check, and second checks: another run may have been changing an object during the first.
 
 An object that is being put, replaced or removed is briefly between two states. So a problem that was found only once is
 not reported: the check waits until no run publishes, and is repeated until two results agree. Real problems remain.
@@ -15,11 +15,14 @@ from typing import TypeVar
 from pressmark.fs.locks import lock_descriptor
 from pressmark.fs.names import encode_fs
 from pressmark.fs.staging import LOCK, leftovers
-from pressmark.reports import Problem
+from pressmark.reports import Problem, Progress, Report
+from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnProblem, StoreObject
 
-__all__ = ["LOOKS", "Item", "abandoned", "agreed", "await_turn", "changing", "settled", "settled_objects"]
+__all__ = [
+    *("LOOKS", "Item", "RunningReport", "abandoned", "agreed", "await_turn", "changing", "settled"),
+    "settled_objects",
+]
 
 Item = StoreObject | Problem
 T = TypeVar("T")
@@ -140,3 +143,46 @@ def _is_empty(directory: bytes) -> bool:
         return not os.listdir(directory)
     except OSError:
         return False
+
+
+class RunningReport:
+    """The report of one check: problems are reported at once, progress at intervals.
+
+    :param every: number of objects between two progress events
+    :ivar report: the problems found so far
+    """
+
+    def __init__(self, on_event: OnEvent | None, on_problem: OnProblem | None, every: int) -> None:
+        self.report = Report(counts={"objects": 0, "proper": 0})
+        self._on_event = on_event
+        self._on_problem = on_problem
+        self._every = every
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Add problems, and report them."""
+        for found in problems:
+            self.report.problems.append(found)
+            if self._on_problem is not None:
+                self._on_problem(found)
+
+    def add_item(self, item: Item) -> None:
+        """Count an object and add its problems, or add a problem outside of objects."""
+        if isinstance(item, Problem):
+            self.add([item])
+            return
+        counts = self.report.counts
+        counts["objects"] += 1
+        counts["proper"] += item.proper
+        if item.problems:
+            self.add(item.problems)
+        if counts["objects"] % self._every == 0:
+            self._report_progress()
+
+    def finish(self) -> Report:
+        """Report the final progress, and return the report."""
+        self._report_progress()
+        return self.report
+
+    def _report_progress(self) -> None:
+        if self._on_event is not None:
+            self._on_event(Progress(items=self.report.counts["objects"], failed=len(self.report.problems)))

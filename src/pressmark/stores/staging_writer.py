@@ -10,11 +10,9 @@ import os
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import count
-from types import TracebackType
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from pressmark import _kernels
@@ -25,12 +23,12 @@ from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.staging import RunDirectory
-from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
-from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
+from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
+from pressmark.stores.store import Store
+from pressmark.stores.store_change import ChangedStore, StoreChange
 from pressmark.threads import Threads, call_for_all, resolve_threads
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
@@ -60,52 +58,35 @@ Job = TypeVar("Job")
 Done = TypeVar("Done")
 
 
-class StagingWriter(ABC, Generic[Item]):
+class StagingWriter(StoreChange, ABC, Generic[Item]):
     """Write objects to a store; a context manager. Objects that are not committed are removed on exit.
 
-    :param root: the store, for messages
+    :param store: the store
     :param base: the directory that the paths of objects are relative to
-    :param durable: flush the content of objects before they are published
     :param durable_places: also flush the names of published objects; otherwise the caller must
     :param replace: replace existing objects
     """
 
-    def __init__(
-        self, root: str, base: bytes, *, durable: bool, durable_places: bool = True, replace: bool = False
-    ) -> None:
-        self._name = root
+    def __init__(self, store: ChangedStore, base: bytes, *, durable_places: bool = True, replace: bool = False) -> None:
+        super().__init__(store)
+        self._name = store.root
         self._base = base
-        self._durable = durable
-        self._durable_places = durable and durable_places
+        self._durable = store.durable
+        self._durable_places = store.durable and durable_places
         self._replaces = replace
-        self._stack = ExitStack()
         self._waiting: list[Item] = []
         # The objects of a commit, and the results so far: an interrupt does not lose them.
         self._committed: list[Item] = []
         self._done: list[tuple[Item, ObjectError | None]] = []
-        self._numbers = count()
         self._pool: Threads | None = None
 
     def __enter__(self) -> Self:
         self._stack.enter_context(shared_copies())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
-
     def __len__(self) -> int:
         """Return the number of objects that wait to be committed."""
         return len(self._waiting)
-
-    @cached_property
-    def staging(self) -> RunDirectory:
-        """The private directory, which is created on first use: an object that is refused needs none.
-
-        :raises OSError: it cannot be created
-        """
-        return self._stack.enter_context(self._run_directory())
 
     def open(self) -> None:
         """Get ready to store many objects.
@@ -115,10 +96,6 @@ class StagingWriter(ABC, Generic[Item]):
         _ = self.staging
 
     # --- what a kind of store defines ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        """Return the private directory, on the file system of the store."""
 
     @abstractmethod
     def prepare(self, identifier: str | bytes, source: ObjectSource, *args: Any, **options: Any) -> int | StoreObject:
@@ -230,10 +207,6 @@ class StagingWriter(ABC, Generic[Item]):
         return [done for some in pool.map(partial(call_for_all, function), shares) for done in some]
 
     # --- publishing ---------------------------------------------------------------------------------------------------
-
-    def new_path(self) -> bytes:
-        """Return a path for an object in the private directory."""
-        return self.staging / str(next(self._numbers)).encode()
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         """Publish all waiting objects, and yield the record or the error of each, in order; see :meth:`commit`."""
@@ -367,28 +340,20 @@ class StagedCopy(Staged):
 class CopyingWriter(StagingWriter[StagedCopy]):
     """Write objects that are plain copies of their sources.
 
-    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links``
-    :param copied: :attr:`pressmark.stores.Store.copied_devices`
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
     """
 
     #: Whether an object is a directory; otherwise it is a file.
     _is_directory: bool
 
     def __init__(
-        self,
-        root: str,
-        base: bytes,
-        *,
-        durable: bool,
-        durable_places: bool,
-        mode: CopyMode,
-        links: str,
-        replace: bool,
-        copied: set[int],
+        self, store: Store, base: bytes, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
-        super().__init__(root, base, durable=durable, durable_places=durable_places, replace=replace)
+        super().__init__(store, base, durable_places=durable_places, replace=replace)
+        assert store.layout is not None
+        self._layout = store.layout
         self._links = links
-        self._copier = SourceCopier(mode, copied)
+        self._copier = SourceCopier(mode, store.copied_devices)
         self._is_case_insensitive = False
         # Lengths of a path: relative to the base directory, and of one that begins with it, which may be relative.
         self._room = PATH_MAX - len(os.path.abspath(base)) - 1
@@ -397,11 +362,6 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     @abstractmethod
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
-
-    @property
-    @abstractmethod
-    def _layout(self) -> Layout:
-        """The layout of the store."""
 
     def _texts(self, places: Sequence[bytes]) -> list[str | None]:
         """Return the identifiers of objects' paths."""

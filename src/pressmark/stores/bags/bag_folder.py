@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -51,12 +50,8 @@ from pressmark.stores.object_sources import (
     copy_source,
     identities_above,
     refuse_within,
-    select_source,
 )
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
-from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
-from pressmark.stores.store import (
+from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
     OnEvent,
@@ -66,6 +61,8 @@ from pressmark.stores.store import (
     StoreObject,
     encode_path,
 )
+from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
+from pressmark.stores.store_change import Removal, above
 
 __all__ = ["BagFolder", "BagWriter"]
 
@@ -76,8 +73,6 @@ _OF_NAMES = frozenset({"name-clash", "path-unsafe"})
 class BagFolder(BagFolderReader):
     """An existing folder of bags that can be changed; :meth:`create` creates one; see :class:`BagFolderReader`."""
 
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
     durable = True
 
     @classmethod
@@ -260,24 +255,14 @@ class BagFolder(BagFolderReader):
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
             discard(staging, aside)
 
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove a bag, and the directories above it that become empty.
-
-        :param identifier: or the record of the bag, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing``, or the bag could not be removed
-        :raises IdentifierError: the identifier has no path in this folder
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
     def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
+        """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
+        """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
         record = identifier if isinstance(identifier, StoreObject) else None
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
@@ -368,11 +353,12 @@ class BagWriter(StagingWriter[_StagedBag]):
     :param durable_places: as for :class:`StagingWriter`
     """
 
+    _store: BagFolder
+
     def __init__(
         self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_places: bool = True
     ) -> None:
-        super().__init__(store.root, store._base, durable=True, durable_places=durable_places, replace=replace)
-        self._store = store
+        super().__init__(store, store._base, durable_places=durable_places, replace=replace)
         self._links = links
         self._copier = SourceCopier(mode, store.copied_devices)
         self._is_case_insensitive = is_case_insensitive(self._base)
@@ -383,9 +369,6 @@ class BagWriter(StagingWriter[_StagedBag]):
     ) -> None:
         self._store._index.save(soon=self._stored < 2)
         super().__exit__(kind, error, trace)
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
 
     @cached_property
     def _above(self) -> frozenset[tuple[int, int]]:

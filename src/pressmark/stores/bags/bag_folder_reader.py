@@ -49,10 +49,11 @@ from pressmark.stores.bags import archives
 from pressmark.stores.bags.bag_index import NAME, BagIndex, key_of
 from pressmark.stores.bags.bag_object import BagObject
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.placement import FirstObjects, first_directories
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
-from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.store import Store
 
 __all__ = [
     "CONFIG",

@@ -35,7 +35,7 @@ from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import Wanted, scan, trees
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
-from pressmark.stores.store import StoreObject
+from pressmark.stores.objects import StoreObject
 
 if TYPE_CHECKING:
     import sqlite3  # imported on first use: most runs need no index

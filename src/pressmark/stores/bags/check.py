@@ -16,10 +16,9 @@ from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import WORK_DIRECTORY, BagFolderReader, within
 from pressmark.stores.exceptions import store_errors
+from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
-from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import OnEvent, OnProblem, StoreObject
+from pressmark.stores.recheck import LOOKS, Item, RunningReport, await_turn, changing
 from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["check", "examined", "validated"]

@@ -16,7 +16,7 @@ from pressmark.reports import Problem, Report
 from pressmark.stores.bags.bag_folder_reader import REPLACED, WORK_DIRECTORY, BagFolderReader
 from pressmark.stores.bags.check import check
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.store import OnEvent, RepairStep, StoreObject
+from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
 
 __all__ = ["discard", "repair"]
 

@@ -23,6 +23,7 @@ from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, first_li
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnEvent, OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import (
@@ -37,8 +38,8 @@ from pressmark.stores.pairtree.spellings import Spellings
 from pressmark.stores.pairtree.version_files import UNFINISHED, prefix_of, version_problems
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, Walk, contents
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, settled, settled_objects
-from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.recheck import Item, RunningReport, settled, settled_objects
+from pressmark.stores.store import Store
 from pressmark.stores.stored_object import StoredObject, status_of
 
 __all__ = ["PairtreeReader"]
@@ -243,8 +244,6 @@ class PairtreeReader(Store):
         Files in objects are only checked for being readable. A Pairtree contains no digests, so ``digests`` has no
         effect.
         """
-        from pressmark.stores.running_report import RunningReport  # only a check needs it
-
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(version_problems(self._base))
         for record in self._objects(self._walk(ignore, readable=True), threads, run.add_item):

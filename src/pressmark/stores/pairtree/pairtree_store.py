@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
@@ -16,7 +15,8 @@ from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, select_source
+from pressmark.stores.object_sources import check_source
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.pairtree.encapsulation import encapsulate
 from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
@@ -29,19 +29,14 @@ from pressmark.stores.pairtree.version_files import (
     write_version,
 )
 from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.store_change import Removal, above
 
 __all__ = ["PairtreeStore", "PairtreeWriter"]
 
 
 class PairtreeStore(PairtreeReader):
     """An existing Pairtree that can be changed; :meth:`create` creates one; see :class:`PairtreeReader`."""
-
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
 
     @classmethod
     def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
@@ -202,28 +197,14 @@ class PairtreeStore(PairtreeReader):
         if left != new:
             os.rename(aside, staging / b"replaced")
 
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove an object, and the directories above it that become empty. Objects below it are kept.
-
-        If the encapsulating directory is a symbolic link, the link is removed and its target is kept. Behind a link
-        above it, nothing is removed.
-
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing``; of kind ``link``: a directory above it is a symbolic link; or the
-            object could not be removed
-        :raises IdentifierError: the identifier has no path in this tree
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
     def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
+        """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return RunDirectory(self._work_directory())
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
+        """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
         self.refuse_changes()
         place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):
@@ -290,26 +271,14 @@ class PairtreeWriter(CopyingWriter):
     :param mode: as for :meth:`PairtreeStore.put`, like ``links`` and ``replace``
     """
 
+    _store: PairtreeStore
     _is_directory = True
 
     def __init__(
         self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
-        super().__init__(
-            store.root,
-            store._tree,
-            durable=store.durable,
-            durable_places=durable_places,
-            mode=mode,
-            links=links,
-            replace=replace,
-            copied=store.copied_devices,
-        )
-        self._store = store
+        super().__init__(store, store._tree, mode, links, replace, durable_places=durable_places)
         self._spellings = Spellings(self._base, keeps=True)
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
 
     def prepare(
         self,
@@ -364,12 +333,8 @@ class PairtreeWriter(CopyingWriter):
             store._refuse_links(identifier, existing)
             return existing, name
 
-    @property
-    def _layout(self) -> Pairtree:
-        return self._store.layout
-
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
-        found = self._layout.object_paths([identifier for identifier, _source in objects])
+        found = self._store.layout.object_paths([identifier for identifier, _source in objects])
         others = self._spellings.others
         with store_errors(self._base):
             # An object that may exist in another spelling is looked for one by one.

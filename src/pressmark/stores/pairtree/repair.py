@@ -13,12 +13,12 @@ from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
+from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
 from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
 from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
 from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
 from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, contents
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnEvent, RepairStep, StoreObject
 
 __all__ = ["Repair"]
 

@@ -22,10 +22,10 @@ from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.fs.walk import ordered_tree
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
+from pressmark.stores.objects import StoreObject
 from pressmark.stores.pairtree import dialects
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import Item, abandoned
-from pressmark.stores.store import StoreObject
 from pressmark.threads import require_use, resolve_threads
 
 __all__ = [

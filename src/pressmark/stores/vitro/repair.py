@@ -15,7 +15,7 @@ from pressmark.fs.staging import RunDirectory, own_leftovers
 from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.store import OnEvent, RepairStep, StoreObject
+from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
 from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
 
 __all__ = ["Repair"]

@@ -34,10 +34,11 @@ from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
 from pressmark.layouts import Vitro
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnEvent, OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.problems import problem
 from pressmark.stores.readability import unreadable_file
-from pressmark.stores.recheck import Item, abandoned, settled, settled_objects
-from pressmark.stores.store import OnEvent, OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.recheck import Item, RunningReport, abandoned, settled, settled_objects
+from pressmark.stores.store import Store
 from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces
 
@@ -340,8 +341,6 @@ class VitroReader(Store):
 
         Files are only checked for being readable. A Vitro store contains no digests, so ``digests`` has no effect.
         """
-        from pressmark.stores.running_report import RunningReport  # only a check needs it
-
         run = RunningReport(on_event, on_problem, PROGRESS_EVERY)
         run.add(self.namespaces_problems)
         for record in self._objects(ignore, run.add_item, readable=True):

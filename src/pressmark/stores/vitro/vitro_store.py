@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
@@ -18,11 +17,10 @@ from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, select_source
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
+from pressmark.stores.object_sources import check_source
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.store_change import Removal, above
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
 from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
 
@@ -31,9 +29,6 @@ __all__ = ["VitroStore", "VitroWriter"]
 
 class VitroStore(VitroReader):
     """An existing Vitro store that can be changed; :meth:`create` creates one; see :class:`VitroReader`."""
-
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
 
     @classmethod
     def create(
@@ -114,7 +109,7 @@ class VitroStore(VitroReader):
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
     ) -> VitroWriter:
         self.refuse_changes()
-        return VitroWriter(self, mode, links, replace, durable_places=durable_places)
+        return VitroWriter(self, self._tree, mode, links, replace, durable_places=durable_places)
 
     def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
         """Return the stored name of the one file of a source, and its path or content.
@@ -221,24 +216,14 @@ class VitroStore(VitroReader):
         with Replacement(path, part=path + b".new", durable=self.durable) as file:
             file.write(json.dumps(renaming).encode())
 
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove the file of an object, and the directories above it that become empty.
-
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
-        :raises IdentifierError: the identifier has no path in this store
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
     def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
+        """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return RunDirectory(self._work_directory())
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
+        """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
         self.refuse_changes()
         place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):
@@ -297,25 +282,8 @@ class VitroWriter(CopyingWriter):
     :param mode: as for :meth:`VitroStore.put`, like ``links`` and ``replace``
     """
 
+    _store: VitroStore
     _is_directory = False
-
-    def __init__(
-        self, store: VitroStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
-    ) -> None:
-        super().__init__(
-            store.root,
-            store._tree,
-            durable=store.durable,
-            durable_places=durable_places,
-            mode=mode,
-            links=links,
-            replace=replace,
-            copied=store.copied_devices,
-        )
-        self._store = store
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
 
     def prepare(
         self, identifier: str | bytes, source: ObjectSource, *, links: str | None = None, **copying: Any
@@ -343,10 +311,6 @@ class VitroWriter(CopyingWriter):
 
             return self._stage(identifier, encode_fs(place) + b"/" + stored, copy)
 
-    @property
-    def _layout(self) -> Vitro:
-        return self._store.layout
-
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         self._store.refuse_changes()
         # Sources without a path are not copied here.
@@ -356,7 +320,7 @@ class VitroWriter(CopyingWriter):
         # A hidden object is looked for one by one.
         return [
             None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path
-            for path, before in zip(self._layout.object_paths(identifiers, names), hidden, strict=True)
+            for path, before in zip(self._store.layout.object_paths(identifiers, names), hidden, strict=True)
         ]
 
     def _begin_turn(self) -> None:

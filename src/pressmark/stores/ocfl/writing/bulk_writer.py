@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import flush_trees
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import PATH_MAX, decode_fs
-from pressmark.fs.staging import RunDirectory
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import SMALL_FLAGS, check_source, devices_to_copy
+from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import first_version, inventory_texts, json_text
 from pressmark.stores.ocfl.storage_root import StorageRoot
@@ -33,7 +33,6 @@ from pressmark.stores.ocfl.writing.object_writer import (
     write_object,
 )
 from pressmark.stores.staging_writer import Staged, StagingWriter
-from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
 __all__ = ["BulkWriter", "StagedObject", "WrittenSmall"]
 
@@ -95,7 +94,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         durable_places: bool = True,
     ) -> None:
         base = os.fsencode(root.root)
-        super().__init__(root.root, base, durable=root.durable, durable_places=durable_places)
+        super().__init__(root, base, durable_places=durable_places)
         self._root = root
         self._replace = replace
         # Length of a path that begins with the root, which may be relative.
@@ -118,9 +117,6 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _elsewhere(self) -> dict[str, bytes]:
         """The objects that are not where the layout puts them, as they were found first."""
         return self._root.misplaced_objects()
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._root.staging()
 
     def prepare(self, identifier: str | bytes, source: ObjectSource, **how: Any) -> int | StoreObject:
         """Stage a new object; or store a new version of an existing one, if objects are replaced.

@@ -28,6 +28,7 @@ from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import is_content, require_copied, source_tree
+from pressmark.stores.objects import ObjectSource
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -39,7 +40,6 @@ from pressmark.stores.ocfl.inventory import (
     sidecar_name,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.store import ObjectSource
 
 __all__ = [
     "CopiedFiles",

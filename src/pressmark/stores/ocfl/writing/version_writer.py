@@ -24,6 +24,7 @@ from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
+from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
     OBJECT,
@@ -59,7 +60,6 @@ from pressmark.stores.ocfl.writing.object_writer import (
     write_all,
 )
 from pressmark.stores.problems import problem
-from pressmark.stores.store import ObjectSource, StoreObject
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
 
