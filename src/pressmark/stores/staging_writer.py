@@ -21,14 +21,14 @@ from pressmark.fixity import Outcome
 from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existing_spelling, is_case_insensitive
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.ingest import INTERRUPTED
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
-from pressmark.stores.store import Store
 from pressmark.stores.store_change import ChangedStore, StoreChange
+from pressmark.stores.walked_store import WalkedStore
 from pressmark.threads import Threads, call_for_all, resolve_threads
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
@@ -258,6 +258,16 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
             yield self._record(staged) if error is None else error
         self._committed, self._done, self._waiting = [], [], []
 
+    def _refuse_other_case(self, identifier: str | bytes, place: bytes) -> None:
+        """Check that a path does not differ only in case from an existing one, if the file system ignores case.
+
+        :raises ObjectError: of kind ``collision``
+        """
+        clash = existing_spelling(self._base, place) if is_case_insensitive(self._base) else None
+        if clash is not None:
+            reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+            raise ObjectError(self._name, identifier, "collision", f"{reason}; use a case-sensitive file system")
+
     def _is_moved(self, staged: Item) -> bool:
         """Return whether an object was moved to its place."""
         return not os.path.lexists(staged.path) and os.path.lexists(os.path.join(self._base, staged.place))
@@ -346,18 +356,19 @@ class CopyingWriter(StagingWriter[StagedCopy]):
     #: Whether an object is a directory; otherwise it is a file.
     _is_directory: bool
 
+    _store: WalkedStore
+
     def __init__(
-        self, store: Store, base: bytes, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
+        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
-        super().__init__(store, base, durable_places=durable_places, replace=replace)
-        assert store.layout is not None
-        self._layout = store.layout
+        super().__init__(store, store.walk.tree, durable_places=durable_places, replace=replace)
+        self._walk = store.walk
         self._links = links
         self._copier = SourceCopier(mode, store.copied_devices)
         self._is_case_insensitive = False
         # Lengths of a path: relative to the base directory, and of one that begins with it, which may be relative.
-        self._room = PATH_MAX - len(os.path.abspath(base)) - 1
-        self._limit = PATH_MAX - len(os.path.abspath(base)) + len(base)
+        self._room = PATH_MAX - len(os.path.abspath(self._base)) - 1
+        self._limit = PATH_MAX - len(os.path.abspath(self._base)) + len(self._base)
 
     @abstractmethod
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
@@ -365,7 +376,9 @@ class CopyingWriter(StagingWriter[StagedCopy]):
 
     def _texts(self, places: Sequence[bytes]) -> list[str | None]:
         """Return the identifiers of objects' paths."""
-        return self._layout.unmap_paths([os.path.dirname(place) for place in places], on_error="none")
+        layout = self._store.layout
+        assert layout is not None
+        return layout.unmap_paths([os.path.dirname(place) for place in places], on_error="none")
 
     def _devices(self) -> tuple[int, ...] | None:
         return self._copier.devices()

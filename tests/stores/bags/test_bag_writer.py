@@ -15,7 +15,7 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
 from pressmark.stores import IngestResult, StoreObject
-from pressmark.stores.bags import bag_folder, bag_folder_reader, small_bag
+from pressmark.stores.bags import new_bag, walk as bag_walk
 from pressmark.stores.bags.bag_folder import BagFolder
 from support.implementations import Implementation, use
 from support.trees import write
@@ -88,14 +88,14 @@ def test_bags_with_plain_names_are_written_with_few_checks(
     """Only unusual ones are made as put makes them."""
     if str(pressmark.implementation) == "pure":
         pytest.skip("no small bags")
-    made: list[bytes] = []
-    make = BagFolder._make
-    monkeypatch.setattr(BagFolder, "_make", lambda self, *rest: (made.append(rest[0]), make(self, *rest))[1])
+    made: list[Any] = []
+    write = new_bag._write_any
+    monkeypatch.setattr(new_bag, "_write_any", lambda *rest: (made.append(rest[0]), write(*rest))[1])
     store = BagFolder.create(tmp_path / "store")
     with store.ingest(mode=mode) as batch:
         for name in SOURCES:
             batch.put(IDENTIFIERS[name], given / name)
-    assert set(made) == {IDENTIFIERS[name] for name in UNUSUAL}
+    assert set(made) == {given / name for name in UNUSUAL}
 
 
 @pytest.mark.parametrize("change", ["content", "added", "removed", "failed"])
@@ -121,7 +121,7 @@ def test_a_source_that_changes_is_copied_again(
             (source / ("b" if change == "content" else "c")).write_bytes(b"other")
         yield from outcomes
 
-    monkeypatch.setattr(small_bag, "copy_files", copied)
+    monkeypatch.setattr(new_bag, "copy_files", copied)
     store = BagFolder.create(tmp_path / "store")
     with store.ingest() as batch:
         batch.put("x:1", source)
@@ -155,7 +155,7 @@ def test_a_batch_writes_one_index(tmp_path: Path, given: Path, monkeypatch: pyte
         for number in range(60):
             batch.put(f"x:{number}", given / "small")
     assert (tmp_path / "store" / ".pressmark-work" / "index").exists()
-    monkeypatch.setattr(bag_folder_reader, "read_tag_files", lambda *_arguments: pytest.fail("read"))
+    monkeypatch.setattr(bag_walk, "read_tag_files", lambda *_arguments: pytest.fail("read"))
     with pytest.raises(ObjectError, match="no bag"):
         BagFolder(tmp_path / "store").get("none")
 
@@ -179,7 +179,7 @@ def test_a_bag_that_cannot_be_written(tmp_path: Path, given: Path, monkeypatch: 
 
     results: list[Result] = []
     with monkeypatch.context() as patch, store.ingest(mode="copy", on_result=results.append) as batch:
-        patch.setattr(bag_folder, "write_small_bag", full)
+        patch.setattr(new_bag, "write_small_bag", full)
         batch.put("x:1", given / "small")
         batch.put("x:2", {"a": io.BytesIO(b"1")})
     assert [getattr(result.error, "kind", None) for result in results] == ["no-space", None]

@@ -25,7 +25,7 @@ from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.small_bag import SmallBag
+from pressmark.stores.bags.new_bag import NewBag
 
 __all__ = ["ToBags"]
 
@@ -94,8 +94,8 @@ class ToBags(Direction):
         copied = CopyRecorder(item, content)
         found: list[FileDigests] = []
 
-        def check(bag: bytes, written: SmallBag | None = None) -> None:
-            listed = self._listed(bag) if written is None else written.digests
+        def check(bag: bytes, written: NewBag) -> None:
+            listed = self._listed(bag) if written.digests is None else written.digests
             found.append(_payload(bag, listed, copied.algorithms))
             compare(found[0], content.known)
             check_unchanged(content)

@@ -33,8 +33,7 @@ from pressmark.stores.ocfl.storage import Reads, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.recheck import abandoned, agreed
+from pressmark.stores.recheck import abandoned, agreed, find_unreadable, unreadable_file
 from pressmark.stores.stored_object import is_same_version
 
 T = TypeVar("T")
