@@ -11,12 +11,12 @@ from pressmark.fs.durable import flush_directory
 from pressmark.fs.moves import prune_empty_parents, restore
 from pressmark.fs.names import encode_fs
 from pressmark.fs.staging import RunDirectory
-from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.bags.check import check
 from pressmark.stores.bags.walk import REPLACED, WORK_DIRECTORY, BagWalk
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
+from pressmark.stores.walked_store import would_prune
 
 __all__ = ["discard", "repair"]
 
@@ -90,10 +90,7 @@ def _mend(
     elif staging is not None:
         yield from prune_empty_parents(walk.base, place)
     else:
-        while place and would_be_empty(os.path.join(walk.base, place), place, gone):
-            gone.add(place)
-            yield place
-            place = os.path.dirname(place)
+        yield from would_prune(walk.base, place, gone)
 
 
 def discard(staging: RunDirectory, path: bytes) -> None:

@@ -10,7 +10,6 @@ from pressmark.fs.durable import exists
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
-from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
@@ -26,6 +25,7 @@ from pressmark.stores.pairtree.object_directory import (
 )
 from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.problems import problem
+from pressmark.stores.walked_store import would_prune
 
 __all__ = ["repair"]
 
@@ -108,7 +108,7 @@ class _Repair(contextlib.ExitStack):
         removed: list[bytes] = []
         try:
             if self._dry_run:
-                removed = self._would_prune(encode_fs(place))
+                removed = would_prune(self._walk.tree, encode_fs(place), self._pruned)
             else:
                 with self._staging(self._walk.work_directory).lock():
                     prune_empty_parents(self._walk.tree, encode_fs(place), removed)
@@ -118,18 +118,6 @@ class _Repair(contextlib.ExitStack):
         for path in removed:
             self._on_step(RepairStep("prune", encode_fs(ROOT) + b"/" + path))
         return bool(removed) or not exists(os.path.join(self._walk.tree, encode_fs(place)))
-
-    def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return the directories that pruning would remove, given those pruned so far."""
-        removed = []
-        while place:
-            directory = os.path.join(self._walk.tree, place)
-            if os.path.islink(directory) or not would_be_empty(directory, place, self._pruned):
-                break
-            self._pruned.add(place)
-            removed.append(place)
-            place = os.path.dirname(place)
-        return removed
 
     def _mend(self, record: StoreObject) -> bool:
         """Encapsulate one object; return whether that was done, or would be."""

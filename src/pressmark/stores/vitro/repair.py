@@ -12,12 +12,11 @@ from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
-from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
 from pressmark.stores.vitro.walk import ROOT, Walk
-from pressmark.stores.walked_store import WalkedStore
+from pressmark.stores.walked_store import WalkedStore, would_prune
 
 __all__ = ["Repair"]
 
@@ -124,15 +123,7 @@ class Repair:
         return True
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return the directories that pruning would remove after all changes so far."""
-        removed = []
-        while place and place not in self._come:
-            if not would_be_empty(os.path.join(self._walk.tree, place), place, self._gone):
-                break
-            self._gone.add(place)
-            removed.append(place)
-            place = os.path.dirname(place)
-        return removed
+        return would_prune(self._walk.tree, place, self._gone, self._come)
 
     def _would_rename(self, action: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
         """Record the effect of a renaming, and return the resulting names."""
