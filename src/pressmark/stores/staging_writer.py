@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,17 +17,16 @@ from typing import Any, Generic, Self, TypeVar
 
 from pressmark import _kernels
 from pressmark.errors import IdentifierError, ObjectError
-from pressmark.fixity import Outcome
 from pressmark.fixity.shared_copies import shared_copies
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
 from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existing_spelling, is_case_insensitive
 from pressmark.fs.removal import remove_tree
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.ingest import INTERRUPTED
+from pressmark.stores.ingest import INTERRUPTED, IngestWriter
 from pressmark.stores.object_sources import SMALL_FLAGS, SourceCopier
 from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
-from pressmark.stores.store_change import ChangedStore, StoreChange
+from pressmark.stores.store_change import ChangedStore, above
 from pressmark.stores.walked_store import WalkedStore
 from pressmark.threads import Threads, call_for_all, resolve_threads
 
@@ -58,7 +57,7 @@ Job = TypeVar("Job")
 Done = TypeVar("Done")
 
 
-class StagingWriter(StoreChange, ABC, Generic[Item]):
+class StagingWriter(IngestWriter, Generic[Item]):
     """Write objects to a store; a context manager. Objects that are not committed are removed on exit.
 
     :param store: the store
@@ -89,10 +88,6 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
         return len(self._waiting)
 
     def open(self) -> None:
-        """Get ready to store many objects.
-
-        :raises OSError: the private directory cannot be created
-        """
         _ = self.staging
 
     # --- what a kind of store defines ---------------------------------------------------------------------------------
@@ -152,9 +147,6 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
         """Store an object, and return its record.
 
         :param options: of :meth:`prepare`
-        :raises ObjectError: it cannot be stored
-        :raises IdentifierError: the identifier has no path in the store
-        :raises StoreError: its name could not be flushed
         """
         found: int | StoreObject | ObjectError | IdentifierError
         with object_errors(self._name, identifier):
@@ -173,7 +165,6 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
     def prepare_all(
         self, objects: Sequence[tuple[str | bytes, ObjectSource]]
     ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
-        """Stage objects on several threads, and yield the result or the error of each; see :meth:`prepare`."""
         begin = 0
         while begin < len(objects):
             # Only copying a first file shows whether a device can share blocks.
@@ -209,7 +200,6 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
     # --- publishing ---------------------------------------------------------------------------------------------------
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
-        """Publish all waiting objects, and yield the record or the error of each, in order; see :meth:`commit`."""
         for staged, error in self.commit():
             yield self._record(staged) if error is None else error
 
@@ -245,10 +235,6 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
         self._committed, self._done = [], []
 
     def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
-        """Yield the results of the first objects of an interrupted :meth:`publish`, or of those that wait for it.
-
-        :raises StoreError: published names could not be flushed
-        """
         done = self._done
         for staged in (*self._committed[len(done) :], *self._waiting):
             refused = ObjectError(self._name, staged.identifier, "interrupted", INTERRUPTED)
@@ -286,9 +272,8 @@ class StagingWriter(StoreChange, ABC, Generic[Item]):
         """Flush the names of published objects."""
         if not self._durable_places or not places:
             return
-        above = {above for place in places for above in _above(place)}
         with store_errors(self._base):
-            flush_directories([os.path.join(self._base, directory) for directory in sorted(above)])
+            flush_directories(sorted({directory for place in places for directory in above(self._base, place)}))
 
     def _refusal(self, staged: Item, error: OSError) -> ObjectError:
         try:
@@ -417,20 +402,16 @@ class CopyingWriter(StagingWriter[StagedCopy]):
         *,
         links: str | None = None,
         check: Callable[[bytes], object] | None = None,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
+        **copying: Any,
     ) -> tuple[int, bytes]:
         """Copy a source into the new directory ``new``.
 
         :param links: replaces the option of the writer
         :param check: called with the path of the copy; an exception discards it
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with name and outcome of each copied file; an exception discards the copy
-        :param on_event: called with the events of copying
+        :param copying: other options of :meth:`SourceCopier.copy`; an exception of a function discards the copy
         :return: as :meth:`SourceCopier.copy`
         """
-        found = self._copier.copy(source, new, links or self._links, algorithms, on_file, on_event)
+        found = self._copier.copy(source, new, links or self._links, **copying)
         if check is not None:
             check(new)
         return found
@@ -506,9 +487,3 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
             made = False
         known.add(above)
     return made
-
-
-def _above(place: bytes) -> Iterator[bytes]:
-    while place:
-        place = os.path.dirname(place)
-        yield place

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
 from pressmark.reports import Report
-from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter
+from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter, Selected
 from pressmark.stores.object_sources import select_source
 from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
 from pressmark.stores.store_change import ChangedStore, Removal
@@ -40,10 +40,10 @@ class Store(ChangedStore):
         return set()
 
     @staticmethod
-    def is_reserved(_place: bytes) -> bool:
+    def is_reserved(place: bytes) -> bool:
         """Return whether the store reserves a path for itself: no object can have it.
 
-        :param _place: the path of an object, relative to the store's root
+        :param place: the path of an object, relative to the store's root
         """
         return False
 
@@ -200,7 +200,7 @@ class Store(ChangedStore):
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
-    ) -> Ingest[ObjectSource, StoreObject]:
+    ) -> Ingest:
         """Return a context manager that stores many objects, each atomically.
 
         ::
@@ -223,9 +223,7 @@ class Store(ChangedStore):
             self.refuse_misplaced()
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
 
-        def select(
-            identifier: str | bytes, source: ObjectSource
-        ) -> tuple[ObjectSource, Callable[[StoreObject], StoreObject]]:
+        def select(identifier: str | bytes, source: ObjectSource) -> Selected:
             selected, excluded = select_source(self.root, identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
 
@@ -242,7 +240,7 @@ class Store(ChangedStore):
     @abstractmethod
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
-    ) -> IngestWriter[ObjectSource, StoreObject]:
+    ) -> IngestWriter:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
 
         :param durable_places: flush the names of published objects; otherwise the caller must

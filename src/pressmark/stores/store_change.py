@@ -126,9 +126,9 @@ class Removal(StoreChange):
 
 
 def above(base: bytes, place: bytes) -> list[bytes]:
-    """Return the directories that an object was in, the outermost first, for :meth:`ChangedStore.withdraw`.
+    """Return the directories above a path, the outermost first.
 
-    :param place: its path, relative to ``base``
+    :param place: the path, relative to ``base``
     """
     found = [base]
     for name in place.split(b"/")[:-1]:

@@ -94,6 +94,7 @@ class BagFolder(WalkedStore):
     unfinished_names = UNFINISHED
     progress_every = 100
     durable = True
+    is_reserved = staticmethod(is_reserved)
     walk: BagWalk
 
     def __init__(
@@ -189,10 +190,6 @@ class BagFolder(WalkedStore):
         return repair(self.walk.with_options(ignore), dry_run, on_event)
 
     # --- one bag ------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def is_reserved(place: bytes) -> bool:
-        return is_reserved(place)
 
     def existing_place(self, identifier: str | bytes) -> str | None:
         with object_errors(self.root, identifier):
