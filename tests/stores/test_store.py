@@ -211,7 +211,7 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "file").write_bytes(b"1")
     store = BagFolder.create(tmp_path / "store")
     store.put("a", tmp_path / "file")
-    find, steps = BagFolder.look_up, iter([lambda: stores.open(tmp_path / "store").delete("a")])
+    find, steps = BagFolder._look_up, iter([lambda: stores.open(tmp_path / "store").delete("a")])
 
     def then_removed(self: BagFolder, identifier: str, **options: bool) -> bytes | None:
         found = find(self, identifier, **options)
@@ -219,7 +219,7 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
             next(steps, lambda: None)()
         return found
 
-    monkeypatch.setattr(BagFolder, "look_up", then_removed)
+    monkeypatch.setattr(BagFolder, "_look_up", then_removed)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
 
 

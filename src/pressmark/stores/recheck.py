@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from time import sleep
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from pressmark.fixity.outcomes import Outcome
 from pressmark.fs.durable import is_readable, why_unreadable
@@ -133,6 +133,9 @@ class StoreWalk(ABC):
     :ivar readable: whether to report files that cannot be read
     """
 
+    #: The name of the work directory, where the tree may be on another file system.
+    work_name: ClassVar[bytes]
+
     def __init__(self, base: bytes, tree: bytes, ignore: Sequence[str]) -> None:
         self.base = base
         self.root = os.fsdecode(base)
@@ -153,9 +156,10 @@ class StoreWalk(ABC):
         return walk
 
     @property
-    @abstractmethod
     def work_directory(self) -> bytes:
-        """The work directory of the runs that may be changing the store."""
+        """The work directory of the runs that change the store: in it, or in a tree on another file system."""
+        same = os.stat(self.base).st_dev == os.stat(self.tree).st_dev
+        return os.path.join(self.base if same else self.tree, self.work_name)
 
     @abstractmethod
     def items(self, threads: int | None = None) -> Iterator[Item]:

@@ -41,7 +41,7 @@ class WalkedStore(Store):
         return self.walk.with_options(ignore).objects(threads, on_problem)
 
     def find(self, identifier: str | bytes) -> StoreObject:
-        place = self.existing_place(identifier)
+        place = self._existing_place(identifier)
         with object_errors(self.root, identifier):
             record = None if place is None else self.walk.record_at(place)
         if record is None:
@@ -49,7 +49,7 @@ class WalkedStore(Store):
         return record
 
     @abstractmethod
-    def existing_place(self, identifier: str | bytes) -> str | None:
+    def _existing_place(self, identifier: str | bytes) -> str | None:
         """Return the path of the object with an identifier; :data:`None` without such an object.
 
         :raises ObjectError: of kind ``duplicate-id``: several objects have the identifier

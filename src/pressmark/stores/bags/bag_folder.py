@@ -191,14 +191,14 @@ class BagFolder(WalkedStore):
 
     # --- one bag ------------------------------------------------------------------------------------------------------
 
-    def existing_place(self, identifier: str | bytes) -> str | None:
+    def _existing_place(self, identifier: str | bytes) -> str | None:
         with object_errors(self.root, identifier):
-            place = self.look_up(_text(identifier))
+            place = self._look_up(_text(identifier))
             self.walk.index.save()
         return None if place is None else decode_fs(place)
 
     def get(self, identifier: str | bytes) -> BagObject:
-        place = self.existing_place(identifier)
+        place = self._existing_place(identifier)
         if place is None:
             raise self._missing(identifier)
         return self._bag(_text(identifier), place)
@@ -226,7 +226,7 @@ class BagFolder(WalkedStore):
     def at(self, path: str) -> StoreObject | None:
         return self.walk.record_at(path.rstrip("/"))
 
-    def look_up(self, identifier: str, *, soon: bool = False) -> bytes | None:
+    def _look_up(self, identifier: str, *, soon: bool = False) -> bytes | None:
         """Return the path of the bag with an identifier; :data:`None` if it does not exist.
 
         :param soon: bags that other programs have just added need not be found
@@ -275,7 +275,7 @@ class BagFolder(WalkedStore):
     ) -> BagWriter:
         return BagWriter(self, mode, links, replace, durable_places=durable_places)
 
-    def elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
+    def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
         elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
         if is_writable_identifier(identifier):
@@ -294,7 +294,7 @@ class BagFolder(WalkedStore):
 
         def find() -> bytes | None:
             if record is None:
-                return self.look_up(name)
+                return self._look_up(name)
             return encode_fs(record.path) if self.at(record.path) is not None else None
 
         if find() is None:
@@ -307,14 +307,14 @@ class BagFolder(WalkedStore):
             if check is not None:
                 check()
             # First, because otherwise the old bag would be found when the new one is gone.
-            self.sweep(removal.staging, place)
+            self._sweep(removal.staging, place)
             os.rename(os.path.join(self._base, place), to)
             self.walk.index.forget(place)
             prune_empty_parents(self._base, os.path.dirname(place), strict=False)
         self.walk.index.save()
         return above(self._base, place)
 
-    def sweep(self, staging: RunDirectory, place: bytes) -> None:
+    def _sweep(self, staging: RunDirectory, place: bytes) -> None:
         """Remove the old bag that a killed run has left beside the new one."""
         aside = os.path.join(self._base, place + REPLACED)
         if is_directory(aside) and is_bag(scan(aside, follow=False)):
@@ -392,7 +392,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         """
         store = self._store
         place = encode_fs(store.walk.new_place(identifier))
-        elements = [*store.elements(_text(identifier), place), *(info or {}).items()]
+        elements = [*store._elements(_text(identifier), place), *(info or {}).items()]
         with object_errors(self._name, identifier):
             check_source(source)
 
@@ -495,7 +495,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         is_simple = store.layout is None and not self._is_case_insensitive
         if is_simple and not exists(os.path.join(self._base, place)) and store.walk.index.lacks(name):
             return None  # otherwise archives are looked for by name
-        old = store.look_up(name, soon=True)
+        old = store._look_up(name, soon=True)
         if old is None and self._replaces:
             store.refuse_misplaced()
         self._refuse(identifier, place, old)
@@ -549,7 +549,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         path = os.path.join(self._base, place)
         aside = path + REPLACED
         if old == place:
-            self._store.sweep(self.staging, place)
+            self._store._sweep(self.staging, place)
         elif not restore(aside, path):
             reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
             raise ObjectError(self._name, identifier, "collision", reason)

@@ -184,7 +184,7 @@ class PairtreeStore(WalkedStore):
         whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
         return dialects.path(self.dialect, whole.removeprefix(self.prefix))
 
-    def existing_place(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
+    def _existing_place(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
         """Return the ppath of the object with an identifier, in whatever spelling; :data:`None` without such an object.
 
         :param identifier: or a record, whose path is returned
@@ -218,7 +218,7 @@ class PairtreeStore(WalkedStore):
         return None if {".", ".."} & {*above, last} else self.walk.record_at(place)
 
     def get(self, identifier: str | bytes) -> StoredObject:
-        return self._stored(identifier, self.existing_place(identifier))
+        return self._stored(identifier, self._existing_place(identifier))
 
     def locate(self, record: StoreObject) -> StoredObject:
         return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
@@ -313,7 +313,7 @@ class PairtreeStore(WalkedStore):
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
         self.refuse_changes()
-        place = self.existing_place(identifier)
+        place = self._existing_place(identifier)
         given = None
         if isinstance(identifier, StoreObject):
             given, identifier = identifier.path.removeprefix(f"{ROOT}/"), identifier.id or identifier.path
@@ -401,7 +401,7 @@ class PairtreeWriter(CopyingWriter):
         """
         place, name = self._new_place(identifier, encapsulation)
         with object_errors(self._name, identifier):
-            existing = self._store.existing_place(identifier, self._spellings)
+            existing = self._store._existing_place(identifier, self._spellings)
             if existing is None:
                 return place, name
             if not self._replaces:

@@ -81,6 +81,8 @@ class Walk(StoreWalk):
     :ivar tree: the directory pairtree_root
     """
 
+    work_name = WORK_DIRECTORY
+
     def __init__(
         self,
         base: bytes,
@@ -97,12 +99,6 @@ class Walk(StoreWalk):
         self._kernels = _kernels.active
 
     # --- in order -------------------------------------------------------------------------------------------------
-
-    @property
-    def work_directory(self) -> bytes:
-        """The work directory: beside the tree, or within it on another file system."""
-        same = os.stat(self.base).st_dev == os.stat(self.tree).st_dev
-        return os.path.join(self.base if same else self.tree, WORK_DIRECTORY)
 
     def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
         """Yield the objects, in the order of the bytes of the ppaths' names.

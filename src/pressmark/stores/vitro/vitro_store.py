@@ -211,9 +211,9 @@ class VitroStore(WalkedStore):
     # --- one object ---------------------------------------------------------------------------------------------------
 
     def get(self, identifier: str | bytes) -> VitroObject:
-        return self._stored(identifier, self.existing_place(identifier) or self.layout.map_id(identifier))
+        return self._stored(identifier, self._existing_place(identifier) or self.layout.map_id(identifier))
 
-    def existing_place(self, identifier: str | bytes | StoreObject) -> str | None:
+    def _existing_place(self, identifier: str | bytes | StoreObject) -> str | None:
         """Return the directory of the object with an identifier, hidden or not; :data:`None` without such an object.
 
         :param identifier: or a record, whose directory is returned
@@ -225,13 +225,13 @@ class VitroStore(WalkedStore):
         place = self.layout.map_id(identifier)
         with object_errors(self.root, identifier):
             found = [
-                one for one in (place, *self.hidden_places([identifier])) if one is not None and self.walk.files(one)
+                one for one in (place, *self._hidden_places([identifier])) if one is not None and self.walk.files(one)
             ]
         if len(found) > 1:
             raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
         return found[0] if found else None
 
-    def hidden_places(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+    def _hidden_places(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
         """Return the directories that objects had before their namespaces were declared; :data:`None` for others."""
         if not self.namespaces:
             return [None] * len(identifiers)
@@ -276,7 +276,7 @@ class VitroStore(WalkedStore):
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
         self.refuse_changes()
-        place = self.existing_place(identifier)
+        place = self._existing_place(identifier)
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
         if place is None:
@@ -313,7 +313,7 @@ class VitroWriter(CopyingWriter):
         """
         store = self._store
         store.refuse_changes()
-        place = store.existing_place(identifier) or store.layout.map_id(identifier)
+        place = store._existing_place(identifier) or store.layout.map_id(identifier)
         with object_errors(self._name, identifier):
             stored, content = self._new_file(identifier, place, source, links or self._links)
             # Everything else is checked when the object is published.
@@ -385,7 +385,7 @@ class VitroWriter(CopyingWriter):
         # Sources without a path are not copied here.
         names = [os.path.basename(os.fsencode(s)) if isinstance(s, (str, os.PathLike)) else b"" for _, s in objects]
         identifiers = [identifier for identifier, _source in objects]
-        hidden = self._store.hidden_places(identifiers)
+        hidden = self._store._hidden_places(identifiers)
         # A hidden object is looked for one by one.
         return [
             None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path

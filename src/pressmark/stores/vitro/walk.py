@@ -60,15 +60,11 @@ class Walk(StoreWalk):
     :ivar tree: the directory file_storage_root
     """
 
+    work_name = WORK_DIRECTORY
+
     def __init__(self, base: bytes, layout: Vitro, ignore: Sequence[str] = ()) -> None:
         super().__init__(base, os.path.join(base, encode_fs(ROOT)), ignore)
         self.layout = layout
-
-    @property
-    def work_directory(self) -> bytes:
-        """The work directory: beside the tree, or within it on another file system."""
-        same = os.stat(self.base).st_dev == os.stat(self.tree).st_dev
-        return os.path.join(self.base if same else self.tree, WORK_DIRECTORY)
 
     def items(self, threads: int | None = None) -> Iterator[Item]:
         yield from self._beside()
