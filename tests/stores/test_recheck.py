@@ -17,7 +17,7 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.jobs import WorkFolder
 from pressmark.reports import Problem
 from pressmark.stores import Store, recheck as settling
-from pressmark.stores.bags import archives, bag_folder_reader as reader, check as bags_check
+from pressmark.stores.bags import archives, check as bags_check, walk as reader
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.recheck import LOOKS
 from support.trees import write
@@ -406,9 +406,9 @@ def test_unreadable_directories_are_reported(any_store: Store, monkeypatch: pyte
     monkeypatch.setattr(os, "scandir", scandir)
     if any_store.kind == "pairtree":
         monkeypatch.setattr("pressmark.stores.pairtree.walk.Walk._take_in", lambda *_arguments: None)
-        walk = any_store._walk()  # type: ignore[attr-defined]
+        walk = any_store.walk  # type: ignore[attr-defined]
         (item,) = walk._looked_at("ab")[0]
-        assert [one.kind for one in any_store._second_look(walk, item)] == ["unreadable"]  # type: ignore[attr-defined]
+        assert [one.kind for one in walk.second_look(item)] == ["unreadable"]
         return
     assert found(any_store) == (["unreadable"], 0)
 

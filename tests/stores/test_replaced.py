@@ -18,7 +18,7 @@ from pressmark.stores import Store, stored_object as base
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.stored_object import is_same_version, status_of
-from pressmark.stores.vitro import vitro_reader as vitro
+from pressmark.stores.vitro import vitro_store as vitro
 from pressmark.stores.vitro.vitro_store import VitroStore
 from support.trees import write
 
@@ -167,7 +167,7 @@ def test_a_file_renamed_during_a_get(tmp_path: Path, monkeypatch: pytest.MonkeyP
     write(tmp_path, {"old": b"old", "other": b"new"})
     store = VitroStore.create(tmp_path / "store")
     store.put("abc", tmp_path / "old")
-    real = store._only_file
+    real = store.walk.only_file
     other = VitroStore(tmp_path / "store")
 
     def renamed(identifier: str | bytes, place: str) -> bytes:
@@ -176,7 +176,7 @@ def test_a_file_renamed_during_a_get(tmp_path: Path, monkeypatch: pytest.MonkeyP
             other.put("abc", tmp_path / "other", replace=True)
         return found
 
-    monkeypatch.setattr(store, "_only_file", renamed)
+    monkeypatch.setattr(store.walk, "only_file", renamed)
     with store.get("abc").open("other") as file:
         assert file.read() == b"new"
 

@@ -15,12 +15,12 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import BagError, LayoutConfigError, ObjectError, StoreError
 from pressmark.fs.names import PATH_MAX
-from pressmark.stores import placement, removing
+from pressmark.stores import placement, store_change
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.exceptions import is_unsafe_name, object_errors, store_errors
+from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, problem
-from pressmark.stores.store import StoreObject
 from support.trees import write
 
 
@@ -211,7 +211,7 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "file").write_bytes(b"1")
     store = BagFolder.create(tmp_path / "store")
     store.put("a", tmp_path / "file")
-    find, steps = BagFolder._find, iter([lambda: stores.open(tmp_path / "store").delete("a")])
+    find, steps = BagFolder._look_up, iter([lambda: stores.open(tmp_path / "store").delete("a")])
 
     def then_removed(self: BagFolder, identifier: str, **options: bool) -> bytes | None:
         found = find(self, identifier, **options)
@@ -219,7 +219,7 @@ def test_a_replaced_bag_beside_its_removal(tmp_path: Path, monkeypatch: pytest.M
             next(steps, lambda: None)()
         return found
 
-    monkeypatch.setattr(BagFolder, "_find", then_removed)
+    monkeypatch.setattr(BagFolder, "_look_up", then_removed)
     assert store.put("a", tmp_path / "file", replace=True).id == "a"
 
 
@@ -318,11 +318,11 @@ def test_many_removals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: st
     names = [f"id{number}" for number in range(7)]
     with store.ingest() as batch:
         batch.put_all((name, tmp_path / "in") for name in names)
-    monkeypatch.setattr(removing, "TURN", 3)
+    monkeypatch.setattr(store_change, "TURN", 3)
     flushed: list[int] = []
-    flush = removing.flush_directories
-    monkeypatch.setattr(removing, "flush_directories", lambda paths: (flushed.append(len(paths)), flush(paths)))
-    with removing.Removal(store) as removal:
+    flush = store_change.flush_directories
+    monkeypatch.setattr(store_change, "flush_directories", lambda paths: (flushed.append(len(paths)), flush(paths)))
+    with store_change.Removal(store) as removal:
         for number, name in enumerate(names[:-1], 1):
             removal.remove(name)
             waiting = [one for one in os.listdir(removal.staging.path) if one != b"lock"]

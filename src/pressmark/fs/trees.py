@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,7 +26,6 @@ __all__ = [
     "scan",
     "scan_beneath",
     "trees",
-    "would_be_empty",
 ]
 
 # Names of trees in one call.
@@ -121,18 +120,6 @@ def longest_inside(top: bytes) -> bytes:
         return b""
     paths = (os.path.join(folder, name) for folder, folders, files in walk(top) for name in folders + files)
     return max(paths, key=len, default=top)[len(top) :]
-
-
-def would_be_empty(directory: bytes, relative: bytes, gone: Collection[bytes]) -> bool:
-    """Return whether an existing directory would be empty after a dry run.
-
-    :param relative: its path, relative to the base of the paths in ``gone``
-    :param gone: the paths that the dry run would have removed
-    """
-    try:
-        return all(os.path.join(relative, name) in gone for name in os.listdir(directory))
-    except FileNotFoundError:  # removed by another run
-        return False
 
 
 # --- trees ------------------------------------------------------------------------------------------------------------

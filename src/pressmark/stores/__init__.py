@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from pressmark.stores.ingest import Ingest as Ingest, IngestError as IngestError, IngestResult as IngestResult
     from pressmark.stores.job import CheckStore as CheckStore
     from pressmark.stores.mending import mend as mend
+    from pressmark.stores.objects import (
+        CopyMode as CopyMode,
+        ObjectSource as ObjectSource,
+        Path as Path,
+        RepairStep as RepairStep,
+        StoreObject as StoreObject,
+    )
     from pressmark.stores.ocfl.differences import Changes as Changes
     from pressmark.stores.ocfl.history import VersionInfo as VersionInfo
     from pressmark.stores.ocfl.root import OcflRoot as OcflRoot
@@ -28,14 +35,7 @@ if TYPE_CHECKING:
         open as open,
         store_class as store_class,
     )
-    from pressmark.stores.store import (
-        CopyMode as CopyMode,
-        ObjectSource as ObjectSource,
-        Path as Path,
-        RepairStep as RepairStep,
-        Store as Store,
-        StoreObject as StoreObject,
-    )
+    from pressmark.stores.store import Store as Store
     from pressmark.stores.stored_object import StoredObject as StoredObject
     from pressmark.stores.vitro.vitro_store import VitroStore as VitroStore
 
@@ -46,12 +46,13 @@ __all__, __getattr__, __dir__ = face(
         ".ingest": "Ingest IngestError IngestResult",
         ".job": "CheckStore",
         ".mending": "mend",
+        ".objects": "CopyMode ObjectSource Path RepairStep StoreObject",
         ".ocfl.differences": "Changes",
         ".ocfl.history": "VersionInfo",
         ".ocfl.root": "OcflRoot",
         ".pairtree.pairtree_store": "PairtreeStore",
         ".registry": "KINDS create kind_of open store_class",
-        ".store": "CopyMode ObjectSource Path RepairStep Store StoreObject",
+        ".store": "Store",
         ".stored_object": "StoredObject",
         ".vitro.vitro_store": "VitroStore",
     },

@@ -6,6 +6,7 @@ still published atomically, and is reported as stored only when it is on disk.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -13,13 +14,15 @@ from dataclasses import dataclass
 from itertools import islice
 from time import monotonic
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 from pressmark.stores.exceptions import store_errors
+from pressmark.stores.objects import ObjectSource, StoreObject
+from pressmark.stores.store_change import StoreChange
 
-__all__ = ["INTERRUPTED", "Ingest", "IngestError", "IngestResult", "IngestWriter"]
+__all__ = ["INTERRUPTED", "Ingest", "IngestError", "IngestResult", "IngestWriter", "Selected"]
 
 # Prepared objects that are published together, at most; so that memory stays flat and interruptions cost little.
 MAX_BYTES = 1 << 28  # 256 MiB
@@ -30,10 +33,9 @@ MAX_ERRORS = 100
 #: The reason of errors of kind ``interrupted``.
 INTERRUPTED = "interrupted before the object was stored; put it again"
 
-Source = TypeVar("Source")
-Source_contra = TypeVar("Source_contra", contravariant=True)
 Record = TypeVar("Record")
-Record_co = TypeVar("Record_co", covariant=True)
+# The source to store, and what completes the record of its object.
+Selected = tuple[ObjectSource, Callable[[StoreObject], StoreObject]]
 
 
 class IngestResult(NamedTuple, Generic[Record]):
@@ -66,40 +68,39 @@ class IngestError(StoreError):
         self.errors = errors
 
 
-class IngestWriter(Protocol[Source_contra, Record_co]):
+class IngestWriter(StoreChange, ABC):
     """The interface with which a kind of store stores objects: a context manager that discards unpublished objects on
     exit."""
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None: ...
-
+    @abstractmethod
     def open(self) -> object:
         """Get ready to store many objects.
 
         :raises OSError: the store cannot be written to
         """
 
-    def put(self, identifier: str | bytes, source: Source_contra, **options: Any) -> Record_co:
+    @abstractmethod
+    def put(self, identifier: str | bytes, source: ObjectSource, **options: Any) -> StoreObject:
         """Store an object, and return its record.
 
         :param options: of the kind of store
         :raises ObjectError: it cannot be stored
         :raises IdentifierError: the identifier has no path in the store
+        :raises StoreError: its name could not be flushed
         """
 
+    @abstractmethod
     def prepare_all(
-        self, objects: Sequence[tuple[str | bytes, Source_contra]]
-    ) -> Iterator[int | Record_co | ObjectError | IdentifierError]:
+        self, objects: Sequence[tuple[str | bytes, ObjectSource]]
+    ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
         """Prepare objects, and yield the size in bytes of each, or the reason why it cannot be stored, in order; or the
         record of an object that is in the store already.
 
         An occupied path is refused before the source is read. A refused object leaves no files.
         """
 
-    def publish(self) -> Iterator[Record_co | ObjectError]:
+    @abstractmethod
+    def publish(self) -> Iterator[StoreObject | ObjectError]:
         """Publish all prepared objects, and yield the record or the error of each, in their order.
 
         Content is on disk before an object appears, and the names of all objects before the first record is yielded.
@@ -107,13 +108,17 @@ class IngestWriter(Protocol[Source_contra, Record_co]):
         :raises StoreError: the names could not be flushed
         """
 
-    def results(self, count: int) -> Iterator[Record_co | ObjectError]:
+    @abstractmethod
+    def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
         """Yield the record or the error of each of the first ``count`` prepared objects after :meth:`publish` was
-        interrupted, or instead of it: objects that are not in the store have an error of kind ``interrupted``."""
+        interrupted, or instead of it: objects that are not in the store have an error of kind ``interrupted``.
+
+        :raises StoreError: the names could not be flushed
+        """
 
 
 @dataclass(slots=True)
-class _Entry(Generic[Source, Record]):
+class _Entry:
     """An object that was put.
 
     :ivar name: its identifier as text
@@ -122,12 +127,12 @@ class _Entry(Generic[Source, Record]):
 
     identifier: str | bytes
     name: str
-    source: Source
-    complete: Callable[[Record], Record] | None = None
-    result: Record | ObjectError | IdentifierError | None = None
+    source: ObjectSource
+    complete: Callable[[StoreObject], StoreObject] | None = None
+    result: StoreObject | ObjectError | IdentifierError | None = None
 
 
-class Ingest(Generic[Source, Record]):
+class Ingest:
     """Store many objects; a context manager returned by :meth:`pressmark.stores.Store.ingest`.
 
     Objects wait until a batch is full, and are then published together. The end of the ``with`` block stores the
@@ -149,11 +154,12 @@ class Ingest(Generic[Source, Record]):
     def __init__(
         self,
         root: str,
-        writer: IngestWriter[Source, Record],
+        writer: IngestWriter,
         *,
-        compare: Callable[[str | bytes, Source, ObjectError], Record] | None = None,
-        select: Callable[[str | bytes, Source], tuple[Source, Callable[[Record], Record]]] | None = None,
-        on_result: Callable[[IngestResult[Record]], object] | None = None,
+        compare: Callable[[str | bytes, ObjectSource, ObjectError], StoreObject] | None = None,
+        select: Callable[[str | bytes, ObjectSource], tuple[ObjectSource, Callable[[StoreObject], StoreObject]]]
+        | None = None,
+        on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
     ) -> None:
@@ -167,10 +173,10 @@ class Ingest(Generic[Source, Record]):
         self._max_seconds = max_seconds
         self._stack: ExitStack | None = None
         # In the order of the calls: objects to prepare, and objects to report. Of these, some are prepared.
-        self._given: deque[_Entry[Source, Record]] = deque()
-        self._waiting: deque[_Entry[Source, Record]] = deque()
-        self._prepared: list[_Entry[Source, Record]] = []
-        self._published: list[Record | ObjectError] = []
+        self._given: deque[_Entry] = deque()
+        self._waiting: deque[_Entry] = deque()
+        self._prepared: list[_Entry] = []
+        self._published: list[StoreObject | ObjectError] = []
         self._is_interrupted = False
         self._names: set[str] = set()
         self._bytes = 0
@@ -178,7 +184,7 @@ class Ingest(Generic[Source, Record]):
         self._errors: list[ObjectError | IdentifierError] = []
         self._raised: Exception | None = None
 
-    def __enter__(self) -> Ingest[Source, Record]:
+    def __enter__(self) -> Ingest:
         with ExitStack() as stack:
             stack.enter_context(self._writer)
             with store_errors(self._root):
@@ -206,7 +212,7 @@ class Ingest(Generic[Source, Record]):
         if raised is not None and raised is not error:
             raise raised
 
-    def put(self, identifier: str | bytes, source: Source) -> None:
+    def put(self, identifier: str | bytes, source: ObjectSource) -> None:
         """Add an object to the batch. If it cannot be stored, this is reported as its result; other objects are not
         affected.
 
@@ -215,7 +221,7 @@ class Ingest(Generic[Source, Record]):
         """
         self.put_all([(identifier, source)])
 
-    def put_all(self, objects: Iterable[tuple[str | bytes, Source]]) -> None:
+    def put_all(self, objects: Iterable[tuple[str | bytes, ObjectSource]]) -> None:
         """Add many objects to the batch; faster than :meth:`put`, because several are prepared at a time.
 
         :param objects: pairs of identifier and source; they are read lazily
@@ -225,7 +231,7 @@ class Ingest(Generic[Source, Record]):
             raise ValueError("not in a with block; use: with store.ingest() as batch")
         for identifier, source in objects:
             name = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
-            entry: _Entry[Source, Record] = _Entry(identifier, name, source)
+            entry: _Entry = _Entry(identifier, name, source)
             if name in self._names:
                 self.flush()
             if self._select is not None:
@@ -267,8 +273,8 @@ class Ingest(Generic[Source, Record]):
                 self._publish()
 
     def _compared(
-        self, entry: _Entry[Source, Record], found: Record | ObjectError | IdentifierError
-    ) -> Record | ObjectError | IdentifierError:
+        self, entry: _Entry, found: StoreObject | ObjectError | IdentifierError
+    ) -> StoreObject | ObjectError | IdentifierError:
         """Return the record of an existing object that is equal to the given one; otherwise ``found``."""
         if self._compare is None or not isinstance(found, ObjectError) or found.kind != "exists":
             return found
@@ -335,12 +341,12 @@ class Ingest(Generic[Source, Record]):
         if raised is not None:
             raise raised
 
-    def _report(self, entry: _Entry[Source, Record]) -> None:
+    def _report(self, entry: _Entry) -> None:
         found = entry.result
         assert found is not None
         if isinstance(found, (ObjectError, IdentifierError)):
             self.failed += 1
-            result = IngestResult[Record](entry.identifier, None, found)
+            result = IngestResult[StoreObject](entry.identifier, None, found)
         else:
             self.stored += 1
             result = IngestResult(entry.identifier, found if entry.complete is None else entry.complete(found), None)

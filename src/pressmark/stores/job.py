@@ -20,7 +20,9 @@ from pressmark.jobs.workdir import WorkFolder, job_key
 from pressmark.layouts import layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores import registry
-from pressmark.stores.store import Store, StoreObject
+from pressmark.stores.objects import StoreObject
+from pressmark.stores.store import Store
+from pressmark.stores.walked_store import WalkedStore
 from pressmark.threads import resolve_threads
 
 __all__ = ["CheckStore", "joined_report"]
@@ -137,15 +139,10 @@ _Walked = tuple[bytes, bytes | None, Iterable[Problem], str | None, bool]
 
 def _walked(store: Store, ignore: Sequence[str]) -> Iterator[Problem | _Walked]:
     """Yield the results of a store's walk, without opening objects where possible."""
-    if store.kind == "ocfl":
+    if not isinstance(store, WalkedStore):
         yield from _walked_ocfl(store, ignore)
         return
-    if store.kind == "pairtree":
-        from pressmark.stores.pairtree.version_files import version_problems
-
-        yield from version_problems(os.fsencode(store.root))
-    elif store.kind == "vitro":
-        yield from store.namespaces_problems  # type: ignore[attr-defined]
+    yield from store.own_problems()
     waiting: list[Problem] = []
     for record in store.objects(on_problem=waiting.append, ignore=ignore):
         yield from waiting
@@ -213,8 +210,6 @@ def _check_others(
     receipt: ReceiptBuilder,
     ignore: Sequence[str],
 ) -> _Checked:
-    from pressmark.stores.bags.check import examined
-
     report = Report(counts=_nothing(store.kind, digests))
     for record in records:
         if record["path"] is None:
@@ -223,17 +218,12 @@ def _check_others(
             continue
         walked = tuple(map(Problem.from_record, record["problems"]))
         found = StoreObject(record["id"], record["path"], record["proper"], None, walked)
-        if store.kind == "bags":
-            now = examined(store, found, digests, 1, report, ignore)
-            if not now:
-                receipt.count("gone")
-                continue
-            problems = [one for item in now for one in ((item,) if isinstance(item, Problem) else item.problems)]
-            objects = [item for item in now if not isinstance(item, Problem)]
-        else:
-            unreadable = store.unreadable(found)
-            problems = [*(one for one in walked if one not in unreadable), *unreadable]
-            objects = [found]
+        now = store.examine(found, digests, report, ignore)
+        if not now:
+            receipt.count("gone")
+            continue
+        problems = [one for item in now for one in ((item,) if isinstance(item, Problem) else item.problems)]
+        objects = [item for item in now if not isinstance(item, Problem)]
         report.counts["objects"] += len(objects)
         report.counts["proper"] += sum(item.proper for item in objects)
         for one in problems:

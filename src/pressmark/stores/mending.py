@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fixity.copying import copy_files
@@ -23,9 +23,11 @@ from pressmark.fs.moves import exchange, make_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs, first_link
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnEvent, Path, RecordedFiles, RepairStep, StoreObject, encode_path
 from pressmark.stores.problems import problem
 from pressmark.stores.registry import kind_of, open as open_store
-from pressmark.stores.store import OnEvent, Path, RecordedFiles, RepairStep, Store, StoreObject, encode_path
+from pressmark.stores.store import Store
+from pressmark.stores.store_change import above
 
 __all__ = ["GoodCopy", "mend"]
 
@@ -93,7 +95,7 @@ class _Mending:
     def run(self, identifiers: Sequence[str | bytes], ignore: Sequence[str]) -> Report:
         """Mend the objects with these identifiers, or all, and return the report of what remains."""
         with store_errors(self._base), self._store.writer("copy") as writer:
-            self._writer: Any = writer
+            self._writer = writer
             for record in self._records(identifiers, ignore):
                 self._report.counts["objects"] += 1
                 try:
@@ -138,8 +140,8 @@ class _Mending:
                         placed.append((one, self._place(recorded, one, new)))
                     else:
                         remaining.append(self._unrepaired(recorded, one.name, refused))
-            above = {path for one, _old in placed for path in _above(recorded.place, one.name)}
-            flush_directories([os.path.join(self._base, path) for path in sorted(above)])
+            changed = {path for one, _old in placed for path in above(recorded.place, one.name)}
+            flush_directories([os.path.join(self._base, path) for path in sorted(changed)])
             remaining += self._verified(recorded, placed)
             if not recorded.describing & {one.name for one, _old in placed}:
                 break
@@ -328,11 +330,3 @@ def _files(top: bytes) -> Iterator[bytes]:
         folders.sort()
         paths = (os.path.join(directory, name) for name in sorted(files))
         yield from (path for path in paths if not os.path.islink(path))
-
-
-def _above(place: bytes, name: bytes) -> list[bytes]:
-    """Return the directories between an object's directory and a file in it, the outermost first."""
-    found = [place]
-    for part in name.split(b"/")[:-1]:
-        found.append(os.path.join(found[-1], part))
-    return found

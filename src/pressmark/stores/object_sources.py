@@ -17,8 +17,8 @@ from pressmark.fs.names import decode_fs, encode_fs, glob_matcher
 from pressmark.fs.trees import DirectoryEntry, Wanted, scan, scan_beneath, trees
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError, object_errors
+from pressmark.stores.objects import ObjectSource
 from pressmark.stores.problems import problem
-from pressmark.stores.store import ObjectSource
 
 __all__ = [
     "SourceEntry",

@@ -13,7 +13,7 @@ from itertools import islice
 
 from pressmark.errors import IdentifierError, StoreError, quoted
 from pressmark.layouts import Layout
-from pressmark.stores.store import StoreObject
+from pressmark.stores.objects import StoreObject
 
 __all__ = ["FIRST", "FirstObjects", "first_directories"]
 

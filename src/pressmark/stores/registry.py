@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from pressmark.errors import StoreError
 from pressmark.layouts import Layout, layout as layout_by_name
 from pressmark.stores.exceptions import store_errors
-from pressmark.stores.store import Path, Store, encode_path
+from pressmark.stores.objects import Path, encode_path
+from pressmark.stores.store import Store
 
 if TYPE_CHECKING:
     from pressmark.stores.bags.bag_folder import BagFolder

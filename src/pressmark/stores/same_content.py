@@ -4,64 +4,65 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from pressmark.errors import ObjectError, PressmarkError
+from pressmark.errors import PressmarkError
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.object_sources import source_entries
-from pressmark.stores.store import ObjectSource, Readable, Store, StoreObject
+from pressmark.stores.objects import ObjectSource, Readable, StoreObject
 from pressmark.stores.stored_object import StoredObject
 
 if TYPE_CHECKING:
     import hashlib
 
-    from pressmark.stores.bags.bag_folder_reader import BagObject
+    from pressmark.stores.bags.bag_object import BagObject
 
-__all__ = ["existing_object"]
+__all__ = ["equal_object"]
 
 _BLOCK = 1 << 20  # 1 MiB
 # Kinds of stores whose objects may have empty directories.
 _HOLD_EMPTY = frozenset({"pairtree", "bags"})
 
 
-def existing_object(
-    store: Store,
-    identifier: str | bytes,
+def equal_object(
+    root: str,
+    kind: str,
+    find: Callable[[], StoredObject],
     source: ObjectSource,
-    links: str,
-    error: ObjectError,
+    follow: bool,
     info: Mapping[str, str] | None = None,
-) -> StoreObject:
-    """Return the record of an existing object that has the same files as a source, with equal digests.
+) -> StoreObject | None:
+    """Return the record of an existing object that has the same files as a source, with equal digests; :data:`None` if
+    the object is not equal, or this cannot be determined.
 
     Both are read; of open files only those that can be rewound. An OCFL object is compared by its newest version, a bag
     by its payload.
 
-    :param error: raised if it is not of kind ``exists``, if the object is not equal to the source, or if this cannot be
-        determined
+    :param root: the store
+    :param kind: its kind
+    :param find: returns the object
+    :param follow: follow symbolic links in the source
     :param info: elements that the bag-info.txt of a bag must contain
     """
-    if error.kind != "exists":
-        raise error
     try:
-        found = store.get(identifier)
+        found = find()
         if info and not info.items() <= set(cast("BagObject", found).bag().info.elements):
-            raise error
-        if not _is_equal(store, found, source, links == "follow"):
-            raise error
+            return None
+        if not _is_equal(root, kind, found, source, follow):
+            return None
         found.confirm()
     except (PressmarkError, OSError, ValueError, TypeError, AttributeError, RecursionError):
-        raise error from None
-    return _record(store, found)
+        return None
+    return _record(root, kind, found)
 
 
-def _is_equal(store: Store, found: StoredObject, source: ObjectSource, follow: bool) -> bool:
+def _is_equal(root: str, kind: str, found: StoredObject, source: ObjectSource, follow: bool) -> bool:
     stored = dict(found.files())
     empty: list[bytes] = []
     # The target of a copy, which must not be in the source.
-    target = os.path.join(encode_fs(store.root), b"object")
+    target = os.path.join(encode_fs(root), b"object")
     files: dict[str, Any] = {}
     for entry in source_entries(source, target, follow):
         if entry.content is not None:
@@ -70,7 +71,7 @@ def _is_equal(store: Store, found: StoredObject, source: ObjectSource, follow: b
             empty.append(entry.name)
     if files.keys() != stored.keys():
         return False
-    if store.kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:
+    if kind in _HOLD_EMPTY and set(map(decode_fs, empty)) != {name for name, _path in found.empty_directories()}:
         return False
     # Sizes first: most objects that differ need not be read.
     for name, content in files.items():
@@ -106,14 +107,14 @@ def _digest(file: Readable) -> bytes:
     return digest.digest()
 
 
-def _record(store: Store, found: StoredObject) -> StoreObject:
+def _record(root: str, kind: str, found: StoredObject) -> StoreObject:
     """Return the record of an object."""
-    path = os.path.relpath(_directory(found), os.path.abspath(encode_fs(store.root)))
+    path = os.path.relpath(_directory(found), os.path.abspath(encode_fs(root)))
     encapsulation = None
-    if store.kind == "pairtree" and found.is_directory:
+    if kind == "pairtree" and found.is_directory:
         path, name = os.path.split(path)
         encapsulation = decode_fs(name)
-    proper = store.kind != "pairtree" or encapsulation is not None
+    proper = kind != "pairtree" or encapsulation is not None
     return StoreObject(found.id, decode_fs(path).replace(os.sep, "/"), proper, encapsulation, (), exists_same=True)
 
 

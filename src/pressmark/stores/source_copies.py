@@ -16,7 +16,7 @@ from pressmark.fixity.copying import Copying, Event, copy_files
 from pressmark.fixity.outcomes import Content, Outcome
 from pressmark.stores.exceptions import SourceError, is_unsafe_name
 from pressmark.stores.object_sources import SourceEntry, plain_entries, require_copied, source_entries
-from pressmark.stores.store import ObjectSource
+from pressmark.stores.objects import ObjectSource
 
 __all__ = ["Copier", "SourceCopy", "copy_source"]
 

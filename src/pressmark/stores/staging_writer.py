@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import os
 import stat
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import count
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.fs.durable import flush_directories, flush_trees
 from pressmark.fs.moves import prune_empty_parents, rename_new
-from pressmark.fs.names import NAME_MAX, PATH_MAX, encode_fs, is_case_insensitive
+from pressmark.fs.names import NAME_MAX, PATH_MAX, decode_fs, encode_fs, existing_spelling, is_case_insensitive
 from pressmark.fs.removal import remove_tree
-from pressmark.fs.staging import RunDirectory
-from pressmark.layouts import Layout
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.ingest import INTERRUPTED
+from pressmark.stores.ingest import INTERRUPTED, IngestWriter
+from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.source_copies import Copier, SourceCopy
-from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
+from pressmark.stores.store_change import ChangedStore, above
+from pressmark.stores.walked_store import WalkedStore
 
 __all__ = ["TURN", "CopyingWriter", "Staged", "StagedCopy", "StagingWriter", "make_above"]
 
@@ -58,75 +55,46 @@ class Staged:
 Item = TypeVar("Item", bound=Staged)
 
 
-class StagingWriter(ABC, Generic[Item]):
+class StagingWriter(IngestWriter, Generic[Item]):
     """Write objects to a store; a context manager. Objects that are not committed are removed on exit.
 
-    :param root: the store, for messages
+    :param store: the store
     :param base: the directory that the paths of objects are relative to
-    :param durable: flush the content of objects before they are published
     :param durable_places: also flush the names of published objects; otherwise the caller must
-    :param replace: replace existing objects
-    :param copier: copies their sources
-    :param links: as for :meth:`pressmark.stores.Store.put`
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
     """
 
     def __init__(
         self,
-        root: str,
+        store: ChangedStore,
         base: bytes,
-        *,
-        durable: bool,
-        durable_places: bool = True,
-        replace: bool = False,
-        copier: Copier,
+        mode: CopyMode,
         links: str,
+        replace: bool = False,
+        *,
+        durable_places: bool = True,
     ) -> None:
-        self._name = root
+        super().__init__(store)
+        self._name = store.root
         self._base = base
-        self._durable = durable
-        self._durable_places = durable and durable_places
+        self._durable = store.durable
+        self._durable_places = store.durable and durable_places
         self._replaces = replace
-        self._stack = ExitStack()
         self._waiting: list[Item] = []
         # The objects of a commit, and the results so far: an interrupt does not lose them.
         self._committed: list[Item] = []
         self._done: list[tuple[Item, ObjectError | None]] = []
-        self._numbers = count()
-        self._copier = copier
         self._links = links
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
+        self._copier = Copier(mode, store.copied_devices)
 
     def __len__(self) -> int:
         """Return the number of objects that wait to be committed."""
         return len(self._waiting)
 
-    @cached_property
-    def staging(self) -> RunDirectory:
-        """The private directory, which is created on first use: an object that is refused needs none.
-
-        :raises OSError: it cannot be created
-        """
-        return self._stack.enter_context(self._run_directory())
-
     def open(self) -> None:
-        """Get ready to store many objects.
-
-        :raises OSError: the private directory cannot be created
-        """
         _ = self.staging
 
     # --- what a kind of store defines ---------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        """Return the private directory, on the file system of the store."""
 
     def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         """Return the future paths of objects, which are faster found for many at once; :data:`None` if unknown."""
@@ -177,9 +145,6 @@ class StagingWriter(ABC, Generic[Item]):
         """Store an object, and return its record.
 
         :param options: of :meth:`begin`
-        :raises ObjectError: it cannot be stored
-        :raises IdentifierError: the identifier has no path in the store
-        :raises StoreError: its name could not be flushed
         """
         found: int | StoreObject | ObjectError | IdentifierError
         with object_errors(self._name, identifier):
@@ -195,7 +160,7 @@ class StagingWriter(ABC, Generic[Item]):
     def prepare_all(
         self, objects: Sequence[tuple[str | bytes, ObjectSource]], **options: Any
     ) -> Iterator[int | StoreObject | ObjectError | IdentifierError]:
-        """Stage objects, and yield the size of each in bytes, its record if it is in the store already, or its error.
+        """Stage objects; see :meth:`IngestWriter.prepare_all`.
 
         :param options: of :meth:`begin`
         """
@@ -240,12 +205,7 @@ class StagingWriter(ABC, Generic[Item]):
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
-    def new_path(self) -> bytes:
-        """Return a path for an object in the private directory."""
-        return self.staging / str(next(self._numbers)).encode()
-
     def publish(self) -> Iterator[StoreObject | ObjectError]:
-        """Publish all waiting objects, and yield the record or the error of each, in order; see :meth:`commit`."""
         for staged, error in self.commit():
             yield self._record(staged) if error is None else error
 
@@ -281,10 +241,6 @@ class StagingWriter(ABC, Generic[Item]):
         self._committed, self._done = [], []
 
     def results(self, count: int) -> Iterator[StoreObject | ObjectError]:
-        """Yield the results of the first objects of an interrupted :meth:`publish`, or of those that wait for it.
-
-        :raises StoreError: published names could not be flushed
-        """
         done = self._done
         for staged in (*self._committed[len(done) :], *self._waiting):
             refused = ObjectError(self._name, staged.identifier, "interrupted", INTERRUPTED)
@@ -293,6 +249,16 @@ class StagingWriter(ABC, Generic[Item]):
         for staged, error in done[:count]:
             yield self._record(staged) if error is None else error
         self._committed, self._done, self._waiting = [], [], []
+
+    def _refuse_other_case(self, identifier: str | bytes, place: bytes) -> None:
+        """Check that a path does not differ only in case from an existing one, if the file system ignores case.
+
+        :raises ObjectError: of kind ``collision``
+        """
+        clash = existing_spelling(self._base, place) if is_case_insensitive(self._base) else None
+        if clash is not None:
+            reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
+            raise ObjectError(self._name, identifier, "collision", f"{reason}; use a case-sensitive file system")
 
     def _is_moved(self, staged: Item) -> bool:
         """Return whether an object was moved to its place."""
@@ -312,9 +278,8 @@ class StagingWriter(ABC, Generic[Item]):
         """Flush the names of published objects."""
         if not self._durable_places or not places:
             return
-        above = {above for place in places for above in _above(place)}
         with store_errors(self._base):
-            flush_directories([os.path.join(self._base, directory) for directory in sorted(above)])
+            flush_directories(sorted({directory for place in places for directory in above(self._base, place)}))
 
     def _refusal(self, staged: Item, error: OSError) -> ObjectError:
         try:
@@ -374,43 +339,23 @@ class StagedCopy(Staged):
 class CopyingWriter(StagingWriter[StagedCopy]):
     """Write objects that are plain copies of their sources.
 
-    :param mode: as for :meth:`pressmark.stores.Store.put`
-    :param copied: :attr:`pressmark.stores.Store.copied_devices`
+    :param mode: as for :meth:`pressmark.stores.Store.put`, like ``links`` and ``replace``
     """
 
+    _store: WalkedStore
+
     def __init__(
-        self,
-        root: str,
-        base: bytes,
-        *,
-        durable: bool,
-        durable_places: bool,
-        mode: CopyMode,
-        links: str,
-        replace: bool,
-        copied: set[int],
+        self, store: WalkedStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
-        super().__init__(
-            root,
-            base,
-            durable=durable,
-            durable_places=durable_places,
-            replace=replace,
-            copier=Copier(mode, copied),
-            links=links,
-        )
+        super().__init__(store, store.walk.tree, mode, links, replace, durable_places=durable_places)
+        self._walk = store.walk
         self._is_case_insensitive = False
         # Maximal length of a path relative to the base directory.
-        self._room = PATH_MAX - len(os.path.abspath(base)) - 1
+        self._room = PATH_MAX - len(os.path.abspath(self._base)) - 1
 
     @abstractmethod
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         """Return the future path of each object, relative to the base directory; :data:`None` if it has none."""
-
-    @property
-    @abstractmethod
-    def _layout(self) -> Layout:
-        """The layout of the store."""
 
     def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         places = [encode_fs(path or "") for path in self._paths(objects)]
@@ -423,8 +368,10 @@ class CopyingWriter(StagingWriter[StagedCopy]):
 
     def _identify(self, objects: Sequence[StagedCopy]) -> None:
         """Record the identifiers of objects' paths."""
+        layout = self._store.layout
+        assert layout is not None
         above = [os.path.dirname(staged.place) for staged in objects]
-        for staged, text in zip(objects, self._layout.unmap_paths(above, on_error="none"), strict=True):
+        for staged, text in zip(objects, layout.unmap_paths(above, on_error="none"), strict=True):
             staged.text = text
 
     def _begin_turn(self) -> None:
@@ -472,9 +419,3 @@ def make_above(base: bytes, place: bytes, known: set[bytes]) -> bool:
             made = False
         known.add(above)
     return made
-
-
-def _above(place: bytes) -> Iterator[bytes]:
-    while place:
-        place = os.path.dirname(place)
-        yield place

@@ -2,146 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.layouts import Layout
-from pressmark.reports import Problem, Progress, Report
+from pressmark.reports import Report
+from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter, Selected
+from pressmark.stores.object_sources import select_source
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, OnProblem, RecordedFiles, StoreObject
+from pressmark.stores.store_change import ChangedStore, Removal
+from pressmark.stores.stored_object import StoredObject
 
-if TYPE_CHECKING:
-    from pressmark.stores.ingest import Ingest, IngestResult, IngestWriter
-    from pressmark.stores.stored_object import StoredObject
-
-__all__ = [
-    "CopyMode",
-    "Data",
-    "Event",
-    "ObjectSource",
-    "OnEvent",
-    "OnProblem",
-    "Readable",
-    "RecordedFiles",
-    "RepairStep",
-    "SourcePath",
-    "Store",
-    "StoreObject",
-    "encode_path",
-]
-
-#: A path, as ``str``, bytes or :class:`os.PathLike`.
-Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+__all__ = ["Store"]
 
 
-class Readable(Protocol):
-    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-
-Data = bytes | bytearray | memoryview | Readable
-SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
-#: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
-#: directories to copy, bytes, or open binary files.
-ObjectSource = SourcePath | Mapping[str, SourcePath | Data]
-#: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
-CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
-OnProblem = Callable[[Problem], object]
-
-
-class RepairStep(NamedTuple):
-    """An event: one change that a repair made, or would make.
-
-    :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
-    :ivar path: the changed path, relative to the store's root
-    :ivar names: names moved or removed there
-    """
-
-    action: str
-    path: bytes
-    names: tuple[bytes, ...] = ()
-
-
-Event = Progress | RepairStep
-OnEvent = Callable[[Event], object]
-
-
-def encode_path(path: Path) -> bytes:
-    """Return the path of a store as bytes.
-
-    :raises StoreError: no file can have this path
-    """
-    try:
-        given = os.fsencode(path)
-    except UnicodeEncodeError as error:
-        raise StoreError(str(error.object), "the path cannot be encoded as a file name; choose another path") from None
-    if b"\0" in given:
-        raise StoreError(given, "the path contains a NUL character; choose another path")
-    return given
-
-
-class StoreObject(NamedTuple):
-    """One object in the listing of a store.
-
-    :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for bytes that are not UTF-8; :data:`None` if the
-        identifier cannot be read
-    :ivar path: the object's path, relative to the store's root, with ``/``; surrogates as in ``id``
-    :ivar proper: whether the object conforms to the specification
-    :ivar encapsulation: the name of the encapsulating directory of a Pairtree object, or :data:`None`
-    :ivar problems: the object's problems; a proper object may have some
-    :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
-    :ivar changes: the effect of the change: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
-        ``unchanged``, and the number of files ``restored`` because the stored content is damaged, if there are any;
-        :data:`None` without ``version``
-    :ivar exists_same: whether a put found an object with the same content, and stored nothing
-    """
-
-    id: str | None
-    path: str
-    proper: bool
-    encapsulation: str | None
-    problems: tuple[Problem, ...]
-    version: str | None = None
-    changes: Mapping[str, int] | None = None
-    exists_same: bool = False
-
-    def with_problems(self, problems: tuple[Problem, ...]) -> StoreObject:
-        """Return the object with more problems."""
-        return self._replace(problems=(*self.problems, *problems)) if problems else self
-
-    def record(self) -> dict[str, Any]:
-        """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
-        :data:`None`, and ``exists_same`` if it is false.
-        """
-        record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
-        for key in ("version", "changes", "exists_same"):
-            if record[key] in (None, False):
-                del record[key]
-        return record
-
-
-class RecordedFiles(NamedTuple):
-    """The files that an object must have.
-
-    :ivar place: the object's directory, relative to the root of its store
-    :ivar files: algorithm and digest of each file, by its path in that directory
-    :ivar describing: those of the files that describe others, such as manifests
-    :ivar proof: is another value after any change of what the object records
-    """
-
-    place: bytes
-    files: dict[bytes, tuple[str, str]]
-    describing: frozenset[bytes]
-    proof: Any
-
-
-class Store(ABC):
+class Store(ChangedStore):
     """Objects by identifier, in a directory.
 
-    :ivar root: the store's directory
     :ivar layout: maps identifiers to paths; :data:`None` if unknown
     """
 
@@ -149,26 +29,16 @@ class Store(ABC):
     kind: ClassVar[str]
     #: The names in the store's directory while the store is created, before it is recognized as a store.
     unfinished_names: ClassVar[frozenset[bytes]]
-    #: Leaves out files of a source: :func:`pressmark.stores.object_sources.select_source`.
-    _select: ClassVar[Callable[..., tuple[ObjectSource, tuple[Problem, ...]]]]
-    #: Returns the record of an equal object: :func:`pressmark.stores.same_content.existing_object`.
-    _existing: ClassVar[Callable[..., StoreObject]]
-    root: str
     layout: Layout | None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.root!r}>"
 
-    @cached_property
-    def copied_devices(self) -> set[int]:
-        """The devices where the mode ``auto`` turned out to copy, because their file systems cannot share blocks."""
-        return set()
-
     @staticmethod
-    def is_reserved(_place: bytes) -> bool:
+    def is_reserved(place: bytes) -> bool:
         """Return whether the store reserves a path for itself: no object can have it.
 
-        :param _place: the path of an object, relative to the store's root
+        :param place: the path of an object, relative to the store's root
         """
         return False
 
@@ -224,19 +94,18 @@ class Store(ABC):
         reason = f"{quoted(paths[0])} and {quoted(paths[1])} both have this identifier; specify the path of one of them"
         return ObjectError(self.root, identifier, "duplicate-id", reason)
 
-    def refuse_changes(self) -> None:  # noqa: B027 (most stores can be changed)
+    def refuse_changes(self) -> None:
         """Raise an error if the store is known to be read-only.
 
         :raises StoreError: the store is read-only
         """
 
-    def refuse_misplaced(self) -> None:  # noqa: B027 (most stores have one path for an identifier)
+    def refuse_misplaced(self) -> None:
         """Check that new objects have a path; see :mod:`pressmark.stores.placement`.
 
         :raises StoreError: the layout is unknown, or objects are not where it says
         """
 
-    @abstractmethod
     def put(
         self,
         identifier: str | bytes,
@@ -263,6 +132,7 @@ class Store(ABC):
         :raises ObjectError: nothing was stored; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
+        return self._put(identifier, source, replace, mode, links, exclude, compare)
 
     def _put(
         self,
@@ -281,15 +151,38 @@ class Store(ABC):
         """
         if not replace:
             self.refuse_misplaced()
-        source, excluded = type(self)._select(self.root, identifier, source, exclude, links)
+        source, excluded = select_source(self.root, identifier, source, exclude, links)
         try:
             with self.writer(mode, links, replace) as writer:
                 record = writer.put(identifier, source, **options)
         except ObjectError as error:
             if not compare:
                 raise
-            record = type(self)._existing(self, identifier, source, links, error, options.get("info"))
+            record = self._existing(identifier, source, error, links, options.get("info"))
         return record.with_problems(excluded)
+
+    def _existing(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        error: ObjectError,
+        links: str,
+        info: Mapping[str, str] | None = None,
+    ) -> StoreObject:
+        """Return the record of an existing object that is equal to a source.
+
+        :param error: of storing the source; raised if the object is not equal
+        :param info: elements that the bag-info.txt of a bag must contain
+        """
+        from pressmark.stores.same_content import equal_object  # few runs compare objects
+
+        find = partial(self.get, identifier)
+        found = None
+        if error.kind == "exists":
+            found = equal_object(self.root, self.kind, find, source, links == "follow", info)
+        if found is None:
+            raise error
+        return found
 
     def ingest(
         self,
@@ -302,7 +195,7 @@ class Store(ABC):
         on_result: Callable[[IngestResult[StoreObject]], object] | None = None,
         max_objects: int = 1_000,
         max_seconds: float = 1.0,
-    ) -> Ingest[ObjectSource, StoreObject]:
+    ) -> Ingest:
         """Return a context manager that stores many objects, each atomically.
 
         ::
@@ -321,25 +214,18 @@ class Store(ABC):
         :raises IngestError: at the end: some objects were not stored, and ``on_result`` is :data:`None`
         :raises StoreError: the store cannot be written to
         """
-        from pressmark.stores.ingest import Ingest  # not needed for one object
-
         if not replace:
             self.refuse_misplaced()
         exclude = exclude if isinstance(exclude, str) else tuple(exclude)  # an iterator can be read once
 
-        def select(
-            identifier: str | bytes, source: ObjectSource
-        ) -> tuple[ObjectSource, Callable[[StoreObject], StoreObject]]:
-            selected, excluded = type(self)._select(self.root, identifier, source, exclude, links)
+        def select(identifier: str | bytes, source: ObjectSource) -> Selected:
+            selected, excluded = select_source(self.root, identifier, source, exclude, links)
             return selected, lambda record: record.with_problems(excluded)
-
-        def same(identifier: str | bytes, source: ObjectSource, error: ObjectError) -> StoreObject:
-            return type(self)._existing(self, identifier, source, links, error)
 
         return Ingest(
             self.root,
             self.writer(mode, links, replace),
-            compare=same if compare else None,
+            compare=partial(self._existing, links=links) if compare else None,
             select=select if exclude else None,
             on_result=on_result,
             max_objects=max_objects,
@@ -349,14 +235,13 @@ class Store(ABC):
     @abstractmethod
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
-    ) -> IngestWriter[ObjectSource, StoreObject]:
+    ) -> IngestWriter:
         """Return what :meth:`put` and :meth:`ingest` write objects with; its parameters are theirs.
 
         :param durable_places: flush the names of published objects; otherwise the caller must
         :raises StoreError: no object can be stored
         """
 
-    @abstractmethod
     def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
         """Remove one object, and the directories above it that become empty.
 
@@ -366,6 +251,8 @@ class Store(ABC):
         :raises ObjectError: nothing was removed; ``kind`` is the reason
         :raises IdentifierError: the identifier has no path in this store
         """
+        with Removal(self) as removal:
+            removal.remove(identifier, check)
 
     @abstractmethod
     def check(

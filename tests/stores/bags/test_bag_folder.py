@@ -27,10 +27,11 @@ from pressmark.errors import BagError, IdentifierError, ObjectError, SpillError,
 from pressmark.fs.names import encode_fs
 from pressmark.fs.steps import UNLINK, Step
 from pressmark.reports import Report
-from pressmark.stores.bags import archives, bag_folder_reader as reader, check as bags_check
+from pressmark.stores.bags import archives, check as bags_check, walk as reader
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.bag_folder_reader import CONFIG
 from pressmark.stores.bags.check import validated
+from pressmark.stores.bags.folder_config import CONFIG
+from pressmark.stores.bags.walk import BagWalk
 from support.implementations import Implementation, use
 from support.steps import observed
 from support.trees import snapshot, write
@@ -267,8 +268,8 @@ def test_collisions(tmp_path: Path, folder: BagFolder, monkeypatch: pytest.Monke
         store.put("ab/cd", tmp_path / "f.txt")
     with pytest.raises(ObjectError, match="reserved for the folder itself"):
         store.put(".pressmark-work", tmp_path / "f.txt")
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.is_case_insensitive", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.bags.bag_folder.existing_spelling", lambda _base, _relative: b"ab")
+    monkeypatch.setattr("pressmark.stores.staging_writer.is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.staging_writer.existing_spelling", lambda _base, _relative: b"ab")
     with pytest.raises(ObjectError, match="case-sensitive"):
         store.put("AB", tmp_path / "f.txt")
 
@@ -596,15 +597,15 @@ def test_a_dry_run_while_another_run_prunes(folder: BagFolder, monkeypatch: pyte
     """A dry run ignores directories that another run removes meanwhile."""
     empty = Path(folder.root, "ab")
     empty.mkdir()
-    walk = BagFolder._walk
+    walk = BagWalk.items
 
-    def gone(self: BagFolder, ignore: Any = ()) -> Any:
-        items = list(walk(self, ignore))
+    def gone(self: BagWalk, threads: Any = None) -> Any:
+        items = list(walk(self, threads))
         if empty.exists():
             empty.rmdir()
         return items
 
-    monkeypatch.setattr(BagFolder, "_walk", gone)
+    monkeypatch.setattr(BagWalk, "items", gone)
     assert folder.repair(dry_run=True).problems == []
 
 
@@ -623,15 +624,15 @@ def test_another_run_finishes_first(tmp_path: Path, folder: BagFolder, monkeypat
     """A repair continues if another run finishes the replacement first."""
     folder.put("abc", tmp_path / "given")
     os.rename(Path(folder.root, "abc"), Path(folder.root, "abc.pressmark-old"))
-    walk = BagFolder._walk
+    walk = BagWalk.items
 
-    def finished(self: BagFolder, ignore: Any = ()) -> Any:
-        items = list(walk(self, ignore))
-        monkeypatch.setattr(BagFolder, "_walk", walk)
+    def finished(self: BagWalk, threads: Any = None) -> Any:
+        items = list(walk(self, threads))
+        monkeypatch.setattr(BagWalk, "items", walk)
         BagFolder(folder.root).repair()
         return items
 
-    monkeypatch.setattr(BagFolder, "_walk", finished)
+    monkeypatch.setattr(BagWalk, "items", finished)
     report = folder.repair()
     assert (report.problems, report.counts["repaired"]) == ([], 0)
     assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
@@ -663,15 +664,15 @@ def test_found_while_it_is_replaced_in_steps(tmp_path: Path, monkeypatch: pytest
     folder.put("abc", tmp_path / "given")
     path = Path(folder.root, "abc")
     os.rename(path, tmp_path / "aside")
-    looked = BagFolder._is
+    looked = BagWalk.has_identifier
 
-    def moved(self: BagFolder, place: bytes, identifier: str) -> bool:
+    def moved(self: BagWalk, place: bytes, identifier: str) -> bool:
         found = looked(self, place, identifier)
         if not path.exists():
             os.rename(tmp_path / "aside", path)
         return found
 
-    monkeypatch.setattr(BagFolder, "_is", moved)
+    monkeypatch.setattr(BagWalk, "has_identifier", moved)
     assert data(folder, "abc") == {"a": b"a", "b/c": b"c"}
 
 
@@ -763,7 +764,7 @@ def test_an_inaccessible_bag(tmp_path: Path, folder: BagFolder, monkeypatch: pyt
             fail(patch, at)
             with pytest.raises(ObjectError, match="Stale file handle"):
                 folder.locate(record)
-            assert [one.kind for one in validated(folder, record, False, None, Report())] == ["unreadable"]
+            assert [one.kind for one in validated(folder.walk, record, False, None, Report())] == ["unreadable"]
         changes: list[Callable[[], object]] = [
             lambda: folder.get("abc"),
             lambda: folder.delete("abc"),

@@ -25,7 +25,7 @@ import pressmark
 from pressmark import stores
 from pressmark.errors import ObjectError
 from pressmark.fs.locks import FileLock
-from pressmark.stores.bags import bag_folder, bag_folder_reader, bag_index
+from pressmark.stores.bags import bag_folder, bag_index, walk as bag_walk
 from pressmark.stores.bags.bag_folder import BagFolder
 from pressmark.stores.bags.bag_index import key_of
 from support.effort import repeats
@@ -63,13 +63,13 @@ def folder(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The names of the bags that are read, by the index or to verify a hit."""
     names: list[bytes] = []
-    read_tag_files = bag_folder_reader.read_tag_files
+    read_tag_files = bag_walk.read_tag_files
 
     def counted(base: Any, problems: Any) -> Any:
         names.append(os.path.basename(base.path))
         return read_tag_files(base, problems)
 
-    monkeypatch.setattr(bag_folder_reader, "read_tag_files", counted)
+    monkeypatch.setattr(bag_walk, "read_tag_files", counted)
     return names
 
 

@@ -15,9 +15,9 @@ from pressmark.errors import ObjectError
 from pressmark.fixity import Outcome, copying
 from pressmark.fixity.outcomes import failed_outcome
 from pressmark.stores import IngestResult, StoreObject, source_copies
-from pressmark.stores.bags import bag_folder_reader
+from pressmark.stores.bags import bag_folder, walk as bag_walk
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.small_bag import BagCopy
+from pressmark.stores.bags.new_bag import BagCopy
 from support.implementations import Implementation, use
 from support.trees import write
 
@@ -87,14 +87,14 @@ def test_bags_with_plain_names_are_written_with_few_checks(
     tmp_path: Path, given: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
     """Only unusual ones are made as put makes them."""
-    made: list[bytes] = []
-    make = BagFolder._make
-    monkeypatch.setattr(BagFolder, "_make", lambda self, *rest: (made.append(rest[0]), make(self, *rest))[1])
+    made: list[Any] = []
+    write = bag_folder.write_bag
+    monkeypatch.setattr(bag_folder, "write_bag", lambda *rest: (made.append(rest[0]), write(*rest))[1])
     store = BagFolder.create(tmp_path / "store")
     with store.ingest(mode=mode) as batch:
         for name in SOURCES:
             batch.put(IDENTIFIERS[name], given / name)
-    assert set(made) == {IDENTIFIERS[name] for name in UNUSUAL}
+    assert set(made) == {given / name for name in UNUSUAL}
 
 
 @pytest.mark.parametrize("change", ["content", "added", "removed", "failed"])
@@ -152,7 +152,7 @@ def test_a_batch_writes_one_index(tmp_path: Path, given: Path, monkeypatch: pyte
         for number in range(60):
             batch.put(f"x:{number}", given / "small")
     assert (tmp_path / "store" / ".pressmark-work" / "index").exists()
-    monkeypatch.setattr(bag_folder_reader, "read_tag_files", lambda *_arguments: pytest.fail("read"))
+    monkeypatch.setattr(bag_walk, "read_tag_files", lambda *_arguments: pytest.fail("read"))
     with pytest.raises(ObjectError, match="no bag"):
         BagFolder(tmp_path / "store").get("none")
 

@@ -15,11 +15,11 @@ import pytest
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import list_layouts
 from pressmark.reports import Problem, Progress
+from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl import check as ocfl_check, repair as ocfl_repair
 from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.problems import KINDS, SECTIONS
-from pressmark.stores.store import RepairStep
 
 from .samples import CREATED, LAYOUTS, create, kinds, rewrite, save, source, tree
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from pressmark.errors import ObjectError
-from pressmark.stores import removing
+from pressmark.stores import store_change
+from pressmark.stores.objects import RepairStep
 from pressmark.stores.ocfl import root as ocfl_root
 from pressmark.stores.ocfl.root import OcflRoot
 from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.ocfl.writing import version_writer
-from pressmark.stores.store import RepairStep
 
 from ..every_version import interrupt
 from .samples import CREATED, create, kinds, rewrite, save, source, tree
@@ -498,13 +498,13 @@ def test_every_step_is_flushed_before_the_next(root: OcflRoot, tmp_path: Path, m
         monkeypatch.setattr(LocalStorage, name, watched(name, getattr(LocalStorage, name), index))
     for module, name in ((version_writer, "flush_trees"), (version_writer, "remove_tree"), (ocfl_root, "remove_tree")):
         monkeypatch.setattr(module, name, watched(name, getattr(module, name), 0))
-    flush = removing.flush_directories
+    flush = store_change.flush_directories
 
     def flushing(paths: list[bytes]) -> None:
         steps.append(("flush_directories", os.path.relpath(os.fsdecode(paths[0]), root.root)))
         flush(paths)
 
-    monkeypatch.setattr(removing, "flush_directories", flushing)
+    monkeypatch.setattr(store_change, "flush_directories", flushing)
     root.update("x", add={"new": tmp_path / "in/new"})
     assert steps == [
         ("flush_trees", "staging"),

@@ -16,7 +16,7 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.names import decode_fs
 from pressmark.reports import Problem, Report
 from pressmark.stores import RepairStep
-from pressmark.stores.pairtree import pairtree_reader, pairtree_store as pairtree, repair as pairtree_repair
+from pressmark.stores.pairtree import pairtree_store as pairtree, repair as pairtree_repair
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from pressmark.stores.pairtree.walk import Walk
 from support.trees import snapshot, write
@@ -319,28 +319,28 @@ def test_reading_while_an_object_is_replaced(tree: Tree, monkeypatch: pytest.Mon
     base = tree("ab/pairtree_pressmark-old/foo/x", "ab/other/y")
     place = base / "pairtree_root" / "ab"
     os.rename(place / "other", base / "new")
-    replaced = pairtree_reader.replaced_names
+    replaced = pairtree.replaced_names
 
     def appears(directory: bytes) -> list[bytes]:
         if (base / "new").exists():
             os.rename(base / "new", place / "foo")
         return replaced(directory)
 
-    monkeypatch.setattr(pairtree_reader, "replaced_names", appears)
+    monkeypatch.setattr(pairtree, "replaced_names", appears)
     assert [name for name, _path in PairtreeStore(base).get("ab").files()] == ["y"]
 
 
 def test_reading_while_the_old_object_is_put_aside(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """An old object seen first in place and then put aside is not counted twice."""
     place = tree("ab/foo/x", "ab/pairtree_pressmark-old/") / "pairtree_root" / "ab"
-    replaced = pairtree_reader.replaced_names
+    replaced = pairtree.replaced_names
 
     def put_aside(directory: bytes) -> list[bytes]:
         if (place / "foo").exists():
             os.rename(place / "foo", place / "pairtree_pressmark-old" / "foo")
         return replaced(directory)
 
-    monkeypatch.setattr(pairtree_reader, "replaced_names", put_aside)
+    monkeypatch.setattr(pairtree, "replaced_names", put_aside)
     assert [name for name, _path in PairtreeStore(place.parent).get("ab").files()] == ["x"]
 
 

@@ -15,7 +15,7 @@ from pressmark.errors import StoreError
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem
 from pressmark.stores import StoreObject
-from pressmark.stores.pairtree import walk as pairtree_walk
+from pressmark.stores.pairtree import object_directory, walk as pairtree_walk
 from pressmark.stores.pairtree.pairtree_store import PairtreeStore
 from support.implementations import Implementation, use
 from support.trees import write
@@ -236,14 +236,14 @@ def test_a_link_to_the_root(tree: Tree) -> None:
 def test_unreadable(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unreadable directory is a problem, and the rest is walked."""
     base = tree("ab/foo/x", "cd/foo/x", "cd/pairtree1", "ef/foo/x")
-    real = pairtree_walk.scan
+    real = object_directory.scan
 
     def scan(directory: bytes, **options: bool) -> object:
         if directory.endswith(b"/cd"):
             raise PermissionError(13, "Permission denied", directory)
         return real(directory, **options)
 
-    monkeypatch.setattr(pairtree_walk, "scan", scan)
+    monkeypatch.setattr(object_directory, "scan", scan)
     assert walked(base) == (
         {"ab": ("ab", "foo", []), "ef": ("ef", "foo", [])},
         ["pairtree_root/cd: unreadable"],
@@ -416,7 +416,7 @@ def test_many_threads(implementation: Implementation, store: PairtreeStore, tmp_
 def test_a_second_look_after_the_walk(tree: Tree, threads: int) -> None:
     """A directory that was empty is read again after the walk, with everything that is below it now."""
     base = tree("ab/foo/x", "ef/")
-    walk = PairtreeStore(base)._walk()
+    walk = PairtreeStore(base).walk
     first, empty = walk.items(threads)
     assert isinstance(first, StoreObject)
     assert isinstance(empty, Problem)

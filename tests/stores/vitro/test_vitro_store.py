@@ -22,6 +22,7 @@ from pressmark.fs.names import encode_fs
 from pressmark.fs.staging import leftovers
 from pressmark.stores import RepairStep
 from pressmark.stores.vitro.vitro_store import VitroStore
+from pressmark.stores.vitro.walk import Walk
 from support.implementations import Implementation, use
 from support.trees import snapshot, write
 
@@ -309,7 +310,7 @@ def test_a_pending_rename_that_cannot_be_read(
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
 
     with monkeypatch.context() as patched:
-        patched.setattr("pressmark.stores.vitro.vitro_reader.read_regular", failing)
+        patched.setattr("pressmark.stores.vitro.walk.read_regular", failing)
         with pytest.raises(ObjectError, match=os.strerror(errno.ESTALE)):
             vitro.put("http://x/1", tmp_path / "other", replace=True)
     assert data(vitro, "http://x/1") == ("other", b"new")
@@ -541,15 +542,15 @@ def test_a_dry_run_while_another_run_prunes(vitro: VitroStore, monkeypatch: pyte
     """A dry run ignores directories that another run removes meanwhile."""
     empty = Path(vitro.root, "file_storage_root/ab")
     empty.mkdir()
-    walk = VitroStore._walk
+    walk = Walk.items
 
-    def gone(self: VitroStore, *arguments: Any, **options: Any) -> Any:
-        items = list(walk(self, *arguments, **options))
+    def gone(self: Walk, *arguments: Any) -> Any:
+        items = list(walk(self, *arguments))
         if empty.exists():
             empty.rmdir()
         return items
 
-    monkeypatch.setattr(VitroStore, "_walk", gone)
+    monkeypatch.setattr(Walk, "items", gone)
     assert vitro.repair(dry_run=True).problems == []
 
 
@@ -580,17 +581,17 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
     """After a kill between content and rename, the object reads as new, and the next change finishes it."""
     vitro.put("abc", tmp_path / "f.txt")
     write(tmp_path, {"g.txt": b"new"})
-    settle = VitroStore._settle
+    finish = Walk.finish
     calls = []
 
-    def killed(store: VitroStore) -> None:
-        calls.append(store)
+    def killed(walk: Walk, durable: bool) -> None:
+        calls.append(walk)
         if len(calls) == 2:
             raise SystemExit
-        settle(store)
+        finish(walk, durable)
 
     with monkeypatch.context() as patched:
-        patched.setattr(VitroStore, "_settle", killed)
+        patched.setattr(Walk, "finish", killed)
         with pytest.raises(SystemExit):
             vitro.put("abc", tmp_path / "g.txt", replace=True)
     assert tree(vitro) == ["abc/f.txt"]
@@ -605,9 +606,8 @@ def test_an_interrupted_rename(tmp_path: Path, vitro: VitroStore, monkeypatch: p
 def test_names_that_differ_in_case(tmp_path: Path, vitro: VitroStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a case-insensitive file system, a name that differs only in case is refused with the remedy."""
     vitro.put("abc", tmp_path / "f.txt")
-    for module in ("vitro.vitro_store", "staging_writer"):
-        monkeypatch.setattr(f"pressmark.stores.{module}.is_case_insensitive", lambda _directory: True)
-    monkeypatch.setattr("pressmark.stores.vitro.vitro_store.existing_spelling", lambda _base, _relative: b"abc")
+    monkeypatch.setattr("pressmark.stores.staging_writer.is_case_insensitive", lambda _directory: True)
+    monkeypatch.setattr("pressmark.stores.staging_writer.existing_spelling", lambda _base, _relative: b"abc")
     with pytest.raises(ObjectError, match="case-sensitive") as caught:
         vitro.put("ABC", tmp_path / "f.txt")
     assert caught.value.kind == "collision"

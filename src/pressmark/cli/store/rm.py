@@ -18,7 +18,7 @@ from pressmark.cli.store.output import Objects
 from pressmark.errors import IdentifierError, ObjectError
 from pressmark.reports import Progress
 from pressmark.stores import Store, StoreObject
-from pressmark.stores.removing import Removal
+from pressmark.stores.store_change import Removal
 
 if TYPE_CHECKING:
     from pressmark.tabular.detection import Crlf

@@ -8,7 +8,8 @@ from pressmark.bagit.paths import normal_key
 from pressmark.errors import quoted
 from pressmark.fs.names import encode_fs
 from pressmark.layouts import Layout
-from pressmark.stores.bags.bag_folder_reader import IDENTIFIER, is_writable_identifier
+from pressmark.stores.bags.new_bag import is_writable_identifier
+from pressmark.stores.bags.walk import IDENTIFIER
 
 __all__ = ["is_bag", "same_in_manifest", "unstorable_identifier"]
 

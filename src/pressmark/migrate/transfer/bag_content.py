@@ -15,8 +15,8 @@ from pressmark.bagit.validation.validate import validate
 from pressmark.fs.names import decode_fs
 from pressmark.migrate.transfer.content import Content
 from pressmark.migrate.transfer.failures import TransferError, status_of_problem
-from pressmark.stores.bags.bag_folder_reader import IDENTIFIER
 from pressmark.stores.bags.bag_object import listed_digests
+from pressmark.stores.bags.walk import IDENTIFIER
 
 __all__ = ["WRAPPED", "check_bag", "is_bag", "with_manifests"]
 

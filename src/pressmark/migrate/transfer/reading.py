@@ -33,7 +33,7 @@ from pressmark.stores.ocfl.storage import LocalStorage
 from pressmark.stores.stored_object import status_of
 
 if TYPE_CHECKING:
-    from pressmark.stores.bags.bag_folder_reader import BagObject
+    from pressmark.stores.bags.bag_object import BagObject
     from pressmark.stores.ocfl.root import OcflRoot
 
 __all__ = [

@@ -25,7 +25,7 @@ from pressmark.migrate.transfer.direction import CopyRecorder, Direction
 from pressmark.migrate.transfer.in_flight import InFlight
 from pressmark.stores import Store
 from pressmark.stores.bags.bag_folder import BagFolder
-from pressmark.stores.bags.small_bag import BagCopy
+from pressmark.stores.bags.new_bag import BagCopy
 from pressmark.stores.staging_writer import Staged
 
 __all__ = ["ToBags"]

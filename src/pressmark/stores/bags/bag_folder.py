@@ -1,57 +1,62 @@
-"""Changes to a folder of bags: put, adopt, replace and remove bags."""
+"""A folder of bags: each bag, a directory or a serialized bag, is an object.
+
+::
+
+    <root>/
+    ├── .pressmark-bags.json     how identifiers are found, if specified on creation
+    ├── .pressmark-work/         during a change: see :mod:`pressmark.fs.staging`
+    │   └── index                of many bags: see :mod:`pressmark.stores.bags.bag_index`
+    ├── ark+=13030=xt12t3/       a bag
+    └── scans/2019.tar.gz        a serialized bag; bags may be in directories
+
+=========== ==========================================================================================================
+identifiers source of a bag's identifier
+=========== ==========================================================================================================
+external    its only ``External-Identifier``; if missing, the name of its directory. New bags are named after the
+            cleaned identifier (Pairtree, section 3)
+name        the name of its directory, or its path if it is in a directory
+layout      the path of its directory, if the layout has an inverse; otherwise its ``External-Identifier``
+=========== ==========================================================================================================
+
+New bags are directories. A serialized bag is listed, checked, returned as one file, and removed, but never changed.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pressmark.bagit.bag import create as create_bag
-from pressmark.bagit.bag_directory import STAGING, BagDirectory
 from pressmark.bagit.bag_info import BagInfo
-from pressmark.bagit.bag_tags import read_tag_files
-from pressmark.bagit.changes import Notice
-from pressmark.bagit.writing.options import CreateOptions
-from pressmark.bagit.writing.preflight import why_unlistable
-from pressmark.bagit.writing.small_folders import list_small_folders
-from pressmark.bagit.writing.write import build_bag
-from pressmark.errors import BagError, IdentifierError, ObjectError, StoreError
-from pressmark.fixity import Outcome
-from pressmark.fs.atomic import replace_file
+from pressmark.errors import IdentifierError, ObjectError, StoreError
 from pressmark.fs.durable import exists, flush_directory, is_directory
 from pressmark.fs.moves import prune_empty_parents, rename_new, replace_directory, restore
-from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
-from pressmark.fs.removal import remove_tree
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_blocked, is_case_insensitive, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside, scan
-from pressmark.layouts import Layout
+from pressmark.layouts import Layout, layout as layout_by_name
 from pressmark.reports import Report
 from pressmark.stores.bags import archives
-from pressmark.stores.bags.bag_folder_reader import (
-    CONFIG,
+from pressmark.stores.bags.bag_object import BagObject
+from pressmark.stores.bags.folder_config import UNFINISHED, check_identifiers, read_config, write_config
+from pressmark.stores.bags.new_bag import BagCopy, is_writable_identifier, write_bag
+from pressmark.stores.bags.repair import discard, repair
+from pressmark.stores.bags.walk import (
     IDENTIFIER,
     REPLACED,
-    WORK_DIRECTORY,
-    BagFolderReader,
-    check_identifiers,
+    BagWalk,
     is_bag,
-    is_writable_identifier,
+    is_bag_directory,
+    is_reserved,
     record_of,
 )
-from pressmark.stores.bags.repair import discard, repair
-from pressmark.stores.bags.small_bag import BagCopy, are_plain
-from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import check_source, identities_above, refuse_within, select_source
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
-from pressmark.stores.source_copies import Copier, copy_source
-from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
-from pressmark.stores.store import (
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.object_sources import check_source, identities_above, refuse_within
+from pressmark.stores.objects import (
     CopyMode,
     ObjectSource,
     OnEvent,
@@ -61,19 +66,67 @@ from pressmark.stores.store import (
     StoreObject,
     encode_path,
 )
+from pressmark.stores.recheck import Item
+from pressmark.stores.source_copies import copy_source
+from pressmark.stores.staging_writer import Staged, StagingWriter, make_above
+from pressmark.stores.store_change import Removal, above
+from pressmark.stores.walked_store import WalkedStore
 
 __all__ = ["BagFolder", "BagWriter"]
 
-# Problems of file names that no manifest can contain.
-_OF_NAMES = frozenset({"name-clash", "path-unsafe"})
 
+class BagFolder(WalkedStore):
+    """An existing folder of bags, and the bags in it; :meth:`create` creates one.
 
-class BagFolder(BagFolderReader):
-    """An existing folder of bags that can be changed; :meth:`create` creates one; see :class:`BagFolderReader`."""
+    The bags are listed in the order of the bytes of their names, by one thread; only tag files are read, and the first
+    path of each identifier is kept in memory to find duplicates.
 
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
+    :param path: the directory that contains the bags
+    :param identifiers: ``external``, ``name`` or ``layout``; :data:`None` for the folder's own setting, otherwise
+        ``layout`` with a layout and ``external`` without
+    :param layout: maps identifiers to the paths of bags
+    :param algorithms: algorithms of the manifests of new bags; also an attribute
+    :param info: more elements for the bag-info.txt of new bags
+    :param ignore: globs of names to ignore outside of bags
+    :raises StoreError: not a folder of bags, or not readable
+    """
+
+    kind: ClassVar[str] = "bags"
+    unfinished_names = UNFINISHED
+    progress_every = 100
     durable = True
+    is_reserved = staticmethod(is_reserved)
+    walk: BagWalk
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        identifiers: Literal["external", "name", "layout"] | None = None,
+        layout: Layout | None = None,
+        algorithms: Iterable[str] = ("sha512",),
+        info: Mapping[str, str] | None = None,
+        ignore: Sequence[str] = (),
+    ) -> None:
+        self._base = encode_path(path)
+        self.root = os.fsdecode(self._base)
+        with store_errors(self._base):
+            if not is_directory(self._base):
+                what = "not a directory" if exists(self._base) else "No such file or directory"
+                raise StoreError(self._base, f"{what}; specify the directory that contains the bags")
+            if is_bag_directory(self._base):
+                raise StoreError(self._base, "the directory is a bag; specify the directory that contains it")
+        said = read_config(self._base)
+        #: Whether the caller has specified the layout.
+        self.layout_is_given = layout is not None
+        if layout is None and identifiers in (None, "layout"):
+            layout = said[1]
+        self.identifiers = identifiers or ("layout" if layout is not None else said[0])
+        check_identifiers(self._base, self.identifiers, layout)
+        self.layout = layout_by_name("0002") if self.identifiers == "name" else layout
+        self.algorithms = tuple(algorithms)
+        self._info = dict(info or {})
+        self.walk = BagWalk(self._base, self.identifiers, self.layout, ignore)
 
     @classmethod
     def create(
@@ -93,17 +146,107 @@ class BagFolder(BagFolderReader):
         base = encode_path(path)
         wanted = identifiers or ("layout" if layout is not None else "external")
         check_identifiers(base, wanted, layout)
-        config = {"identifiers": wanted, "layout": layout.config() if layout is not None else None}
         with store_errors(base):
-            os.makedirs(base, exist_ok=True)
-            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
-            if strangers:
-                raise StoreError(
-                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
-                )
-            new = os.path.join(base, CONFIG)
-            replace_file(new, json.dumps(config, indent=2).encode() + b"\n", part=new + b".new")
+            cls._begin(base)
+            write_config(base, wanted, layout)
         return cls(path, identifiers=identifiers, layout=layout, **options)
+
+    # --- all bags -----------------------------------------------------------------------------------------------------
+
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Report:
+        """Validate every bag, and return one report with paths relative to the folder.
+
+        Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
+        unchecked, a warning.
+
+        :param digests: verify checksums; otherwise only completeness
+        :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
+        """
+        from pressmark.stores.bags.check import check  # only a check needs it
+
+        return check(self.walk.with_options(ignore), digests, threads, on_event, on_problem)
+
+    def examine(self, record: StoreObject, digests: bool, report: Report, ignore: Sequence[str] = ()) -> list[Item]:
+        from pressmark.stores.bags.check import examined  # only a check needs it
+
+        return examined(self.walk.with_options(ignore), record, digests, 1, report)
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Repair the folder without changing bags, and report the remaining problems.
+
+        =========== ==========================================================================================
+        ``finish``  an interrupted replacement is completed
+        ``prune``   empty directories are removed
+        ``remove``  temporary directories of killed runs, and an outdated index, are removed
+        =========== ==========================================================================================
+        """
+        return repair(self.walk.with_options(ignore), dry_run, on_event)
+
+    # --- one bag ------------------------------------------------------------------------------------------------------
+
+    def _existing_place(self, identifier: str | bytes) -> str | None:
+        with object_errors(self.root, identifier):
+            place = self._look_up(_text(identifier))
+            self.walk.index.save()
+        return None if place is None else decode_fs(place)
+
+    def get(self, identifier: str | bytes) -> BagObject:
+        place = self._existing_place(identifier)
+        if place is None:
+            raise self._missing(identifier)
+        return self._bag(_text(identifier), place)
+
+    def locate(self, record: StoreObject) -> BagObject:
+        place = encode_fs(record.path)
+        with object_errors(self.root, record.id or ""):
+            if not exists(os.path.join(self._base, place)) or first_link(self._base, place) is not None:
+                raise ObjectError(self.root, record.id or "", "missing", f"nothing found at {record.path!r}")
+        return self._bag(record.id or "", record.path)
+
+    def _bag(self, identifier: str, place: str) -> BagObject:
+        path = os.path.abspath(os.path.join(self._base, encode_fs(place)))
+        with object_errors(self.root, identifier):
+            return BagObject(self.root, identifier, path, not is_directory(path))
+
+    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+        what = "no bag with this identifier found"
+        with suppress(IdentifierError, ObjectError):
+            link = first_link(self._base, encode_fs(self.walk.new_place(identifier)))
+            if link is not None:
+                what += f": {decode_fs(link)!r} is a symbolic link, which is not followed; replace it with its target"
+        return ObjectError(self.root, identifier, "missing", what)
+
+    def at(self, path: str) -> StoreObject | None:
+        return self.walk.record_at(path.rstrip("/"))
+
+    def _look_up(self, identifier: str, *, soon: bool = False) -> bytes | None:
+        """Return the path of the bag with an identifier; :data:`None` if it does not exist.
+
+        :param soon: bags that other programs have just added need not be found
+        :raises ObjectError: of kind ``duplicate-id``, or a bag cannot be read
+        :raises IdentifierError: the identifier has no path in the folder
+        """
+        found = self.walk.find(identifier, soon)
+        if len(found) > 1:
+            raise self._duplicate(identifier, list(map(decode_fs, found)))
+        return found[0] if found else None
+
+    def refuse_misplaced(self) -> None:
+        """Check that new bags have a path; see :mod:`pressmark.stores.placement`.
+
+        :raises StoreError: a bag is not where the layout puts it
+        """
+        if self.layout is not None and self.identifiers == "layout" and not self.layout_is_given:
+            with store_errors(self._base):
+                self.walk.first_objects.refuse_misplaced(self.root, self.layout)
 
     def put(
         self,
@@ -133,146 +276,18 @@ class BagFolder(BagFolderReader):
     ) -> BagWriter:
         return BagWriter(self, mode, links, replace, durable_places=durable_places)
 
-    def _own_identifier(self, path: bytes, place: bytes) -> str | None:
-        """Return the identifier that a bag would have at ``place``."""
-        if not os.path.isdir(path):
-            stem = archives.stem(os.path.basename(place)) or os.path.basename(place)
-            info = archives.describe(path).info
-            return self._identified(os.path.join(os.path.dirname(place), stem), info, place)[0]
-        with BagDirectory(path) as base:
-            bag, _ = read_tag_files(base, [])
-        return self._identified(place, bag.info, place)[0]
-
     def _elements(self, identifier: str, place: bytes) -> list[tuple[str, str]]:
         """Return the elements of a new bag's bag-info.txt."""
         elements = [(label, value) for label, value in self._info.items() if label.lower() != IDENTIFIER.lower()]
         if is_writable_identifier(identifier):
             return [(IDENTIFIER, identifier), *elements]
-        if self.layout is not None and self._from_place(place) == identifier:
+        if self.layout is not None and self.walk.from_place(place) == identifier:
             return elements
         raise IdentifierError(identifier, None, f"cannot be written as an {IDENTIFIER} on one line of text")
-
-    def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None, replace: bool) -> None:
-        """Check that a bag can be stored at ``place``.
-
-        :raises ObjectError: the object cannot be stored
-        """
-        if old is not None:
-            if not replace:
-                reason = f"bag exists at {decode_fs(old)}; use another identifier, or --replace"
-                raise ObjectError(self.root, identifier, "exists", reason)
-            # Checked only once, because another run may be removing it.
-            if is_blocked(os.path.join(self._base, old)):
-                reason = (
-                    f"serialized bag exists at {decode_fs(old)}; use another identifier, or move it out of the folder"
-                )
-                raise ObjectError(self.root, identifier, "exists", reason)
-            return
-        parts = place.split(b"/")
-        for depth in range(1, len(parts)):
-            above = b"/".join(parts[:depth])
-            path = os.path.join(self._base, above)
-            if not exists(path):
-                break
-            if not is_directory(path) or os.path.islink(path) or is_bag(scan(path, follow=False)):
-                reason = f"{decode_fs(above)} is not a directory of bags; use another layout"
-                raise ObjectError(self.root, identifier, "collision", reason)
-        if is_case_insensitive(self._base):
-            clash = existing_spelling(self._base, place)
-            if clash is not None:
-                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
-        if exists(os.path.join(self._base, place)):
-            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
-            raise ObjectError(self.root, identifier, "collision", reason)
-
-    def _make(
-        self,
-        identifier: str | bytes,
-        source: ObjectSource,
-        new: bytes,
-        info: list[tuple[str, str]],
-        mode: str,
-        links: str,
-        on_event: Callable[[object], object] | None,
-    ) -> None:
-        refused_for: set[str] = set()
-
-        def note(event: object) -> None:
-            if isinstance(event, Notice) and event.problem.severity == "error":
-                refused_for.add(event.problem.kind)
-            elif on_event is not None:
-                on_event(event)
-
-        try:
-            if isinstance(source, Mapping):
-                copy_source(source, new, mode=mode, links=links, on_event=on_event)
-                if exists(os.path.join(new, STAGING)):  # it would be taken for our own and removed
-                    reason = f"{decode_fs(STAGING)!r} is reserved for changes of the bag; rename the file"
-                    raise SourceError("bad-name", reason)
-                create_bag(new, None, self.algorithms, info, nested=True, on_event=note)
-                # A remaining staging directory would look like an interrupted change.
-                remove_tree(os.path.join(new, STAGING))
-            else:
-                given = os.fsencode(source)
-                refuse_within(given, new)
-                fault = None if is_directory(given) else why_unlistable(os.path.basename(given))
-                if fault is not None:
-                    raise SourceError("bad-name", f"{decode_fs(given)}: {fault}")
-                folder = new + b"-parts"
-                options = CreateOptions.from_arguments(self.algorithms, info, links, (), None, "parallel", None)
-                try:
-                    os.rename(build_bag(given, folder, options, mode, True, note), new)
-                finally:
-                    remove_tree(folder)
-        except BagError as error:
-            if isinstance(error.__cause__, OSError):
-                raise error.__cause__ from None
-            if refused_for and refused_for <= _OF_NAMES:
-                kind = "bad-name"
-            else:
-                kind = "unreadable" if "file-unreadable" in refused_for else "source"
-            raise ObjectError(self.root, identifier, kind, str(error)) from None
-
-    def _replace(self, staging: RunDirectory, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
-        """Replace the old bag; return the path of the new one."""
-        place = old.removesuffix(REPLACED)
-        path = os.path.join(self._base, place)
-        aside = path + REPLACED
-        if old == place:
-            self._sweep(staging, place)
-        elif not restore(aside, path):
-            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
-            raise ObjectError(self.root, identifier, "collision", reason)
-        if replace_directory(new, path, aside) == aside:
-            os.rename(aside, staging / b"replaced")
-        flush_directory(os.path.dirname(path))
-        return place
-
-    def _sweep(self, staging: RunDirectory, place: bytes) -> None:
-        """Remove the old bag that a killed run has left beside the new one."""
-        aside = os.path.join(self._base, place + REPLACED)
-        if is_directory(aside) and is_bag(scan(aside, follow=False)):
-            discard(staging, aside)
-
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove a bag, and the directories above it that become empty.
-
-        :param identifier: or the record of the bag, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing``, or the bag could not be removed
-        :raises IdentifierError: the identifier has no path in this folder
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
-    def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
-        return RunDirectory(os.path.join(self._base, WORK_DIRECTORY))
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
         record = identifier if isinstance(identifier, StoreObject) else None
         if isinstance(identifier, StoreObject):
             identifier = identifier.id or identifier.path
@@ -280,7 +295,7 @@ class BagFolder(BagFolderReader):
 
         def find() -> bytes | None:
             if record is None:
-                return self._find(name)
+                return self._look_up(name)
             return encode_fs(record.path) if self.at(record.path) is not None else None
 
         if find() is None:
@@ -295,10 +310,16 @@ class BagFolder(BagFolderReader):
             # First, because otherwise the old bag would be found when the new one is gone.
             self._sweep(removal.staging, place)
             os.rename(os.path.join(self._base, place), to)
-            self._index.forget(place)
+            self.walk.index.forget(place)
             prune_empty_parents(self._base, os.path.dirname(place), strict=False)
-        self._index.save()
+        self.walk.index.save()
         return above(self._base, place)
+
+    def _sweep(self, staging: RunDirectory, place: bytes) -> None:
+        """Remove the old bag that a killed run has left beside the new one."""
+        aside = os.path.join(self._base, place + REPLACED)
+        if is_directory(aside) and is_bag(scan(aside, follow=False)):
+            discard(staging, aside)
 
     def recorded_files(self, record: StoreObject) -> RecordedFiles:
         from pressmark.stores.bags.bag_object import recorded_files  # not needed for a put
@@ -309,56 +330,19 @@ class BagFolder(BagFolderReader):
         with object_errors(self.root, record.id or record.path):
             return RecordedFiles(place, *recorded_files(os.path.join(self._base, place)))
 
-    def check(
-        self,
-        *,
-        digests: bool = False,
-        threads: int | None = None,
-        on_event: OnEvent | None = None,
-        on_problem: OnProblem | None = None,
-        ignore: Sequence[str] = (),
-    ) -> Report:
-        """Validate every bag, and return one report with paths relative to the folder.
-
-        Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
-        unchecked, a warning.
-
-        :param digests: verify checksums; otherwise only completeness
-        :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
-        """
-        from pressmark.stores.bags.check import check
-
-        return check(self, digests=digests, threads=threads, on_event=on_event, on_problem=on_problem, ignore=ignore)
-
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Repair the folder without changing bags, and report the remaining problems.
-
-        =========== ==========================================================================================
-        ``finish``  an interrupted replacement is completed
-        ``prune``   empty directories are removed
-        ``remove``  temporary directories of killed runs, and an outdated index, are removed
-        =========== ==========================================================================================
-        """
-        return repair(self, dry_run=dry_run, on_event=on_event, ignore=ignore)
-
-
-# --- many objects -----------------------------------------------------------------------------------------------------
-
 
 @dataclass(slots=True)
 class _StagedBag(Staged):
     """A bag ready to be published.
 
     :ivar info: its first elements of bag-info.txt; :data:`None` for an existing bag
-    :ivar old: the path of the bag to replace; :data:`None` without one
-    :ivar make: writes the bag if it cannot be a :class:`BagCopy`
-    :ivar longest: the longest path in it, after a slash
+    :ivar old: the path of the bag that it replaces; :data:`None` without one
+    :ivar write: writes the bag with all checks, if it cannot be a :class:`BagCopy`
     """
 
     info: list[tuple[str, str]] | None = None
     old: bytes | None = None
-    make: Callable[[], object] | None = None
-    longest: bytes = b""
+    write: Callable[[], object] | None = None
 
 
 class BagWriter(StagingWriter[_StagedBag]):
@@ -369,30 +353,20 @@ class BagWriter(StagingWriter[_StagedBag]):
     :param durable_places: as for :class:`StagingWriter`
     """
 
+    _store: BagFolder
+
     def __init__(
         self, store: BagFolder, mode: CopyMode, links: str, replace: bool = False, *, durable_places: bool = True
     ) -> None:
-        super().__init__(
-            store.root,
-            store._base,
-            durable=True,
-            durable_places=durable_places,
-            replace=replace,
-            copier=Copier(mode, store.copied_devices),
-            links=links,
-        )
-        self._store = store
+        super().__init__(store, store.walk.base, mode, links, replace, durable_places=durable_places)
         self._is_case_insensitive = is_case_insensitive(self._base)
         self._stored = 0
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store._index.save(soon=self._stored < 2)
+        self._store.walk.index.save(soon=self._stored < 2)
         super().__exit__(kind, error, trace)
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
 
     @cached_property
     def _above(self) -> frozenset[tuple[int, int]]:
@@ -417,12 +391,11 @@ class BagWriter(StagingWriter[_StagedBag]):
         :param on_event: called with the events of copying
         """
         store = self._store
-        place = encode_fs(store._place(identifier))
-        name = _text(identifier)
-        elements = [*store._elements(name, place), *(info or {}).items()]
-        with object_errors(store.root, identifier):
+        place = encode_fs(store.walk.new_place(identifier))
+        elements = [*store._elements(_text(identifier), place), *(info or {}).items()]
+        with object_errors(self._name, identifier):
             check_source(source)
-            old = self._old_in_turn(identifier, name, place)
+            old = self._old_in_turn(identifier, place)
             new = self.new_path()
 
             def note(event: object) -> None:
@@ -430,46 +403,39 @@ class BagWriter(StagingWriter[_StagedBag]):
                 if on_event is not None:
                     on_event(event)
 
-            def make() -> None:
+            def write() -> None:
                 mode = self._copier.mode_of(source)
-                store._make(identifier, source, new, elements, mode, links or self._links, note)
+                write_bag(source, new, store.algorithms, elements, mode, links or self._links, note)
 
-            staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, make=make)
+            staged = _StagedBag(identifier, place, new, check=check, info=elements, old=old, write=write)
             if isinstance(source, (str, os.PathLike)):
                 given = os.fsencode(source)
                 refuse_within(given, new, self._above)
-                (listed,) = list_small_folders([given], b"")
-                if listed is not None and are_plain(listed):
-                    options = CreateOptions.from_arguments(
-                        store.algorithms, elements, "refuse", (), None, "parallel", None
-                    )
-                    staged.copy = BagCopy(given, new, options, listed, on_event)
+                staged.copy = BagCopy.of(given, new, store.algorithms, elements, on_event)
         return staged
 
     def copy(self, objects: Sequence[_StagedBag]) -> None:
         super().copy(objects)
         for staged in objects:
-            # Of an unreadable or changed file, the other way reports more.
             error = None if staged.copy is None else staged.copy.error
             if error is not None and not isinstance(error, OSError):
-                self._discard(staged.path)
-                staged.copy = None
+                staged.copy = None  # the other way reports more of a file that cannot be read
 
     def _complete(self, staged: _StagedBag) -> None:
         copy = staged.copy
         if isinstance(copy, BagCopy) and copy.is_unchanged():
             copy.write_tag_files()
-            staged.longest = copy.longest
+            longest = copy.longest
         else:
             self._discard(staged.path)
             staged.copy = None
-            assert staged.make is not None
-            staged.make()
+            assert staged.write is not None
+            staged.write()
             data = os.path.join(staged.path, b"data")
-            files = (os.path.join(top, name) for top, _names, files in os.walk(data) for name in files)
+            files = (os.path.join(top, name) for top, _names, names in os.walk(data) for name in names)
             staged.size = sum(os.lstat(file).st_size for file in files)
-            staged.longest = longest_inside(staged.path)
-        self._refuse_too_long(staged.identifier, staged.place, staged.old, staged.longest)
+            longest = longest_inside(staged.path)
+        self._refuse_too_long(staged, longest)
 
     def adopt(
         self,
@@ -478,9 +444,7 @@ class BagWriter(StagingWriter[_StagedBag]):
         *,
         mode: str,
         check: Callable[[bytes], object] | None = None,
-        algorithms: tuple[str, ...] = (),
-        on_file: Callable[[bytes, Outcome], object] | None = None,
-        on_event: Callable[[object], object] | None = None,
+        **copying: Any,
     ) -> None:
         """Copy an existing bag, a directory or a serialized bag, to the private directory; or publish it without
         copying it.
@@ -488,97 +452,149 @@ class BagWriter(StagingWriter[_StagedBag]):
         :param bag: base directory or file of the bag; or a mapping of all names in it to files
         :param mode: as for :meth:`BagFolder.put`; or ``rename`` to move a bag on the same file system
         :param check: called with the path of the bag; an exception discards it
-        :param algorithms: algorithms of the digests that ``on_file`` receives
-        :param on_file: called with name and outcome of each copied file; an exception discards the bag
-        :param on_event: called with the events of copying
+        :param copying: options of :func:`~pressmark.stores.source_copies.copy_source`
         :raises ObjectError: the bag cannot be stored; of kind ``improper``: it has a different identifier
         :raises IdentifierError: the identifier has no path in the folder
         """
-        store = self._store
-        place = encode_fs(store._place(identifier))
+        place = encode_fs(self._store.walk.new_place(identifier))
         file = b""
         if isinstance(bag, bytes) and not os.path.isdir(bag):
             file = os.path.basename(bag)
             place += file[len(archives.stem(file) or file) :]
-        with object_errors(store.root, identifier):
-            old = self._old_in_turn(identifier, _text(identifier), place)
-            made, new = bag, b""
-            try:
-                if mode != "rename" or isinstance(made, Mapping):
-                    new = self.new_path()
-                    copy_source(bag, new, mode=mode, algorithms=algorithms, on_file=on_file, on_event=on_event)
-                    made = os.path.join(new, file) if file else new
-                    if isinstance(bag, Mapping):
-                        os.makedirs(os.path.join(made, b"data"), exist_ok=True)  # a bag without payload
-                own = store._own_identifier(made, place)
-                if own != _text(identifier):
-                    what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
-                    raise ObjectError(store.root, identifier, "improper", what)
-                if check is not None:
-                    check(made)
-                self._refuse_too_long(identifier, place, old, longest_inside(made))
-            except BaseException:
-                if new:
-                    self._discard(new)
-                raise
-        self._waiting.append(_StagedBag(identifier, place, made))
+        with object_errors(self._name, identifier), self._staged(identifier, place) as staged:
+            if mode != "rename" or isinstance(bag, Mapping):
+                copy_source(bag, staged.path, mode=mode, **copying)
+                if isinstance(bag, Mapping):
+                    os.makedirs(os.path.join(staged.path, b"data"), exist_ok=True)  # a bag without payload
+                if file:
+                    staged.path = os.path.join(staged.path, file)
+            else:
+                staged.path = bag
+            own = self._store.walk.identifier_of(staged.path, place)
+            if own != _text(identifier):
+                what = f"the bag has a different identifier, {own!r}; correct its External-Identifier"
+                raise ObjectError(self._name, identifier, "improper", what)
+            if check is not None:
+                check(staged.path)
+            self._refuse_too_long(staged, longest_inside(staged.path))
 
-    def _refuse_too_long(self, identifier: str | bytes, place: bytes, old: bytes | None, longest: bytes) -> None:
+    @contextmanager
+    def _staged(self, identifier: str | bytes, place: bytes) -> Iterator[_StagedBag]:
+        """Yield a bag to write to a new path, which then waits to be published.
+
+        :param place: path of a new bag
+        :raises ObjectError: a bag cannot be stored there
+        """
+        old = self._old_in_turn(identifier, place)
+        new = self.new_path()
+        staged = _StagedBag(identifier, place, new, old=old)
+        try:
+            yield staged
+        except BaseException:
+            self._discard(new)
+            raise
+        self._waiting.append(staged)
+
+    def _refuse_too_long(self, staged: _StagedBag, longest: bytes) -> None:
         # It may replace a bag at another path, and may be put aside under a longer name.
-        reason = too_long(self._base, max(place, old or b"", key=len) + REPLACED + longest)
+        reason = too_long(self._base, max(staged.place, staged.old or b"", key=len) + REPLACED + longest)
         if reason is not None:
-            raise ObjectError(self._store.root, identifier, "bad-name", f"{reason}; use shorter file names")
+            raise ObjectError(self._name, staged.identifier, "bad-name", f"{reason}; use shorter file names")
 
-    def _old_in_turn(self, identifier: str | bytes, name: str, place: bytes) -> bytes | None:
+    def _old_in_turn(self, identifier: str | bytes, place: bytes) -> bytes | None:
         """Return the result of :meth:`_old`; after an error, look again while no run moves anything."""
         try:
-            return self._old(identifier, name, place)
+            return self._old(identifier, place)
         except ObjectError as error:
             if error.kind == "exists":
                 raise
             with self.staging.lock():
-                return self._old(identifier, name, place)
+                return self._old(identifier, place)
 
-    def _old(self, identifier: str | bytes, name: str, place: bytes) -> bytes | None:
+    def _old(self, identifier: str | bytes, place: bytes) -> bytes | None:
         """Return the path of the bag to replace; :data:`None` without one.
 
         :param place: path for a new bag
         :raises ObjectError: of kind ``exists``, unless bags are replaced; or something else is at the path
         """
-        store = self._store
+        store, name = self._store, _text(identifier)
         is_simple = store.layout is None and not self._is_case_insensitive
-        if is_simple and not exists(os.path.join(self._base, place)) and store._index.lacks(name):
+        if is_simple and not exists(os.path.join(self._base, place)) and store.walk.index.lacks(name):
             return None  # otherwise archives are looked for by name
-        old = store._find(name, soon=True)
+        old = store._look_up(name, soon=True)
         if old is None and self._replaces:
             store.refuse_misplaced()
-        store._refuse(identifier, place, old, self._replaces)
+        self._refuse(identifier, place, old)
         return old
 
     def _move(self, staged: _StagedBag, known: set[bytes]) -> None:
-        name = _text(staged.identifier)
-        old = self._old(staged.identifier, name, staged.place)
+        old = self._old(staged.identifier, staged.place)
         if old is None:
             make_above(self._base, staged.place, known)
             rename_new(staged.path, os.path.join(self._base, staged.place))
         else:
-            staged.place = self._store._replace(self.staging, staged.identifier, staged.path, old)
+            staged.place = self._replace(staged.identifier, staged.path, old)
         self._stored += 1
         if self._store.layout is None:
             # Before the next run takes the lock, and may remove it.
-            self._store._index.note(name, staged.place)
+            self._store.walk.index.note(_text(staged.identifier), staged.place)
+
+    def _refuse(self, identifier: str | bytes, place: bytes, old: bytes | None) -> None:
+        """Check that a bag can be stored at ``place``.
+
+        :raises ObjectError: the object cannot be stored
+        """
+        if old is not None:
+            if not self._replaces:
+                reason = f"bag exists at {decode_fs(old)}; use another identifier, or --replace"
+                raise ObjectError(self._name, identifier, "exists", reason)
+            # Checked only once, because another run may be removing it.
+            if is_blocked(os.path.join(self._base, old)):
+                reason = (
+                    f"serialized bag exists at {decode_fs(old)}; use another identifier, or move it out of the folder"
+                )
+                raise ObjectError(self._name, identifier, "exists", reason)
+            return
+        parts = place.split(b"/")
+        for depth in range(1, len(parts)):
+            above = b"/".join(parts[:depth])
+            path = os.path.join(self._base, above)
+            if not exists(path):
+                break
+            if not is_directory(path) or os.path.islink(path) or is_bag(scan(path, follow=False)):
+                reason = f"{decode_fs(above)} is not a directory of bags; use another layout"
+                raise ObjectError(self._name, identifier, "collision", reason)
+        self._refuse_other_case(identifier, place)
+        if exists(os.path.join(self._base, place)):
+            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
+            raise ObjectError(self._name, identifier, "collision", reason)
+
+    def _replace(self, identifier: str | bytes, new: bytes, old: bytes) -> bytes:
+        """Replace the old bag; return the path of the new one."""
+        place = old.removesuffix(REPLACED)
+        path = os.path.join(self._base, place)
+        aside = path + REPLACED
+        if old == place:
+            self._store._sweep(self.staging, place)
+        elif not restore(aside, path):
+            reason = f"path {decode_fs(place)} is occupied by another object; move that object first"
+            raise ObjectError(self._name, identifier, "collision", reason)
+        if replace_directory(new, path, aside) == aside:
+            os.rename(aside, self.staging / b"replaced")
+        flush_directory(os.path.dirname(path))
+        return place
 
     def publish(self) -> Iterator[StoreObject | ObjectError]:
         yield from super().publish()
-        self._store._index.save()
+        self._store.walk.index.save()
 
     def _record(self, staged: _StagedBag) -> StoreObject:
         if staged.info is None:
-            found = self._store.at(decode_fs(staged.place))
+            found = self._store.walk.record_at(decode_fs(staged.place))
             return found or record_of(_text(staged.identifier), staged.place, ())
         if self._store.layout is None:
             return record_of(_text(staged.identifier), staged.place, ())
-        identifier, problems = self._store._identified(staged.place, BagInfo(staged.info), staged.place)
+        identifier, problems = self._store.walk.identified(staged.place, BagInfo(staged.info), staged.place)
         return record_of(identifier, staged.place, problems)
 
 

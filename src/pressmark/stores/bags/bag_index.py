@@ -6,7 +6,7 @@ changed since it was read. A changed directory is listed, and its new and change
 * The times of a directory count only if they were old when it was read, because two changes may have the same time.
 * A bag that another program may still be writing is read again for a while.
 
-An identifier that is edited in a bag that has one is found by the walk of :meth:`BagFolderReader.objects`.
+An identifier that is edited in a bag that has one is found by :class:`~pressmark.stores.bags.walk.BagWalk`.
 
 The index is an SQLite database in memory. Of many bags, there is a copy ``index`` in the work directory, with a journal
 ``index-journal`` while it is written. The copy is a cache: if it is damaged or locked, all bags are read.
@@ -35,7 +35,7 @@ from pressmark.fs.staging import LOCK
 from pressmark.fs.trees import Wanted, scan, trees
 from pressmark.reports import Problem
 from pressmark.stores.bags import archives
-from pressmark.stores.store import StoreObject
+from pressmark.stores.objects import StoreObject
 
 if TYPE_CHECKING:
     import sqlite3  # imported on first use: most runs need no index

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pressmark.bagit.bag import Bag
 from pressmark.bagit.bag_directory import BagDirectory
@@ -15,6 +16,9 @@ from pressmark.fs.durable import exists, walk
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.stores.exceptions import is_unsafe_name
 from pressmark.stores.stored_object import RecordedDigest, StoredObject
+
+if TYPE_CHECKING:
+    from pressmark.bagit.manifest_index import Listing
 
 __all__ = ["BagObject", "Listed", "listed_digests", "recorded_files"]
 
@@ -106,25 +110,20 @@ def listed_digests(bag: BagTags, path: bytes, names: Iterable[bytes]) -> Listed:
     known: dict[str, dict[str, str]] = {}
     missing: bytes | None = None
     with BagDirectory(path) as base:
-        for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
-            kept = [manifest for manifest in manifests if manifest.known]
-            with open_listing(base, bag, kept, [], tag=tag) as listing:
-                # All exact names first, then names in other spellings.
-                found = {name: listing.find(name, mark=True) for name in names if name.startswith(BELOW_PAYLOAD) != tag}
-                for name, digests in found.items():
-                    for again in listing.find_rest(name, digests):
-                        digests.update(again.digests)
-                    for algorithm, digest in digests.items():
-                        if algorithm in ALGORITHMS:
-                            known.setdefault(algorithm, {})[decode_fs(name)] = digest
-                if not tag:
-                    missing = next((listed.path for listed in listing.unmarked()), None)
+        for listing, tag in _listings(base, bag):
+            found = _found(listing, (name for name in names if name.startswith(BELOW_PAYLOAD) != tag))
+            for name, digests in found.items():
+                for algorithm, digest in digests.items():
+                    if algorithm in ALGORITHMS:
+                        known.setdefault(algorithm, {})[decode_fs(name)] = digest
+            if not tag:
+                missing = next((listed.path for listed in listing.unmarked()), None)
     return Listed(known, missing)
 
 
 def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset[bytes], Any]:
-    """Return what the manifests of a bag list, for :class:`~pressmark.stores.store.RecordedFiles`: algorithm and digest
-    of each file, of several the longest digest; the manifests; and their states.
+    """Return what the manifests of a bag list, for :class:`~pressmark.stores.objects.RecordedFiles`: algorithm and
+    digest of each file, of several the longest digest; the manifests; and their states.
 
     A serialized bag is not looked into, and files that are still to be fetched are left out.
 
@@ -136,13 +135,6 @@ def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset
     files: dict[bytes, tuple[str, str]] = {}
     if not os.path.isdir(path):
         return files, frozenset(), None
-
-    def record(name: bytes, digests: Mapping[str, str]) -> None:
-        known = [algorithm for algorithm, digest in digests.items() if digest and algorithm in ALGORITHMS]
-        if known and not is_unsafe_name(name):
-            longest = max(known, key=lambda algorithm: ALGORITHMS[algorithm].size)
-            files[name] = longest, digests[longest]
-
     there = [
         os.path.relpath(os.path.join(above, name), path) for above, _folders, names in walk(path) for name in names
     ]
@@ -150,17 +142,29 @@ def recorded_files(path: bytes) -> tuple[dict[bytes, tuple[str, str]], frozenset
         bag = BagTags.read(base)
         manifests = [*bag.manifests, *bag.tag_manifests]
         to_fetch = {entry.path for entry in bag.fetch} if exists(os.path.join(path, FETCH_TXT)) else set()
-        for kind, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
-            with open_listing(base, bag, [one for one in kind if one.known], [], tag=tag) as listing:
-                # All exact names first, then names in other spellings.
-                found = {name: listing.find(name, mark=True) for name in there}
-                for name, digests in found.items():
-                    for again in listing.find_rest(name, digests):
-                        digests.update(again.digests)
-                    record(name, digests)
-                for listed in listing.unmarked():
-                    if listed.path not in to_fetch:
-                        record(listed.path, listed.digests)
+        for listing, _tag in _listings(base, bag):
+            unmarked = ((one.path, one.digests) for one in listing.unmarked() if one.path not in to_fetch)
+            for name, digests in chain(_found(listing, there).items(), unmarked):
+                known = [algorithm for algorithm, digest in digests.items() if digest and algorithm in ALGORITHMS]
+                if known and not is_unsafe_name(name):
+                    longest = max(known, key=lambda algorithm: ALGORITHMS[algorithm].size)
+                    files[name] = longest, digests[longest]
         states = [(one.name, base.status(one.name)) for one in manifests]
     proof = [(name, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for name, one in states]
     return files, frozenset(one.name for one in manifests), proof
+
+
+def _listings(base: BagDirectory, bag: BagTags) -> Iterator[tuple[Listing, bool]]:
+    """Yield what the manifests with known algorithms list, and what the tag manifests list."""
+    for manifests, tag in ((bag.manifests, False), (bag.tag_manifests, True)):
+        with open_listing(base, bag, [one for one in manifests if one.known], [], tag=tag) as listing:
+            yield listing, tag
+
+
+def _found(listing: Listing, names: Iterable[bytes]) -> dict[bytes, dict[str, str]]:
+    """Return the digests of files by their names: all exact names first, then names in other spellings."""
+    found = {name: listing.find(name, mark=True) for name in names}
+    for name, digests in found.items():
+        for again in listing.find_rest(name, digests):
+            digests.update(again.digests)
+    return found

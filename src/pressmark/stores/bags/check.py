@@ -14,12 +14,11 @@ from pressmark.errors import BagError, SpillError, StoreError
 from pressmark.fs.durable import is_directory
 from pressmark.fs.names import encode_fs
 from pressmark.reports import Problem, Report
-from pressmark.stores.bags.bag_folder_reader import WORK_DIRECTORY, BagFolderReader, within
+from pressmark.stores.bags.walk import BagWalk, within
 from pressmark.stores.exceptions import store_errors
+from pressmark.stores.objects import OnEvent, OnProblem, StoreObject
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import LOOKS, Item, await_turn, changing
-from pressmark.stores.running_report import RunningReport
-from pressmark.stores.store import OnEvent, OnProblem, StoreObject
+from pressmark.stores.recheck import LOOKS, Item, RunningReport, await_turn, changing
 from pressmark.stores.stored_object import is_same_version, status_of
 
 __all__ = ["check", "examined", "validated"]
@@ -32,39 +31,19 @@ _UNREAD = ("archive-malformed", "archive-limit")
 
 
 def check(
-    bags: BagFolderReader,
-    *,
-    digests: bool = False,
-    threads: int | None = None,
-    on_event: OnEvent | None = None,
-    on_problem: OnProblem | None = None,
-    ignore: Sequence[str] = (),
+    walk: BagWalk, digests: bool, threads: int | None, on_event: OnEvent | None, on_problem: OnProblem | None
 ) -> Report:
-    """Validate every bag, and return one report with paths relative to the folder.
-
-    Serialized bags are validated only with ``digests``, without being unpacked; otherwise they are reported as
-    unchecked, a warning.
-
-    :param digests: verify checksums; otherwise only completeness
-    :raises StoreError: a temporary file for large manifests of serialized bags cannot be written
-    """
+    """Validate every bag; see :meth:`pressmark.stores.BagFolder.check`."""
     run = RunningReport(on_event, on_problem, 1 if digests else PROGRESS_EVERY)
     run.report.counts.update(files=0, bytes=0)
-    for walked in bags.objects(on_problem=run.add_item, ignore=ignore):
-        for item in examined(bags, walked, digests, threads, run.report, ignore):
+    for record in walk.objects(on_problem=run.add_item):
+        for item in examined(walk, record, digests, threads, run.report):
             run.add_item(item)
     return run.finish()
 
 
-def examined(
-    bags: BagFolderReader,
-    record: StoreObject,
-    digests: bool,
-    threads: int | None,
-    report: Report,
-    ignore: Sequence[str] = (),
-) -> list[Item]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects`; again if another run has changed it.
+def examined(walk: BagWalk, record: StoreObject, digests: bool, threads: int | None, report: Report) -> list[Item]:
+    """Validate the bag of a record of :meth:`BagWalk.objects`; again if another run has changed it.
 
     :param report: the report to which the numbers of files and bytes are added
     :return: the record with all problems of the bag, or the items in its place; empty if it no longer exists
@@ -72,24 +51,24 @@ def examined(
     double = tuple(one for one in record.problems if one.kind == "duplicate-id")
     for look in range(LOOKS):
         place = encode_fs(record.path)
-        seen = _state(bags, place)
+        seen = _state(walk, place)
         counts = Report(counts={"files": 0, "bytes": 0})
-        problems = list(validated(bags, record, digests, threads, counts))
+        problems = list(validated(walk, record, digests, threads, counts))
         # Problems of tag files are reported again by the validation.
         problems = [one for one in record.problems if one not in problems] + problems
         if not any(one.severity == "error" for one in problems):
             break
-        await_turn(os.path.join(bags._base, WORK_DIRECTORY))
-        now = bags._again(record, ignore)
+        await_turn(walk.work_directory)
+        now = walk.again(record)
         is_same = _without_double(now) == _without_double([record])
-        if is_same and all(map(is_same_version, seen, _state(bags, place))):
+        if is_same and all(map(is_same_version, seen, _state(walk, place))):
             # A file written in place leaves no other trace.
             if look + 1 >= REREADS or not any(one.kind == "file-changing" for one in problems):
                 break
         elif len(now) != 1 or isinstance(now[0], Problem):
             # The bag is gone, or replaced by a file or a directory of bags.
             parts = (
-                [one] if isinstance(one, Problem) else examined(bags, one, digests, threads, report) for one in now
+                [one] if isinstance(one, Problem) else examined(walk, one, digests, threads, report) for one in now
             )
             return list(chain.from_iterable(parts))
         record = cast(StoreObject, now[0])
@@ -102,21 +81,21 @@ def examined(
     return [record._replace(problems=tuple(problems))]
 
 
-def _state(bags: BagFolderReader, place: bytes) -> list[os.stat_result | None]:
+def _state(walk: BagWalk, place: bytes) -> list[os.stat_result | None]:
     """Return the statuses that distinguish a bag from others at the same path."""
-    path = os.path.join(bags._base, place)
+    path = os.path.join(walk.base, place)
     return [status_of(path), status_of(os.path.join(path, b"data"))]
 
 
 def validated(
-    bags: BagFolderReader, record: StoreObject, digests: bool, threads: int | None, report: Report
+    walk: BagWalk, record: StoreObject, digests: bool, threads: int | None, report: Report
 ) -> Iterator[Problem]:
-    """Validate the bag of a record of :meth:`BagFolderReader.objects` in its current state, and yield its problems.
+    """Validate the bag of a record of :meth:`BagWalk.objects` in its current state, and yield its problems.
 
     :param report: the report to which the numbers of files and bytes are added
     """
     place = encode_fs(record.path)
-    path = os.path.join(bags._base, place)
+    path = os.path.join(walk.base, place)
     try:
         is_folder = is_directory(path)
     except OSError as error:
@@ -124,19 +103,19 @@ def validated(
         return
     if is_folder:
         level = "full" if digests else "complete"
-        yield from _validated_by(bags, lambda: validate(path, level, threads=threads), place, report)
+        yield from _validated_by(walk, lambda: validate(path, level, threads=threads), place, report)
     elif not digests:
         yield problem("archive-unchecked", place)
     elif not any(one.kind in _UNREAD for one in record.problems):
-        yield from _validated_by(bags, lambda: validate_archive(path, threads=threads), place, report)
+        yield from _validated_by(walk, lambda: validate_archive(path, threads=threads), place, report)
 
 
 def _validated_by(
-    bags: BagFolderReader, validation: Callable[[], BagReport], place: bytes, report: Report
+    walk: BagWalk, validation: Callable[[], BagReport], place: bytes, report: Report
 ) -> Iterator[Problem]:
     try:
         # Errors of temporary files are not the bag's.
-        with store_errors(bags._base):
+        with store_errors(walk.base):
             found = validation()
     except BagError as error:
         yield problem("unreadable", place, error.reason)

@@ -22,6 +22,7 @@ from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.reports import Problem, Progress, Report
+from pressmark.stores.objects import OnEvent, OnProblem
 from pressmark.stores.ocfl.checking.checked import Advice, Checked, ContentFile
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
@@ -32,9 +33,7 @@ from pressmark.stores.ocfl.storage import Reads, Storage, status_or_none
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.walk import Walk, ignored
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import find_unreadable, unreadable_file
-from pressmark.stores.recheck import abandoned, agreed
-from pressmark.stores.store import OnEvent, OnProblem
+from pressmark.stores.recheck import abandoned, agreed, find_unreadable, unreadable_file
 from pressmark.stores.stored_object import is_same_version
 
 T = TypeVar("T")

@@ -31,6 +31,7 @@ from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, layout_from_config
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, store_errors, unrepaired
+from pressmark.stores.objects import OnEvent, RepairStep
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.checking.object_check import check_object
 from pressmark.stores.ocfl.declarations import EXTENSIONS
@@ -51,7 +52,6 @@ from pressmark.stores.ocfl.unfinished import find_unfinished
 from pressmark.stores.ocfl.walk import Walk
 from pressmark.stores.ocfl.writing.version_writer import check_content, finish_version
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnEvent, RepairStep
 
 __all__ = ["repair"]
 

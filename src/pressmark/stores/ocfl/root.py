@@ -28,13 +28,7 @@ from pressmark.fs.staging import RunDirectory
 from pressmark.reports import Report
 from pressmark.stores.exceptions import object_errors, store_errors
 from pressmark.stores.object_sources import check_source, require_copied, select_source
-from pressmark.stores.ocfl.declarations import is_object_name
-from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
-from pressmark.stores.ocfl.writing.object_writer import Provenance
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
-from pressmark.stores.source_copies import Copier
-from pressmark.stores.store import (
+from pressmark.stores.objects import (
     CopyMode,
     Data,
     ObjectSource,
@@ -44,6 +38,11 @@ from pressmark.stores.store import (
     SourcePath,
     StoreObject,
 )
+from pressmark.stores.ocfl.declarations import is_object_name
+from pressmark.stores.ocfl.storage_root import TRIES, FoundInventory, StorageRoot
+from pressmark.stores.ocfl.writing.object_writer import Provenance
+from pressmark.stores.source_copies import Copier
+from pressmark.stores.store_change import Removal, above
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.check import ObjectResult
@@ -54,9 +53,6 @@ __all__ = ["OcflRoot"]
 
 class OcflRoot(StorageRoot):
     """An OCFL storage root that can be checked, repaired and changed; see :class:`StorageRoot`."""
-
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
 
     def put(
         self,
@@ -285,25 +281,14 @@ class OcflRoot(StorageRoot):
         with self._changing(name) as staging:
             return VersionWriter(self, staging, name, found).add(Edit(**edit), **how)
 
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove an object with all versions, and the directories above it that become empty.
-
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: nothing was removed; of kind ``missing``, ``collision``, ``object-inside``, …
-        :raises IdentifierError: the identifier has no path in this store
-        :raises StoreError: the layout is unknown
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
     def run_directory(self) -> AbstractContextManager[RunDirectory]:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
+        """Return a private directory for changes; see :class:`pressmark.stores.store_change.ChangedStore`."""
         return self.staging()
 
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
+        """Move an object out of the store; see :class:`pressmark.stores.store_change.ChangedStore`."""
         name, existing = self.existing(identifier)
         to = removal.new_path()
         with removal.staging.lock():

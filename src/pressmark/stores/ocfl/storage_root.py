@@ -23,6 +23,7 @@ from pressmark.fs.trees import scan
 from pressmark.layouts import HashAndIdNTuple, Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnProblem, Path, StoreObject, encode_path
 from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSIONS, declaration, is_object_root
 from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, InventoryError, read_inventory
 from pressmark.stores.ocfl.layout_files import (
@@ -37,7 +38,7 @@ from pressmark.stores.ocfl.layout_files import (
 from pressmark.stores.ocfl.storage import LocalStorage, Storage
 from pressmark.stores.placement import FirstObjects
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnProblem, Path, Store, StoreObject, encode_path
+from pressmark.stores.store import Store
 
 if TYPE_CHECKING:
     from pressmark.stores.ocfl.differences import Changes

@@ -17,6 +17,7 @@ from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk
 from pressmark.fs.trees import DirectoryEntry
 from pressmark.fs.walk import ordered_tree
 from pressmark.reports import Problem
+from pressmark.stores.objects import StoreObject
 from pressmark.stores.ocfl.checking.object_tree import ObjectTree, StoredTree, object_trees
 from pressmark.stores.ocfl.declarations import (
     EXTENSIONS,
@@ -31,7 +32,6 @@ from pressmark.stores.ocfl.storage import HEAD, Reads, Storage
 from pressmark.stores.placement import FIRST
 from pressmark.stores.problems import problem
 from pressmark.stores.recheck import agreed
-from pressmark.stores.store import StoreObject
 
 __all__ = ["Walk", "first_objects", "ignored", "walk_objects"]
 

@@ -1,48 +1,114 @@
-"""Changes to a Pairtree: put, adopt, replace and remove objects."""
+"""Pairtree: a tree of directories of two characters, where each object is at the path of its identifier.
+
+The specification is draft-kunze-pairtree-01. Open points follow the related specification of December 2008 ("Pairtrees
+for Collection Storage"); in particular, a directory of one character ends every ppath.
+
+Changes are staged in the store's work directory (:mod:`pressmark.fs.staging`), which exists next to
+``pairtree_root`` while a run is active. An interrupted change of an object leaves a name that begins with
+``pairtree_pressmark`` in its last directory; the next change of the object, or a repair, completes it.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pressmark.errors import ObjectError, StoreError, quoted
 from pressmark.fs.durable import exists, flush_directory
-from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new, replace_directory
+from pressmark.fs.moves import TRIES, make_parents, prune_empty_parents, rename_new, replace_directory
 from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_case_insensitive, too_long
-from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import longest_inside
 from pressmark.layouts import Layout, Pairtree
-from pressmark.reports import Report
+from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.object_sources import check_source, select_source
-from pressmark.stores.pairtree.encapsulation import encapsulate
-from pressmark.stores.pairtree.interrupted import is_one_directory, take_back
-from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
+from pressmark.stores.object_sources import check_source
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.pairtree import dialects
+from pressmark.stores.pairtree.object_directory import (
+    OBJECT,
+    REPAIRING,
+    REPLACED,
+    RESERVED,
+    ROOT,
+    Contents,
+    Folder,
+    InterruptedObject,
+    encapsulate,
+    replaced_names,
+    take_back,
+)
 from pressmark.stores.pairtree.spellings import Spellings
 from pressmark.stores.pairtree.version_files import (
+    UNFINISHED,
     encoded_prefix,
     prefix_of,
     version_problems,
     write_prefix,
     write_version,
 )
-from pressmark.stores.pairtree.walk import OBJECT, REPLACED, RESERVED, ROOT
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
+from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.source_copies import SourceCopy
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.store_change import Removal, above
+from pressmark.stores.stored_object import StoredObject
+from pressmark.stores.walked_store import WalkedStore, base_of
 
 __all__ = ["PairtreeStore", "PairtreeWriter"]
 
 
-class PairtreeStore(PairtreeReader):
-    """An existing Pairtree that can be changed; :meth:`create` creates one; see :class:`PairtreeReader`."""
+class PairtreeStore(WalkedStore):
+    """An existing Pairtree, and the objects in it; :meth:`create` creates one.
 
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
+    The objects are listed in the order of the bytes of the ppaths' names. A check reports files that cannot be read; a
+    Pairtree contains no digests, so ``digests`` has no effect. An object is found even if its ppath is not canonical.
+
+    If the encapsulating directory of an object is a symbolic link, removing the object removes the link and keeps its
+    target. Behind a link above it, nothing is removed: an error of kind ``link``. Objects below it are kept.
+
+    :param path: the directory that contains ``pairtree_root``, or ``pairtree_root`` itself
+    :param encapsulation: how encapsulating directories of new objects are named; see :class:`pressmark.Pairtree`
+    :param prefix_required: refuse identifiers that do not begin with the tree's prefix
+    :param links: ``"follow"`` symbolic links in the tree, or ``"refuse"`` them: report them and do not follow
+    :param dialect: the dialect of a tree written by another program, see ``pairtree_dialects``; such a tree is
+        read-only
+    :param ignore: globs of names to ignore in the whole tree, such as ``.DS_Store``
+    :param durable: flush everything before a change is made; otherwise a crash of the system (not of the program) may
+        lose new objects
+    :ivar prefix: the common prefix of all identifiers of the tree
+    :raises StoreError: not a Pairtree, or not readable
+    """
+
+    kind: ClassVar[str] = "pairtree"
+    unfinished_names = UNFINISHED
+    progress_every = 10_000
+    layout: Pairtree
+    walk: Walk
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        encapsulation: str = "id",
+        prefix_required: bool = True,
+        links: Literal["follow", "refuse"] = "follow",
+        dialect: str | None = None,
+        ignore: Sequence[str] = (),
+        durable: bool = True,
+    ) -> None:
+        if links not in ("follow", "refuse"):
+            raise ValueError(f"links={links!r}: expected follow or refuse")
+        if dialect is not None and dialect not in dialects.DIALECTS:
+            raise ValueError(f"dialect={dialect!r}: expected one of {', '.join(dialects.DIALECTS)}")
+        self._base = base_of(path, ROOT, "Pairtree")
+        self.root = os.fsdecode(self._base)
+        self.prefix = prefix_of(self._base)
+        self.layout = Pairtree(self.prefix, encapsulation, prefix_required)
+        self.dialect = dialect
+        self._follow = links == "follow"
+        self.durable = durable
+        self.walk = Walk(self._base, self.layout, dialect=dialect, follow=self._follow, ignore=ignore)
 
     @classmethod
     def create(cls, path: Path, layout: Layout | None = None, *, prefix: str = "", **options: object) -> PairtreeStore:
@@ -61,13 +127,7 @@ class PairtreeStore(PairtreeReader):
         base = encode_path(path)
         data = encoded_prefix(base, prefix)  # before anything is created
         with store_errors(base):
-            os.makedirs(base, exist_ok=True)
-            # Files of an interrupted creation are overwritten.
-            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
-            if strangers:
-                raise StoreError(
-                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
-                )
+            cls._begin(base)
             if prefix_of(base) not in ("", prefix):
                 raise StoreError(
                     base, f"the directory contains the prefix of another tree, whose {ROOT} is missing; restore it"
@@ -78,6 +138,143 @@ class PairtreeStore(PairtreeReader):
             os.mkdir(os.path.join(base, encode_fs(ROOT)))
             flush_directory(base)
         return cls(path, **options)  # type: ignore[arg-type]
+
+    # --- all objects --------------------------------------------------------------------------------------------------
+
+    def own_problems(self) -> list[Problem]:
+        return version_problems(self._base)
+
+    def dialects(self, *, threads: int | None = None) -> dict[str, int]:
+        """Detect the dialect of a tree: return the number of objects that each dialect may have written.
+
+        ``spec`` counts canonical ppaths; ``unknown`` counts ppaths of unknown dialects. An object that several dialects
+        write in the same way counts for each.
+        """
+        counts: Counter[str] = Counter()
+        for record in self.objects(threads=threads):
+            kinds = {found.kind for found in record.problems}
+            if not kinds & {"not-canonical", "undecodable", "empty-id", "ambiguous"}:
+                counts["spec" if self.dialect is None else self.dialect] += 1
+            if kinds & {"not-canonical", "undecodable", "not-utf8"}:
+                found = dialects.recognised(record.path.removeprefix(f"{ROOT}/"))
+                counts.update(found or (["unknown"] if "not-utf8" not in kinds else []))
+        return dict(sorted(counts.items()))
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
+
+        The files of an object that is not properly encapsulated are moved to a directory ``obj`` in the same place;
+        identifiers, ppaths and contents do not change (section 2). A second repair changes nothing. Ambiguous problems
+        are reported and not changed.
+
+        :param dry_run: report the changes without making them
+        :param on_event: called with :class:`RepairStep`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
+        """
+        from pressmark.stores.pairtree.repair import repair  # only a repair needs it
+
+        if not dry_run:
+            self.refuse_changes()
+        return repair(self.walk.with_options(ignore, readable=True), self.own_problems(), dry_run, on_event)
+
+    # --- one object ---------------------------------------------------------------------------------------------------
+
+    def _place(self, identifier: str | bytes) -> str:
+        if self.dialect is None:
+            return self.layout.map_id(identifier)
+        self.layout.map_id(identifier)  # refuses invalid identifiers
+        whole = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        return dialects.path(self.dialect, whole.removeprefix(self.prefix))
+
+    def _existing_place(self, identifier: str | bytes | StoreObject, spellings: Spellings | None = None) -> str | None:
+        """Return the ppath of the object with an identifier, in whatever spelling; :data:`None` without such an object.
+
+        :param identifier: or a record, whose path is returned
+        :raises ObjectError: of kind ``duplicate-id``: several objects have the identifier
+        :raises IdentifierError: the identifier has no path in a Pairtree
+        """
+        if isinstance(identifier, StoreObject):
+            place = identifier.path.removeprefix(ROOT).lstrip("/")
+            with object_errors(self.root, identifier.id or identifier.path):
+                return place if self.walk.is_object(place) else None
+        place = self._place(identifier)
+        with object_errors(self.root, identifier):
+            found = [place] if self._is_listed(place) and self.walk.is_object(place) else []
+            # A path of a dialect has one spelling.
+            if self.dialect is None:
+                others = (spellings or Spellings(self.walk.tree)).others(place)
+                found += [other for other in others if self.walk.is_object(other)]
+        if len(found) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
+        return found[0] if found else None
+
+    def _is_listed(self, place: str) -> bool:
+        """Return whether a ppath is not the one of another identifier, on a file system that ignores case."""
+        return not is_case_insensitive(self.walk.tree) or existing_spelling(self.walk.tree, encode_fs(place)) is None
+
+    def at(self, path: str) -> StoreObject | None:
+        place = path.removeprefix(f"{ROOT}/").rstrip("/")
+        *above, last = place.split("/")
+        if place == path.rstrip("/") or not all(len(name) == 2 for name in above) or not 1 <= len(last) <= 2:
+            return None
+        return None if {".", ".."} & {*above, last} else self.walk.record_at(place)
+
+    def get(self, identifier: str | bytes) -> StoredObject:
+        return self._stored(identifier, self._existing_place(identifier))
+
+    def locate(self, record: StoreObject) -> StoredObject:
+        return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
+
+    def _stored(self, identifier: str | bytes, place: str | None) -> StoredObject:
+        if place is None:
+            raise self._missing(identifier)
+        # Making each path absolute would take a tenth of the time for small objects.
+        tree = self.walk.tree if os.path.isabs(self.walk.tree) else os.path.abspath(self.walk.tree)
+        directory = os.path.join(tree, encode_fs(place)) if place else tree
+        with object_errors(self.root, identifier):
+            for _ in range(TRIES):
+                found = self.walk.contents(place)
+                if found is None or REPLACED not in found.ours:
+                    replaced = []
+                    break
+                # The object may have been moved between the two checks.
+                replaced = replaced_names(directory)
+                names = {entry.name for entry in found.members}
+                if (names or replaced) and names.isdisjoint(replaced):
+                    break
+            if found is None:
+                raise self._missing(identifier, place)
+            shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+            if replaced or REPAIRING in found.ours:
+                return self._between(shown_id, directory, found, replaced)
+            if not found.members:
+                raise self._missing(identifier, place)
+            links = "follow" if self._follow else "refuse"
+            if place and found.is_one_directory:
+                return StoredObject(self.root, shown_id, os.path.join(directory, found.members[0].name), None, links)
+            return StoredObject(self.root, shown_id, directory, [entry.name for entry in found.members], links)
+
+    def _between(self, identifier: str, directory: bytes, found: Contents, replaced: list[bytes]) -> StoredObject:
+        """Return an object between two steps of a change.
+
+        :param directory: the last directory of its ppath, with the content ``found``
+        :param replaced: the names of the object that were put aside
+        """
+        links = "follow" if self._follow else "refuse"
+        aside = os.path.join(directory, REPLACED)
+        members = [entry.name for entry in found.members]
+        if REPAIRING in found.ours or members:
+            # The object is complete, in several directories.
+            parts: list[Folder] = [(directory, members)]
+            parts += [(os.path.join(directory, REPAIRING), None)] if REPAIRING in found.ours else []
+            parts += [(aside, replaced)] if replaced else []
+            return InterruptedObject(self.root, identifier, directory, parts, links)
+        if len(replaced) == 1 and os.path.isdir(os.path.join(aside, replaced[0])):
+            return StoredObject(self.root, identifier, os.path.join(aside, replaced[0]), None, links)
+        return StoredObject(self.root, identifier, aside, replaced, links)
+
+    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+        place = self._place(identifier) if place is None else place
+        return ObjectError(self.root, identifier, "missing", f"object not found at {ROOT}/{place}")
 
     def put(
         self,
@@ -109,137 +306,27 @@ class PairtreeStore(PairtreeReader):
         self.refuse_changes()
         return PairtreeWriter(self, mode, links, replace, durable_places=durable_places)
 
-    def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
-        """Return the ppath of a new object, and the name of its encapsulating directory."""
-        place, _, name = self.layout.object_path(identifier).rpartition("/")
-        if encapsulation is not None:
-            name = encapsulation
-            if not _encapsulates(encode_fs(name)):
-                reason = f"{quoted(name)} cannot be the name of an encapsulating directory"
-                way_out = "use a name of at least three characters that does not begin with pairtree"
-                raise ObjectError(self.root, identifier, "bad-name", f"{reason}; {way_out}")
-        too_much = too_long(self._tree, encode_fs(f"{place}/{name}"))
-        if too_much:
-            raise ObjectError(self.root, identifier, "bad-name", f"{too_much}; use a shorter identifier")
-        return place, name
-
-    def _proper(self, place: str, name: str) -> StoreObject:
-        """Return the record of a stored object."""
-        identifier, problems = self._walk().identified(place)
-        return StoreObject(identifier, f"{ROOT}/{place}", True, name, tuple(problems))
-
-    def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
-        reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
-        return ObjectError(self.root, identifier, "exists", reason)
-
     def refuse_changes(self) -> None:
         if self.dialect is not None:
             raise StoreError(self.root, f"a tree in the dialect {self.dialect} is read-only; migrate it to a new tree")
 
-    def _move_in(
-        self,
-        staging: RunDirectory,
-        identifier: str | bytes,
-        new: bytes,
-        place: str,
-        name: str,
-        longest: bytes,
-        replace: bool,
-    ) -> str:
-        """Publish a staged object; return the name of its encapsulating directory. The names are not flushed.
-
-        :param longest: the longest path in it, from :func:`longest_inside`
-        """
-        ppath = encode_fs(place)
-        directory = os.path.join(self._tree, ppath)
-        link = self._link(place)
-        if link is not None:
-            reason = f"{link} is a symbolic link that is not followed; replace the link with its target"
-            raise ObjectError(self.root, identifier, "collision", reason)
-        if is_case_insensitive(self._tree):
-            clash = existing_spelling(self._tree, ppath)
-            if clash is not None:
-                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
-        try:
-            make_parents(self._tree, ppath)
-            found = self._settled(identifier, directory, place, self._ignore)
-            if not found.members:
-                self._refuse_too_long(identifier, place, name, longest)
-                rename_new(new, os.path.join(directory, encode_fs(name)))
-            elif replace:
-                self._refuse_links(identifier, place)
-                name = decode_fs(found.members[0].name) if is_one_directory(found) else decode_fs(OBJECT)
-                self._refuse_too_long(identifier, place, name, longest)
-                if not is_one_directory(found):
-                    encapsulate(directory, found.members)
-                self._replace(staging, new, directory, encode_fs(name))
-            else:
-                raise self._exists(identifier, place)
-        except BaseException as error:
-            prune_empty_parents(self._tree, ppath, strict=False)
-            if isinstance(error, NotADirectoryError):
-                reason = "its ppath is blocked by a file; repair the store first"
-                raise ObjectError(self.root, identifier, "collision", reason) from None
-            raise
-        return name
-
-    def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
-        reason = too_long(self._tree, encode_fs(f"{place}/{name}") + longest)
-        if reason is not None:
-            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
-
-    def _replace(self, staging: RunDirectory, new: bytes, directory: bytes, name: bytes) -> None:
-        """Replace the old object, which is moved to the staging directory."""
-        old = os.path.join(directory, name)
-        aside = os.path.join(directory, REPLACED)
-        try:
-            # It keeps its name, which shows the next run whether the new object is in place.
-            left = replace_directory(new, old, os.path.join(aside, name))
-        except BaseException:
-            if exists(aside):
-                take_back(directory)
-            raise
-        if left != new:
-            os.rename(aside, staging / b"replaced")
-
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove an object, and the directories above it that become empty. Objects below it are kept.
-
-        If the encapsulating directory is a symbolic link, the link is removed and its target is kept. Behind a link
-        above it, nothing is removed.
-
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing``; of kind ``link``: a directory above it is a symbolic link; or the
-            object could not be removed
-        :raises IdentifierError: the identifier has no path in this tree
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
-    def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
-        return RunDirectory(self._work_directory())
-
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
         self.refuse_changes()
         place = self._existing_place(identifier)
+        given = None
         if isinstance(identifier, StoreObject):
             given, identifier = identifier.path.removeprefix(f"{ROOT}/"), identifier.id or identifier.path
-        else:
-            given = self._place(identifier)
         if place is None:
             raise self._missing(identifier, given)
-        ppath = encode_fs(place)
-        directory = os.path.join(self._tree, ppath)
-        self._refuse_links(identifier, place)
+        walk, ppath = self.walk, encode_fs(place)
+        directory = os.path.join(walk.tree, ppath)
+        walk.refuse_links(identifier, place)
         to = removal.new_path()
         with removal.staging.lock():
             try:
-                found = self._settled(identifier, directory, place, self._ignore)
+                found = walk.finish(identifier, place)
             except FileNotFoundError:
                 raise self._missing(identifier, place) from None
             if not found.members:
@@ -251,37 +338,8 @@ class PairtreeStore(PairtreeReader):
                 encapsulate(directory, found.members)
             name = OBJECT if len(found.members) > 1 else found.members[0].name
             os.rename(os.path.join(directory, name), to)
-            prune_empty_parents(self._tree, ppath, strict=False)
-        return above(self._tree, os.path.join(ppath, name))
-
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Encapsulate all objects, complete interrupted changes, and remove empty ppaths.
-
-        The files of an object that is not properly encapsulated are moved to a directory ``obj`` in the same place;
-        identifiers, ppaths and contents do not change (section 2). A second repair changes nothing. Ambiguous problems
-        are reported and not changed.
-
-        :param dry_run: report the changes without making them
-        :param on_event: called with :class:`RepairStep`: ``encapsulate``, ``finish``, ``prune`` or ``remove``
-        """
-        from pressmark.stores.pairtree.repair import Repair
-
-        if not dry_run:
-            self.refuse_changes()
-        run = Repair(self, dry_run, on_event, (*self._ignore, *ignore))
-        with store_errors(self._base), run:
-            run.report.add(version_problems(self._base))
-            for item in self._walk(ignore, readable=True).items():
-                run.see(item)
-        return run.report
-
-
-def _encapsulates(name: bytes) -> bool:
-    """Return whether a directory of this name can be an encapsulating directory."""
-    return len(decode_fs(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name
-
-
-# --- many objects -----------------------------------------------------------------------------------------------------
+            prune_empty_parents(walk.tree, ppath, strict=False)
+        return above(walk.tree, os.path.join(ppath, name))
 
 
 class PairtreeWriter(CopyingWriter):
@@ -291,24 +349,14 @@ class PairtreeWriter(CopyingWriter):
     :param mode: as for :meth:`PairtreeStore.put`, like ``links`` and ``replace``
     """
 
+    _store: PairtreeStore
+    _walk: Walk
+
     def __init__(
         self, store: PairtreeStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
     ) -> None:
-        super().__init__(
-            store.root,
-            store._tree,
-            durable=store.durable,
-            durable_places=durable_places,
-            mode=mode,
-            links=links,
-            replace=replace,
-            copied=store.copied_devices,
-        )
-        self._store = store
+        super().__init__(store, mode, links, replace, durable_places=durable_places)
         self._spellings = Spellings(self._base, keeps=True)
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
 
     def begin(
         self,
@@ -330,7 +378,7 @@ class PairtreeWriter(CopyingWriter):
         """
         if place is None or encapsulation is not None or exists(os.path.join(self._base, os.path.dirname(place))):
             place = encode_fs("/".join(self._place(identifier, encapsulation)))
-        with object_errors(self._store.root, identifier):
+        with object_errors(self._name, identifier):
             check_source(source)
             new = self.new_path()
         copy = SourceCopy(source, new, links or self._links, **copying)
@@ -340,7 +388,7 @@ class PairtreeWriter(CopyingWriter):
         assert staged.copy is not None
         staged.longest = staged.copy.longest
         place, name = map(decode_fs, os.path.split(staged.place))
-        self._store._refuse_too_long(staged.identifier, place, name, staged.longest)
+        self._refuse_too_long(staged.identifier, place, name, staged.longest)
 
     def adopt(self, identifier: str | bytes, directory: bytes, encapsulation: str | None = None) -> None:
         """Publish a directory on the same file system as an encapsulating directory, without copying it.
@@ -349,7 +397,7 @@ class PairtreeWriter(CopyingWriter):
         :raises IdentifierError: the identifier has no path in this tree
         """
         place, name = self._place(identifier, encapsulation)
-        with object_errors(self._store.root, identifier):
+        with object_errors(self._name, identifier):
             longest = longest_inside(directory)
         staged = StagedCopy(identifier, encode_fs(f"{place}/{name}"), directory, longest=longest)
         self._identify([staged])
@@ -361,37 +409,100 @@ class PairtreeWriter(CopyingWriter):
         :return: also the name of its encapsulating directory
         :raises ObjectError: of kind ``exists``, unless objects are replaced; or of kind ``duplicate-id``
         """
-        store = self._store
-        place, name = store._new_place(identifier, encapsulation)
-        with object_errors(store.root, identifier):
-            existing = store._existing_place(identifier, self._spellings)
+        place, name = self._new_place(identifier, encapsulation)
+        with object_errors(self._name, identifier):
+            existing = self._store._existing_place(identifier, self._spellings)
             if existing is None:
                 return place, name
             if not self._replaces:
-                raise store._exists(identifier, existing)
-            store._refuse_links(identifier, existing)
+                raise self._exists(identifier, existing)
+            self._walk.refuse_links(identifier, existing)
             return existing, name
 
-    @property
-    def _layout(self) -> Pairtree:
-        return self._store.layout
+    def _new_place(self, identifier: str | bytes, encapsulation: str | None) -> tuple[str, str]:
+        """Return the ppath of a new object, and the name of its encapsulating directory."""
+        place, _, name = self._store.layout.object_path(identifier).rpartition("/")
+        if encapsulation is not None:
+            name = encapsulation
+            if not _encapsulates(encode_fs(name)):
+                reason = f"{quoted(name)} cannot be the name of an encapsulating directory"
+                way_out = "use a name of at least three characters that does not begin with pairtree"
+                raise ObjectError(self._name, identifier, "bad-name", f"{reason}; {way_out}")
+        too_much = too_long(self._base, encode_fs(f"{place}/{name}"))
+        if too_much:
+            raise ObjectError(self._name, identifier, "bad-name", f"{too_much}; use a shorter identifier")
+        return place, name
 
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
-        found = self._layout.object_paths([identifier for identifier, _source in objects])
+        found = self._store.layout.object_paths([identifier for identifier, _source in objects])
         others = self._spellings.others
         with store_errors(self._base):
             # An object that may exist in another spelling is looked for one by one.
             return [None if path and any(others(path.rpartition("/")[0])) else path for path in found]
 
     def _move_checked(self, staged: StagedCopy) -> None:
-        place, name = map(decode_fs, os.path.split(staged.place))
-        name = self._store._move_in(
-            self.staging, staged.identifier, staged.path, place, name, staged.longest, self._replaces
-        )
+        identifier, (place, name) = staged.identifier, map(decode_fs, os.path.split(staged.place))
+        ppath = encode_fs(place)
+        directory = os.path.join(self._base, ppath)
+        link = self._walk.link(place)
+        if link is not None:
+            reason = f"{link} is a symbolic link that is not followed; replace the link with its target"
+            raise ObjectError(self._name, identifier, "collision", reason)
+        self._refuse_other_case(identifier, ppath)
+        try:
+            make_parents(self._base, ppath)
+            found = self._walk.finish(identifier, place)
+            if not found.members:
+                self._refuse_too_long(identifier, place, name, staged.longest)
+                rename_new(staged.path, os.path.join(directory, encode_fs(name)))
+            elif self._replaces:
+                self._walk.refuse_links(identifier, place)
+                name = decode_fs(found.members[0].name) if found.is_one_directory else decode_fs(OBJECT)
+                self._refuse_too_long(identifier, place, name, staged.longest)
+                if not found.is_one_directory:
+                    encapsulate(directory, found.members)
+                self._replace(staged.path, directory, encode_fs(name))
+            else:
+                raise self._exists(identifier, place)
+        except BaseException as error:
+            prune_empty_parents(self._base, ppath, strict=False)
+            if isinstance(error, NotADirectoryError):
+                reason = "its ppath is blocked by a file; repair the store first"
+                raise ObjectError(self._name, identifier, "collision", reason) from None
+            raise
         staged.place = encode_fs(f"{place}/{name}")
+
+    def _exists(self, identifier: str | bytes, place: str) -> ObjectError:
+        reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
+        return ObjectError(self._name, identifier, "exists", reason)
+
+    def _refuse_too_long(self, identifier: str | bytes, place: str, name: str, longest: bytes) -> None:
+        reason = too_long(self._base, encode_fs(f"{place}/{name}") + longest)
+        if reason is not None:
+            raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file names")
+
+    def _replace(self, new: bytes, directory: bytes, name: bytes) -> None:
+        """Replace the old object, which is moved to the staging directory."""
+        old = os.path.join(directory, name)
+        aside = os.path.join(directory, REPLACED)
+        try:
+            # It keeps its name, which shows the next run whether the new object is in place.
+            left = replace_directory(new, old, os.path.join(aside, name))
+        except BaseException:
+            if exists(aside):
+                take_back(directory)
+            raise
+        if left != new:
+            os.rename(aside, self.staging / b"replaced")
 
     def _record(self, staged: StagedCopy) -> StoreObject:
         place, name = map(decode_fs, os.path.split(staged.place))
         if staged.text is None or not staged.text.isascii():
-            return self._store._proper(place, name)
+            identifier, problems = self._walk.identified(place)
+            return StoreObject(identifier, f"{ROOT}/{place}", True, name, tuple(problems))
         return StoreObject(staged.text, f"{ROOT}/{place}", True, name, ())
+
+
+def _encapsulates(name: bytes) -> bool:
+    """Return whether a directory of this name can be an encapsulating directory."""
+    return len(decode_fs(name)) > 2 and not name.startswith(RESERVED) and b"/" not in name and b"\0" not in name

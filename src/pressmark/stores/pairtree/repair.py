@@ -4,50 +4,72 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from pressmark.fs.durable import exists
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
-from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.pairtree.encapsulation import encapsulate, unmovable
-from pressmark.stores.pairtree.interrupted import is_one_directory, unreached
-from pressmark.stores.pairtree.pairtree_reader import PairtreeReader
-from pressmark.stores.pairtree.walk import REPAIRING, REPLACED, ROOT, WORK_DIRECTORY, Contents, contents
+from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
+from pressmark.stores.pairtree.object_directory import (
+    REPAIRING,
+    REPLACED,
+    ROOT,
+    WORK_DIRECTORY,
+    Contents,
+    encapsulate,
+    unmovable,
+    unreached,
+)
+from pressmark.stores.pairtree.walk import Walk
 from pressmark.stores.problems import problem
-from pressmark.stores.store import OnEvent, RepairStep, StoreObject
+from pressmark.stores.walked_store import would_prune
 
-__all__ = ["Repair"]
+__all__ = ["repair"]
 
 # Problems repaired by moving all files of the object to one directory.
 _MENDED = {"bare-file", "post-morty", "split-end", "unfinished"}
 
 
-class Repair(contextlib.ExitStack):
+def repair(walk: Walk, problems: Iterable[Problem], dry_run: bool, on_event: OnEvent | None) -> Report:
+    """Repair a tree, and return the report of the remaining problems.
+
+    :param walk: of the tree
+    :param problems: of the files beside the tree
+    :param dry_run: report the changes without making them
+    :param on_event: called with each :class:`RepairStep`
+    """
+    run = _Repair(walk, dry_run, on_event)
+    with store_errors(walk.base), run:
+        run.report.add(problems)
+        for item in walk.items():
+            run.see(item)
+    return run.report
+
+
+class _Repair(contextlib.ExitStack):
     """One repair of a tree; a context manager that holds its staging directories.
 
     :ivar report: the remaining problems, and counts
     """
 
-    def __init__(self, store: PairtreeReader, dry_run: bool, on_event: OnEvent | None, ignore: Sequence[str]) -> None:
+    def __init__(self, walk: Walk, dry_run: bool, on_event: OnEvent | None) -> None:
         super().__init__()
-        self._store = store
+        self._walk = walk
         self._dry_run = dry_run
-        self._tell = on_event or (lambda _event: None)
-        self._ignore = ignore
+        self._on_step = on_event or (lambda _event: None)
         self._shops: dict[bytes, RunDirectory] = {}
         self._pruned: set[bytes] = set()
         self.report = Report(counts={"objects": 0, "repaired": 0})
 
-    def __enter__(self) -> Repair:
+    def __enter__(self) -> _Repair:
         super().__enter__()
-        folder = os.path.join(self._store._base, WORK_DIRECTORY)
+        folder = os.path.join(self._walk.base, WORK_DIRECTORY)
         if not self._dry_run and os.path.isdir(folder):
             for left in own_leftovers(folder):
-                self._tell(RepairStep("remove", WORK_DIRECTORY + b"/" + os.path.basename(left)))
+                self._on_step(RepairStep("remove", WORK_DIRECTORY + b"/" + os.path.basename(left)))
             self._staging(folder)  # also removes an empty one
         return self
 
@@ -73,9 +95,9 @@ class Repair(contextlib.ExitStack):
     def _see_problem(self, found: Problem) -> bool:
         if found.kind == "leftover":
             # Entering the work directory removes leftovers.
-            self._tell(RepairStep("remove", found.path))
+            self._on_step(RepairStep("remove", found.path))
             if not self._dry_run:
-                self._staging(os.path.dirname(os.path.join(self._store._base, found.path)))
+                self._staging(os.path.dirname(os.path.join(self._walk.base, found.path)))
             return True
         if found.kind != "empty":
             return False
@@ -86,64 +108,38 @@ class Repair(contextlib.ExitStack):
         removed: list[bytes] = []
         try:
             if self._dry_run:
-                removed = self._would_prune(encode_fs(place))
+                removed = would_prune(self._walk.tree, encode_fs(place), self._pruned)
             else:
-                with self._staging(self._store._work_directory()).lock():
-                    prune_empty_parents(self._store._tree, encode_fs(place), removed)
+                with self._staging(self._walk.work_directory).lock():
+                    prune_empty_parents(self._walk.tree, encode_fs(place), removed)
         except OSError as error:
-            stuck = (
-                os.path.relpath(error.filename, self._store._base) if error.filename else encode_fs(f"{ROOT}/{place}")
-            )
+            stuck = os.path.relpath(error.filename, self._walk.base) if error.filename else encode_fs(f"{ROOT}/{place}")
             self.report.add([unrepaired(stuck, error)])  # possibly a directory above
         for path in removed:
-            self._tell(RepairStep("prune", encode_fs(ROOT) + b"/" + path))
-        return bool(removed) or not exists(os.path.join(self._store._tree, encode_fs(place)))
-
-    def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return the directories that pruning would remove, given those pruned so far."""
-        removed = []
-        while place:
-            directory = os.path.join(self._store._tree, place)
-            if os.path.islink(directory) or not would_be_empty(directory, place, self._pruned):
-                break
-            self._pruned.add(place)
-            removed.append(place)
-            place = os.path.dirname(place)
-        return removed
+            self._on_step(RepairStep("prune", encode_fs(ROOT) + b"/" + path))
+        return bool(removed) or not exists(os.path.join(self._walk.tree, encode_fs(place)))
 
     def _mend(self, record: StoreObject) -> bool:
         """Encapsulate one object; return whether that was done, or would be."""
-        store = self._store
         place = record.path.removeprefix(f"{ROOT}/")
-        directory = os.path.join(store._tree, encode_fs(place))
-        if self._dry_run:
-            try:
-                found = contents(directory, place, follow=store._follow, ignore=self._ignore)
-            except FileNotFoundError:
-                return True  # as below
-            change = self._change(record, directory, found)
-            if change is not None:
-                self._tell(change)
-            return change is not None
-        staging = self._staging(store._work_directory())
-        with staging.lock():
-            try:
-                found = contents(directory, place, follow=store._follow, ignore=self._ignore)
-            except FileNotFoundError:
+        with contextlib.nullcontext() if self._dry_run else self._staging(self._walk.work_directory).lock():
+            found = self._walk.contents(place)
+            if found is None:
                 return True  # removed meanwhile
+            directory = os.path.join(self._walk.tree, encode_fs(place))
             change = self._change(record, directory, found)
-            if change is None:
-                return False
-            if found.ours:
-                found = store._settled(record.id or "", directory, place, self._ignore)
-            if found.members and not is_one_directory(found):
-                encapsulate(directory, found.members)
-        self._tell(change)
-        return True
+            if change is not None and not self._dry_run:
+                if found.ours:
+                    found = self._walk.finish(record.id or "", place)
+                if found.members and not found.is_one_directory:
+                    encapsulate(directory, found.members)
+        if change is not None:
+            self._on_step(change)
+        return change is not None
 
     def _change(self, record: StoreObject, directory: bytes, found: Contents) -> RepairStep | None:
         """Return the required change; :data:`None` if no change is required or possible."""
-        if not found.ours and (is_one_directory(found) or not found.members):
+        if not found.ours and (found.is_one_directory or not found.members):
             return None  # already repaired
         if any(entry.name in (REPAIRING, REPLACED) for entry in found.reserved):
             return None  # the name is in use by another program

@@ -12,35 +12,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple
 
 from pressmark import _kernels
-from pressmark.errors import IdentifierError, PathError
-from pressmark.fs.names import decode_fs, encode_fs, glob_matcher, is_junk_directory
+from pressmark.errors import IdentifierError, ObjectError, PathError
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk_directory
 from pressmark.fs.staging import LOCK, kind_of_leftover
 from pressmark.fs.trees import DirectoryEntry, scan
 from pressmark.fs.walk import ordered_tree
 from pressmark.layouts import Pairtree
 from pressmark.reports import Problem
+from pressmark.stores.exceptions import store_errors
+from pressmark.stores.objects import OnProblem, StoreObject
 from pressmark.stores.pairtree import dialects
+from pressmark.stores.pairtree.object_directory import (
+    REPAIRING,
+    REPLACED,
+    RESERVED,
+    ROOT,
+    WORK_DIRECTORY,
+    Contents,
+    contents,
+    encapsulate,
+    take_back,
+    unreached,
+)
 from pressmark.stores.problems import problem
-from pressmark.stores.recheck import Item, abandoned
-from pressmark.stores.store import StoreObject
+from pressmark.stores.recheck import Item, StoreWalk, abandoned, find_unreadable
+from pressmark.stores.stored_object import status_of
 from pressmark.threads import require_use, resolve_threads
 
-__all__ = [
-    *("OBJECT", "REPAIRING", "REPLACED", "RESERVED", "ROOT", "WORK_DIRECTORY"),
-    *("Contents", "Walk", "Work", "contents", "is_morty"),
-]
-
-ROOT = "pairtree_root"
-RESERVED = b"pairtree"
-# Names of Pressmark; they are reserved, so that no other program takes their content for an object.
-WORK_DIRECTORY = b"pairtree_pressmark"
-REPAIRING = b"pairtree_pressmark-obj"  # the temporary name of a repaired object's directory
-REPLACED = b"pairtree_pressmark-old"  # holds a replaced object where two names cannot be exchanged
-# The encapsulating directory of a repaired object (section 2).
-OBJECT = b"obj"
+__all__ = ["Walk", "Work"]
 
 # Directories that a thread reads before it returns results: a few milliseconds and kilobytes.
 BUDGET = 2048
@@ -69,68 +70,7 @@ class Work:
 Part = list[Item] | Work
 
 
-class Contents(NamedTuple):
-    """The content of a directory of the tree.
-
-    :ivar members: names that do not extend the ppath: they belong to the object
-    :ivar below: directories of one or two characters, which extend the ppath
-    :ivar reserved: names that begin with ``pairtree``
-    :ivar ours: names of an interrupted change by Pressmark
-    :ivar ignored: ignored names
-    :ivar strays: files that belong to no object, with the kinds of their problems
-    :ivar links: symbolic links that are not followed and could extend the ppath, so that they belong to no object
-    """
-
-    members: list[DirectoryEntry]
-    below: list[DirectoryEntry]
-    reserved: list[DirectoryEntry]
-    ours: list[bytes]
-    ignored: list[DirectoryEntry]
-    strays: list[tuple[bytes, str]]
-    links: list[DirectoryEntry]
-
-
-def contents(directory: bytes, place: str, *, follow: bool = True, ignore: Sequence[str] = ()) -> Contents:
-    """Classify the entries of a directory of the tree.
-
-    :param place: its path below pairtree_root; empty for pairtree_root itself
-    :param follow: follow symbolic links
-    :param ignore: globs of names to ignore, unless they extend a ppath
-    :raises OSError: the directory cannot be read
-    """
-    ignored = glob_matcher(ignore) if ignore else None
-    extends = not is_morty(place)
-    # An encapsulating directory with the name of the object is the object, even if systems also use this name.
-    cleaned = place.replace("/", "")
-    found = Contents([], [], [], [], [], [], [])
-    for entry in scan(directory, follow=follow):
-        name = decode_fs(entry.name)
-        if entry.name.startswith(RESERVED):
-            if entry.name in (REPAIRING, REPLACED) and entry.kind == "directory" and not entry.is_link:
-                found.ours.append(entry.name)
-            else:
-                found.reserved.append(entry)
-        elif entry.kind == "directory" and len(name) <= 2 and extends:
-            found.below.append(entry)
-        elif ignored is not None and ignored(name):
-            found.ignored.append(entry)
-        elif entry.kind == "link" and len(name) <= 2 and extends:
-            found.links.append(entry)
-        elif entry.is_junk and name != cleaned:
-            found.strays.append((entry.name, "junk"))
-        elif entry.kind in ("file", "special") and not place:
-            found.strays.append((entry.name, "root-file"))
-        else:
-            found.members.append(entry)
-    return found
-
-
-def is_morty(path: str) -> bool:
-    """Return whether the last name of ``path`` has one character."""
-    return len(path.rpartition("/")[2]) == 1
-
-
-class Walk:
+class Walk(StoreWalk):
     """One walk of a tree.
 
     :param base: the directory that contains pairtree_root
@@ -138,8 +78,10 @@ class Walk:
     :param dialect: dialect of the tree; :data:`None` for the specification
     :param follow: follow symbolic links
     :param ignore: globs of names to ignore
-    :param readable: report unreadable files in objects
+    :ivar tree: the directory pairtree_root
     """
+
+    work_name = WORK_DIRECTORY
 
     def __init__(
         self,
@@ -149,36 +91,54 @@ class Walk:
         dialect: str | None = None,
         follow: bool = True,
         ignore: Sequence[str] = (),
-        readable: bool = False,
     ) -> None:
-        self._base = base
-        self._root = os.path.join(base, encode_fs(ROOT))
+        super().__init__(base, os.path.join(base, encode_fs(ROOT)), ignore)
         self._layout = layout
         self._dialect = dialect
         self._follow = follow
-        self._ignore = tuple(ignore)
-        self._ignored = glob_matcher(ignore) if ignore else None
-        self._readable = readable
         self._kernels = _kernels.active
 
     # --- in order -------------------------------------------------------------------------------------------------
 
-    def items(self, threads: int | None = None) -> Iterator[Item]:
-        """Yield objects and problems in order.
+    def objects(self, threads: int | None = None, on_problem: OnProblem | None = None) -> Iterator[StoreObject]:
+        """Yield the objects, in the order of the bytes of the ppaths' names.
 
-        :param threads: number of threads that read directories; :data:`None` or 0 for one per core
+        Memory grows only with the number of ppaths that are not canonical.
         """
+        others: dict[str, str] = {}
+        with store_errors(self.base):
+            for record in super().objects(threads, on_problem):
+                yield self._with_duplicates(record, others) if record.problems else record
+
+    def items(self, threads: int | None = None) -> Iterator[Item]:
         yield from self._beside()
         first, below = self._looked_at("")
         yield from first
         yield from self._walk(below, resolve_threads(threads))
 
     def again(self, item: Item) -> list[Item]:
-        """Read the place of an item again: the object, or everything there if the item is a problem."""
+        """Return the object in the place of an item now, or everything there if the item is a problem."""
         found, below = self._looked_at(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
         if isinstance(item, StoreObject):
             return [one for one in found if encode_fs(one.path) == encode_fs(item.path)]
         return [*found, *self._walk(below, 1)]
+
+    def _with_duplicates(self, record: StoreObject, others: dict[str, str]) -> StoreObject:
+        """Add the problem that another ppath has the same identifier; one of the two is not canonical."""
+        if not any(found.kind == "not-canonical" for found in record.problems):
+            return record
+        assert record.id is not None
+        canonical = next(found.expected for found in record.problems if found.kind == "not-canonical")
+        other = others.setdefault(record.id, record.path)
+        if not self.is_object(other.removeprefix(f"{ROOT}/")):
+            other = others[record.id] = record.path  # removed meanwhile
+        if canonical is not None and self.is_object(canonical.removeprefix(f"{ROOT}/")):
+            other = canonical
+        if other == record.path:
+            return record
+        message = f"{other} has the same identifier; compare both, and move one of them"
+        found = problem("duplicate-id", encode_fs(record.path), message, expected=canonical, found=other)
+        return record._replace(problems=(*record.problems, found))
 
     def _walk(self, below: Work, threads: int) -> Iterator[Item]:
         for items in ordered_tree([below], self._look_through, threads=threads, ahead=WAITING):
@@ -199,7 +159,7 @@ class Walk:
                 budget -= 1
                 continue
             packed, _ = self._kernels.ByteColumn.from_texts(places[:plain])
-            found, names, rest = self._kernels.scan_pairtree(self._root, packed, self._follow, budget)
+            found, names, rest = self._kernels.scan_pairtree(self.tree, packed, self._follow, budget)
             left = rest.to_texts()
             # The number of directories read is at least the number of results.
             budget = 0 if left else budget - max(len(found), plain)
@@ -213,8 +173,8 @@ class Walk:
         """Add the kernel's results to ``parts``: objects in batches, and deferred directories in their place."""
         # An ignored name, or junk, may be the only one that the kernel has seen.
         ignored = {index for index, name in enumerate(names) if is_junk_directory(name)}
-        if self._ignored:
-            ignored.update(index for index, name in enumerate(names) if self._ignored(name))
+        if self.ignore:
+            ignored.update(index for index, name in enumerate(names) if self.is_ignored(name))
         if "" not in names and not ignored:
             self._append(parts, self._proper(places, names))
             return
@@ -251,7 +211,7 @@ class Walk:
         if identifiers is not None:
             # Calling the NamedTuple takes twice as long.
             make = partial(tuple.__new__, StoreObject)
-            unreadable = map(self._unreadable_in, paths, names) if self._readable else repeat(())
+            unreadable = map(self._unreadable_in, paths, names) if self.readable else repeat(())
             no_change = (repeat(None), repeat(None), repeat(False))
             return list(map(make, zip(identifiers, paths, repeat(True), names, unreadable, *no_change)))
         found: list[Item] = []
@@ -260,22 +220,20 @@ class Walk:
             found.append(StoreObject(identifier, path, True, name, (*problems, *self._unreadable_in(path, name))))
         return found
 
-    def unreadable_in(self, path: str, found: Contents) -> tuple[Problem, ...]:
+    def _unreadable_among(self, path: str, found: Contents) -> tuple[Problem, ...]:
         """Return a problem for each unreadable file in the object of a directory; empty unless requested."""
         members = [decode_fs(entry.name) for entry in found.members if entry.kind in ("directory", "file")]
         return self._unreadable_in(path, *members, *map(decode_fs, found.ours))
 
     def _unreadable_in(self, path: str, *names: str) -> tuple[Problem, ...]:
-        if not self._readable:
+        if not self.readable:
             return ()
-        from pressmark.stores.readability import find_unreadable  # only a check needs it
-
         links = "follow" if self._follow else "refuse"
         places = (encode_fs(f"{path}/{name}") for name in names)
         return tuple(
             found
             for place in places
-            for found in find_unreadable(os.path.join(self._base, place), place, links=links, ignored=self._ignored)
+            for found in find_unreadable(os.path.join(self.base, place), place, links=links, ignored=self.is_ignored)
         )
 
     def _plain_identifiers(self, places: list[str]) -> list[str] | None:
@@ -338,15 +296,112 @@ class Walk:
             return [problem("not-utf8", path)]
         return []
 
+    # --- the object at a ppath ----------------------------------------------------------------------------------------
+
+    def contents(self, place: str) -> Contents | None:
+        """Return the content of a ppath's last directory; :data:`None` if it does not exist."""
+        if self.link(place) is not None:
+            return None
+        try:
+            return self._scanned(place)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            if is_absent(self.tree, encode_fs(place)):
+                return None
+            raise
+
+    def is_object(self, place: str) -> bool:
+        """Return whether a ppath is that of an object.
+
+        :raises OSError: its directory cannot be read
+        """
+        found = self.contents(place)
+        return found is not None and bool(found.members or found.ours)
+
+    def record_at(self, place: str) -> StoreObject | None:
+        if not self.is_object(place):
+            return None
+        found = self.again(StoreObject(None, f"{ROOT}/{place}", False, None, ()))
+        return found[0] if found and isinstance(found[0], StoreObject) else None
+
+    def unreadable(self, record: StoreObject) -> tuple[Problem, ...]:
+        try:
+            found = self.contents(record.path.removeprefix(ROOT).lstrip("/"))
+        except OSError as error:
+            return (problem("unreadable", encode_fs(record.path), error.strerror or str(error)),)
+        return () if found is None else self._unreadable_among(record.path, found)
+
+    def link(self, place: str) -> str | None:
+        """Return the path of the first symbolic link above a place that a walk does not follow."""
+        link = first_link(self.tree, encode_fs(place))
+        if link is not None and self._follow:
+            link = self._loop(encode_fs(place))
+        return None if link is None else f"{ROOT}/{decode_fs(link)}"
+
+    def _loop(self, place: bytes) -> bytes | None:
+        """Return the first part of a place that is a symbolic link to a directory above it."""
+        at = b""
+        above = [status_of(self.tree)]
+        for name in place.split(b"/"):
+            at = os.path.join(at, name)
+            path = os.path.join(self.tree, at)
+            status = status_of(path)
+            if status is None:
+                return None
+            if os.path.islink(path) and any(one is not None and os.path.samestat(status, one) for one in above):
+                return at
+            above.append(status)
+        return None
+
+    def refuse_links(self, identifier: str | bytes, place: str) -> None:
+        """Refuse to remove files behind a symbolic link, which may be another store's.
+
+        :raises ObjectError: a directory above the object is a symbolic link
+        """
+        link = first_link(self.tree, encode_fs(place))
+        if link is not None:
+            what = f"{ROOT}/{decode_fs(link)} is a symbolic link, behind which nothing is removed or replaced"
+            way_out = "change the object where the link leads to, or replace the link with its target"
+            raise ObjectError(self.root, identifier, "link", f"{what}; {way_out}")
+
+    def finish(self, identifier: str | bytes, place: str) -> Contents:
+        """Complete an interrupted change of one object, and return the content of its last directory; the caller holds
+        the lock.
+
+        :raises ObjectError: the object's files cannot be determined
+        :raises OSError: the directory does not exist or cannot be read, or the change cannot be completed
+        """
+        found = self._scanned(place)
+        links = unreached(found, place)
+        if links:
+            link = f"{ROOT}/{place}/{decode_fs(links[0])}"
+            reason = "is a symbolic link without a target, possibly a branch of the tree"
+            way_out = "mount its target"
+            raise ObjectError(self.root, identifier, "unreadable", f"{link} {reason}; {way_out}")
+        if not found.ours:
+            return found
+        directory = os.path.join(self.tree, encode_fs(place))
+        if REPLACED in found.ours:
+            take_back(directory)
+            found = self._scanned(place)
+        if REPAIRING in found.ours:
+            encapsulate(directory, found.members)
+        return self._scanned(place)
+
+    def _scanned(self, place: str) -> Contents:
+        directory = os.path.join(self.tree, encode_fs(place))
+        return contents(directory, place, follow=self._follow, ignore=self.ignore)
+
     # --- one directory --------------------------------------------------------------------------------------------
 
     def _looked_at(self, place: str) -> tuple[list[Item], Work]:
         """Return the content of one directory: the object, problems, and the directories below."""
         place_bytes = encode_fs(place)
-        directory = os.path.join(self._root, place_bytes)
+        directory = os.path.join(self.tree, place_bytes)
         path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
         try:
-            found = contents(directory, place, follow=self._follow, ignore=self._ignore)
+            found = self._scanned(place)
         except FileNotFoundError:
             return [], Work([])  # removed since its name was read
         except OSError as error:
@@ -417,19 +472,19 @@ class Walk:
             if entry.kind in ("link", "dangling"):
                 kind = "link" if entry.kind == "link" else "link-dangling"
                 problems.append(problem(kind, path + b"/" + entry.name))
-        problems += self.unreadable_in(decode_fs(path), found)
+        problems += self._unreadable_among(decode_fs(path), found)
         shown = f"{ROOT}/{place}" if place else ROOT
         return StoreObject(identifier, shown, encapsulation is not None, encapsulation, tuple(problems))
 
     def _leads_up(self, place: bytes, name: bytes) -> bool:
         """Return whether a symbolic link leads to a directory above it."""
-        path = os.path.join(self._root, place)
+        path = os.path.join(self.tree, place)
         try:
             target = os.stat(os.path.join(path, name))
             while True:
                 if os.path.samestat(target, os.stat(path)):
                     return True
-                if len(path) <= len(self._root):
+                if len(path) <= len(self.tree):
                     return False
                 path = os.path.dirname(path)
         except OSError:
@@ -437,11 +492,11 @@ class Walk:
 
     def _beside(self) -> Iterator[Item]:
         """Yield everything beside pairtree_root that does not belong to the Pairtree."""
-        for entry in scan(self._base, follow=False):
+        for entry in scan(self.base, follow=False):
             name = decode_fs(entry.name)
             if entry.name == WORK_DIRECTORY:
-                yield from self._reserved(os.path.join(self._base, entry.name), entry.name)
-            elif not entry.name.startswith(RESERVED) and not (self._ignored is not None and self._ignored(name)):
+                yield from self._reserved(os.path.join(self.base, entry.name), entry.name)
+            elif not entry.name.startswith(RESERVED) and not self.is_ignored(name):
                 yield problem("beside", entry.name)
 
 

@@ -12,22 +12,29 @@ from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
-from pressmark.fs.trees import would_be_empty
 from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import store_errors, unrepaired
-from pressmark.stores.store import OnEvent, RepairStep, StoreObject
-from pressmark.stores.vitro.vitro_reader import ROOT, VitroReader
+from pressmark.stores.objects import OnEvent, RepairStep, StoreObject
+from pressmark.stores.vitro.walk import ROOT, Walk
+from pressmark.stores.walked_store import WalkedStore, would_prune
 
 __all__ = ["Repair"]
 
 
 class Repair:
-    """One repair of a store."""
+    """One repair of a store.
 
-    def __init__(self, store: VitroReader, dry_run: bool, on_event: OnEvent | None) -> None:
+    :param store: the store
+    :param walk: of the store
+    :param dry_run: report the changes without making them
+    :param on_event: called with each :class:`RepairStep`
+    """
+
+    def __init__(self, store: WalkedStore, walk: Walk, dry_run: bool, on_event: OnEvent | None) -> None:
         self._store = store
+        self._walk = walk
         self._dry_run = dry_run
-        self._tell = on_event or (lambda _event: None)
+        self._on_step = on_event or (lambda _event: None)
         self._staging: RunDirectory | None = None
         self._mended = 0
         # The effects of a dry run so far: removed paths, new paths, and new names by the old.
@@ -35,32 +42,32 @@ class Repair:
         self._come: set[bytes] = set()
         self._renamed: dict[bytes, bytes] = {}
 
-    def run(self, ignore: Sequence[str]) -> Report:
+    def run(self) -> Report:
         """Make all repairs, and check the result."""
-        store = self._store
+        walk = self._walk
         done: set[Problem] = set()
         with contextlib.ExitStack() as stack:
-            renaming = store._renaming()
+            renaming = walk.renaming()
             if renaming is not None:
-                self._tell(RepairStep("finish", encode_fs(f"{ROOT}/{renaming.place}")))
-            for left in own_leftovers(store._work_directory()):
-                self._tell(RepairStep("remove", os.path.relpath(left, store._base)))
-            if not self._dry_run and os.path.isdir(store._work_directory()):
+                self._on_step(RepairStep("finish", encode_fs(f"{ROOT}/{renaming.place}")))
+            for left in own_leftovers(walk.work_directory):
+                self._on_step(RepairStep("remove", os.path.relpath(left, walk.base)))
+            if not self._dry_run and os.path.isdir(walk.work_directory):
                 # Entering it removes leftovers.
                 self._enter(stack)
                 with self._turn(stack):
-                    store._settle()
+                    walk.finish(self._store.durable)
             # Listed before anything is moved, so that no object is seen twice.
-            items = list(self._to_mend(ignore))
+            items = list(self._to_mend())
             stuck: list[Problem] = []
             for item, problems in items:
                 for found in problems:
                     try:
-                        if self._mend(item, found, stack, ignore):
+                        if self._mend(item, found, stack):
                             done.add(found)
                     except OSError as error:
                         stuck.append(unrepaired(found.path, error))
-        report = store.check(ignore=ignore)
+        report = self._store.check(ignore=walk.ignore)
         report.add(stuck)
         if self._dry_run:
             gone = {"leftover", "unfinished"}
@@ -68,8 +75,8 @@ class Repair:
         report.counts["repaired"] = self._mended
         return report
 
-    def _to_mend(self, ignore: Sequence[str]) -> Iterator[tuple[StoreObject | None, Sequence[Problem]]]:
-        for item in self._store._walk(ignore):
+    def _to_mend(self) -> Iterator[tuple[StoreObject | None, Sequence[Problem]]]:
+        for item in self._walk.items():
             if isinstance(item, Problem):
                 if item.kind == "empty":
                     yield None, [item]
@@ -79,22 +86,20 @@ class Repair:
 
     def _enter(self, stack: contextlib.ExitStack) -> RunDirectory:
         if self._staging is None:
-            with store_errors(self._store._base):  # required for any repair
-                self._staging = stack.enter_context(RunDirectory(self._store._work_directory()))
+            with store_errors(self._walk.base):  # required for any repair
+                self._staging = stack.enter_context(RunDirectory(self._walk.work_directory))
         return self._staging
 
     def _turn(self, stack: contextlib.ExitStack) -> Any:
         return contextlib.nullcontext() if self._dry_run else self._enter(stack).lock()
 
-    def _mend(
-        self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack, ignore: Sequence[str]
-    ) -> bool:
+    def _mend(self, item: StoreObject | None, found: Problem, stack: contextlib.ExitStack) -> bool:
         """Repair one problem, or on a dry run check whether this is possible."""
         with self._turn(stack):
             if item is None:
                 return self._prune(found.path)
             place = item.path.removeprefix(f"{ROOT}/")
-            files = self._store._files(place, ignore)
+            files = self._walk.files(place)
             if len(files) != 1 or found.expected is None:
                 return False
             if found.kind == "bad-file-name":
@@ -103,7 +108,7 @@ class Repair:
                 new, action = os.path.join(encode_fs(place), encode_fs(found.expected)), "rename"
             elif found.kind == "hidden" and item.id is not None:
                 target = found.expected.removeprefix(f"{ROOT}/")
-                if self._store._files(target):
+                if self._walk.files(target):
                     return False
                 new, action = os.path.join(encode_fs(target), files[0]), "move"
             else:
@@ -112,21 +117,13 @@ class Repair:
 
     def _prune(self, path: bytes) -> bool:
         place = path.removeprefix(encode_fs(ROOT) + b"/")
-        removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._store._tree, place)
+        removed = self._would_prune(place) if self._dry_run else prune_empty_parents(self._walk.tree, place)
         for one in removed:
-            self._tell(RepairStep("prune", encode_fs(ROOT) + b"/" + one))
+            self._on_step(RepairStep("prune", encode_fs(ROOT) + b"/" + one))
         return True
 
     def _would_prune(self, place: bytes) -> list[bytes]:
-        """Return the directories that pruning would remove after all changes so far."""
-        removed = []
-        while place and place not in self._come:
-            if not would_be_empty(os.path.join(self._store._tree, place), place, self._gone):
-                break
-            self._gone.add(place)
-            removed.append(place)
-            place = os.path.dirname(place)
-        return removed
+        return would_prune(self._walk.tree, place, self._gone, self._come)
 
     def _would_rename(self, action: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
         """Record the effect of a renaming, and return the resulting names."""
@@ -144,11 +141,11 @@ class Repair:
         return os.path.join(os.path.dirname(old), name), new
 
     def _rename(self, action: str, old: bytes, new: bytes) -> bool:
-        tree = self._store._tree
+        tree = self._walk.tree
         target = os.path.join(tree, new)
         if len(os.path.basename(new)) > 255 or exists(target):
             return False
-        if self._store._link(decode_fs(os.path.dirname(new))) is not None:
+        if self._walk.link(decode_fs(os.path.dirname(new))) is not None:
             return False
         if self._dry_run:
             old, new = self._would_rename(action, old, new)
@@ -165,7 +162,7 @@ class Repair:
                 for directory in {os.path.dirname(target), *(os.path.dirname(os.path.join(tree, m)) for m in made)}:
                     flush_directory(directory)
         self._mended += 1
-        self._tell(RepairStep(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
+        self._on_step(RepairStep(action, encode_fs(ROOT) + b"/" + old, (encode_fs(ROOT) + b"/" + new,)))
         if not self._dry_run:
             prune_empty_parents(tree, os.path.dirname(old), strict=False)
         return True

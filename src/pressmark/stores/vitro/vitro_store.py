@@ -1,42 +1,142 @@
-"""Changes to a Vitro store: put, replace and remove objects, and declare namespaces."""
+"""Vitro file storage: the directory of an object is its identifier in groups of three characters, and its one file is
+the object.
+
+::
+
+    <root>/
+    ├── file_storage_namespaces.properties   prefixes of namespaces: see :mod:`pressmark.stores.vitro.namespaces`
+    ├── file_storage_pressmark/              during a change: see :mod:`pressmark.fs.staging`
+    └── file_storage_root/
+        └── a~n/342/4/myPhoto.jpg
+
+The directory of an object may also contain directories of other objects. It never contains any other file, not even for
+a moment, because Vitro interprets every file there as the file of the object.
+"""
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Literal
+from typing import Any, BinaryIO, ClassVar
 
-from pressmark.errors import IdentifierError, ObjectError, StoreError, quoted
+from pressmark.errors import IdentifierError, ObjectError, PathError, StoreError, quoted
 from pressmark.fixity.outcomes import Content
-from pressmark.fs.atomic import Replacement, replace_file
+from pressmark.fs.atomic import replace_file
 from pressmark.fs.beneath import real_path
 from pressmark.fs.durable import exists, flush_directory
 from pressmark.fs.moves import make_parents, prune_empty_parents, rename_new
-from pressmark.fs.names import decode_fs, encode_fs, existing_spelling, is_blocked, is_case_insensitive, too_long
+from pressmark.fs.names import decode_fs, encode_fs, is_blocked, too_long
 from pressmark.fs.staging import RunDirectory
 from pressmark.fs.trees import scan
 from pressmark.layouts import Layout, Vitro
-from pressmark.reports import Report
+from pressmark.reports import Problem, Report
 from pressmark.stores.exceptions import SourceError, object_errors, store_errors
-from pressmark.stores.object_sources import check_source, is_content, select_source
-from pressmark.stores.removing import Removal, above
-from pressmark.stores.same_content import existing_object
+from pressmark.stores.object_sources import check_source, is_content
+from pressmark.stores.objects import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
 from pressmark.stores.source_copies import SourceCopy, Task
 from pressmark.stores.staging_writer import CopyingWriter, StagedCopy
-from pressmark.stores.store import CopyMode, ObjectSource, OnEvent, Path, StoreObject, encode_path
+from pressmark.stores.store_change import Removal, above
+from pressmark.stores.stored_object import StoredObject, is_same_version, status_of
 from pressmark.stores.vitro.namespaces import NAMESPACES, read_namespaces, render, with_declared
-from pressmark.stores.vitro.vitro_reader import JOURNAL, ROOT, WORK_DIRECTORY, Renaming, VitroReader
+from pressmark.stores.vitro.walk import ROOT, WORK_DIRECTORY, Renaming, Walk
+from pressmark.stores.walked_store import WalkedStore, base_of
 
-__all__ = ["VitroStore", "VitroWriter"]
+__all__ = ["VitroObject", "VitroStore", "VitroWriter"]
 
 
-class VitroStore(VitroReader):
-    """An existing Vitro store that can be changed; :meth:`create` creates one; see :class:`VitroReader`."""
+class VitroObject(StoredObject):
+    """An object of a Vitro store: one file.
 
-    _select = staticmethod(select_source)
-    _existing = staticmethod(existing_object)
+    :ivar name: the file's decoded name
+    :ivar file: absolute path of the file
+    """
+
+    def __init__(self, store: str, identifier: str, directory: bytes, stored: bytes, name: str) -> None:
+        super().__init__(store, identifier, directory, (stored,), "refuse")
+        self.name = name
+        self.file = os.path.join(directory, stored)
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the file's name and path.
+
+        :raises ObjectError: of kind ``changed``
+        """
+        yield self.name, self.file
+        self.confirm()
+
+    def was_seen(self) -> bool:
+        """Return whether the status of the file could be read when the object was looked up."""
+        return self._seen[self.file] is not None
+
+    def is_current(self) -> bool:
+        """Return whether the file is still the one that was looked up."""
+        return is_same_version(status_of(self.file), self._seen[self.file])
+
+    def _open(self, name: str) -> BinaryIO:
+        file = self._opened(self.file, self.file) if name == self.name else None
+        if file is None:
+            raise ObjectError(
+                self._store, self.id, "missing", f"file {name!r} not found in the object; its file is {self.name!r}"
+            )
+        return file
+
+
+class VitroStore(WalkedStore):
+    """An existing Vitro store, and the objects in it; :meth:`create` creates one.
+
+    Symbolic links in the store are reported and not followed. Vitro itself does not lock the store: stop it during
+    changes. The objects are listed in the order of the bytes of the directories' names, by one thread. A check reports
+    files that cannot be read; a Vitro store contains no digests, so ``digests`` has no effect. An object is found even
+    if it is hidden; one with several files is an error of kind ``ambiguous``.
+
+    The source of an object is one file: its path, a directory that contains only this file, or a mapping with its name
+    in the object. Names may contain any characters up to U+00FF. An existing file is replaced in one step, even if it
+    has a different name.
+
+    :param path: the directory that contains file_storage_root
+    :param encoding: character encoding of the namespaces file
+    :param ignore: globs of names to ignore in the whole store, such as ``.DS_Store``
+    :param durable: flush everything before a change is made
+    :ivar namespaces: the namespace of each prefix
+    :ivar namespaces_problems: the problems of the namespaces file; after an error, the store is read-only
+    :raises StoreError: not a Vitro store, or not readable
+    """
+
+    kind: ClassVar[str] = "vitro"
+    unfinished_names = frozenset({NAMESPACES, WORK_DIRECTORY})
+    progress_every = 1_000
+    layout: Vitro
+    walk: Walk
+
+    def __init__(
+        self, path: Path, *, encoding: str = "utf-8", ignore: Sequence[str] = (), durable: bool = True
+    ) -> None:
+        self._base = base_of(path, ROOT, "Vitro store", NAMESPACES)
+        if not exists(os.path.join(self._base, NAMESPACES)):
+            what = (
+                f"{decode_fs(NAMESPACES)} is missing; restore it, or create an empty file if no namespace was declared"
+            )
+            raise StoreError(self._base, what)
+        self.root = os.fsdecode(self._base)
+        self._encoding = encoding
+        self.durable = durable
+        self._read()
+        self.walk = Walk(self._base, self.layout, ignore)
+
+    def _read(self) -> None:
+        file = read_namespaces(self._base, self._encoding)
+        self.namespaces, self.namespaces_problems = file
+        self._doubt = file.doubt
+        self.layout = Vitro(self.namespaces)
+
+    def refuse_changes(self) -> None:
+        """Raise an error if the store is known to be read-only.
+
+        :raises StoreError: the namespaces file is ambiguous, so that the paths of objects are uncertain
+        """
+        if self._doubt is not None:
+            raise StoreError(os.path.join(self._base, NAMESPACES), f"the store is read-only: {self._doubt}")
 
     @classmethod
     def create(
@@ -59,13 +159,7 @@ class VitroStore(VitroReader):
         with_declared(base, {}, given.values())
         wanted = with_declared(base, given, namespaces)
         with store_errors(base):
-            os.makedirs(base, exist_ok=True)
-            # Files of an interrupted creation are overwritten.
-            strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
-            if strangers:
-                raise StoreError(
-                    base, f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
-                )
+            cls._begin(base)
             if exists(os.path.join(base, NAMESPACES)) and read_namespaces(base).namespaces != wanted:
                 raise StoreError(
                     base, f"the directory contains the namespaces of another store, whose {ROOT} is missing; restore it"
@@ -84,40 +178,183 @@ class VitroStore(VitroReader):
 
         :raises StoreError: a namespace is invalid, or no letter is available; nothing was written
         """
-        with store_errors(self._base), RunDirectory(self._work_directory()) as staging, staging.lock():
+        with store_errors(self._base), self.run_directory() as staging, staging.lock():
             self._read()  # another run may have declared namespaces
             self.refuse_changes()
             wanted = with_declared(self._base, self.namespaces, namespaces)
             if wanted != self.namespaces:
                 _write(staging, self._base, wanted, self._encoding)
             self._read()
+            self.walk.layout = self.layout
 
-    def put(
-        self,
-        identifier: str | bytes,
-        source: ObjectSource,
-        *,
-        replace: bool = False,
-        mode: CopyMode = "auto",
-        links: Literal["refuse", "follow"] = "refuse",
-        exclude: Sequence[str] | str = (),
-        compare: bool = False,
-    ) -> StoreObject:
-        """Store an object atomically.
+    # --- all objects --------------------------------------------------------------------------------------------------
 
-        :param source: one file: its path, a directory that contains only this file, or a mapping with its name in the
-            object; names may contain any characters up to U+00FF
-        :param replace: replace the existing file in one step, even if it has a different name
-        :raises ObjectError: nothing was stored; ``kind`` is the reason
+    def own_problems(self) -> Sequence[Problem]:
+        return self.namespaces_problems
+
+    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
+        """Repair unambiguous problems, and report the remaining ones.
+
+        =========== ==========================================================================================
+        ``finish``  an interrupted change is completed
+        ``move``    an object hidden by a namespace is moved to its current path, if that is free
+        ``prune``   empty directories are removed
+        ``remove``  temporary directories of killed runs are removed
+        ``rename``  a file is renamed as Vitro encodes its name, if the new name is free
+        =========== ==========================================================================================
+
+        Identifiers, decoded file names and contents do not change. A second repair changes nothing.
+        """
+        from pressmark.stores.vitro.repair import Repair  # only a repair needs it
+
+        self.refuse_changes()
+        with store_errors(self._base):
+            return Repair(self, self.walk.with_options(ignore), dry_run, on_event).run()
+
+    # --- one object ---------------------------------------------------------------------------------------------------
+
+    def get(self, identifier: str | bytes) -> VitroObject:
+        return self._stored(identifier, self._existing_place(identifier) or self.layout.map_id(identifier))
+
+    def _existing_place(self, identifier: str | bytes | StoreObject) -> str | None:
+        """Return the directory of the object with an identifier, hidden or not; :data:`None` without such an object.
+
+        :param identifier: or a record, whose directory is returned
+        :raises ObjectError: of kind ``duplicate-id``: two objects have the identifier
         :raises IdentifierError: the identifier has no path in this store
         """
-        return self._put(identifier, source, replace, mode, links, exclude, compare)
+        if isinstance(identifier, StoreObject):
+            return identifier.path.removeprefix(f"{ROOT}/")
+        place = self.layout.map_id(identifier)
+        with object_errors(self.root, identifier):
+            found = [
+                one for one in (place, *self._hidden_places([identifier])) if one is not None and self.walk.files(one)
+            ]
+        if len(found) > 1:
+            raise self._duplicate(identifier, [f"{ROOT}/{one}" for one in found])
+        return found[0] if found else None
+
+    def _hidden_places(self, identifiers: Sequence[str | bytes]) -> list[str | None]:
+        """Return the directories that objects had before their namespaces were declared; :data:`None` for others."""
+        if not self.namespaces:
+            return [None] * len(identifiers)
+        places = Vitro().map_ids(identifiers, on_error="none")
+        now = self.layout.map_ids(identifiers, on_error="none")
+        return [before if before != place else None for before, place in zip(places, now, strict=True)]
+
+    def at(self, path: str) -> StoreObject | None:
+        place = path.removeprefix(f"{ROOT}/").rstrip("/")
+        if place == path.rstrip("/") or {"", ".", ".."} & set(place.split("/")):
+            return None
+        return self.walk.record_at(place)
+
+    def locate(self, record: StoreObject) -> VitroObject:
+        return self._stored(record.id or "", record.path.removeprefix(ROOT).lstrip("/"))
+
+    def _stored(self, identifier: str | bytes, place: str) -> VitroObject:
+        shown_id = decode_fs(identifier) if isinstance(identifier, bytes) else identifier
+        directory = os.path.abspath(os.path.join(self.walk.tree, encode_fs(place)))
+        with object_errors(self.root, identifier):
+            while True:
+                stored = self.walk.only_file(identifier, place)
+                found = VitroObject(self.root, shown_id, directory, stored, decode_fs(stored))
+                renaming = self.walk.renaming()
+                # A file without a status is either gone or not accessible.
+                if found.is_current() and (found.was_seen() or stored in self.walk.files(place)):
+                    break  # neither replaced nor renamed meanwhile
+            with contextlib.suppress(PathError):
+                found.name = self.layout.decode_filename(self.walk.name_of(place, stored, renaming))
+        return found
+
+    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+        return self.walk.missing(identifier, self.layout.map_id(identifier) if place is None else place)
 
     def writer(
         self, mode: CopyMode, links: str = "refuse", replace: bool = False, *, durable_places: bool = True
     ) -> VitroWriter:
         self.refuse_changes()
         return VitroWriter(self, mode, links, replace, durable_places=durable_places)
+
+    def withdraw(
+        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
+    ) -> list[bytes]:
+        self.refuse_changes()
+        place = self._existing_place(identifier)
+        if isinstance(identifier, StoreObject):
+            identifier = identifier.id or identifier.path
+        if place is None:
+            raise self._missing(identifier)
+        self.walk.only_file(identifier, place)
+        to = removal.new_path()
+        with removal.staging.lock():
+            self.walk.finish(self.durable)
+            if check is not None:
+                check()
+            stored = os.path.join(encode_fs(place), self.walk.only_file(identifier, place))
+            os.rename(os.path.join(self.walk.tree, stored), to)
+            prune_empty_parents(self.walk.tree, encode_fs(place), strict=False)
+        return above(self.walk.tree, stored)
+
+
+class _FileCopy(SourceCopy):
+    """A source of one file, which is copied to a new file, not into a directory."""
+
+    def tasks(self) -> Iterator[Task]:
+        assert isinstance(self.source, Mapping)
+        name, content = next(iter(self.source.items()))
+        key = encode_fs(name)
+        if is_content(content):
+            yield key, Content(content, key), self.target
+            return
+        path = real_path(os.fsencode(content))  # type: ignore[arg-type]
+        if os.path.isdir(path):
+            raise SourceError("source", "not a regular file, which a Vitro object is; specify a file")
+        yield key, path, self.target
+
+
+class VitroWriter(CopyingWriter):
+    """Write objects to a Vitro store.
+
+    :param store: the store
+    :param mode: as for :meth:`VitroStore.put`, like ``links`` and ``replace``
+    """
+
+    _store: VitroStore
+    _walk: Walk
+
+    def begin(
+        self,
+        identifier: str | bytes,
+        source: ObjectSource,
+        place: bytes | None = None,
+        *,
+        links: str | None = None,
+        check: Callable[[Any], object] | None = None,
+        **copying: Any,
+    ) -> StagedCopy:
+        """Return a new object; see :meth:`StagingWriter.begin`.
+
+        :param links: replaces the option of the writer
+        :param check: as for :class:`Staged`
+        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
+        """
+        store = self._store
+        store.refuse_changes()
+        content: Any = source
+        with object_errors(self._name, identifier):
+            if place is not None and isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
+                check_source(source)
+                above, stored = os.path.split(place)
+            else:
+                found = store._existing_place(identifier) or store.layout.map_id(identifier)
+                stored, content = self._new_file(identifier, found, source, links or self._links)
+                above = encode_fs(found)
+            # Everything else is checked when the object is published.
+            if exists(os.path.join(self._base, above)):
+                self._refuse(identifier, decode_fs(above), stored)
+            new = self.new_path()
+        copy = _FileCopy({decode_fs(stored): content}, new, links or self._links, **copying)
+        return StagedCopy(identifier, above + b"/" + stored, new, copy, check)
 
     def _new_file(self, identifier: str | bytes, place: str, source: ObjectSource, links: str) -> tuple[bytes, Any]:
         """Return the stored name of the one file of a source, and its path or content.
@@ -126,13 +363,13 @@ class VitroStore(VitroReader):
         """
         name, content = self._source(identifier, source, links)
         try:
-            stored = encode_fs(self.layout.object_path(identifier, name).rpartition("/")[2])
+            stored = encode_fs(self._store.layout.object_path(identifier, name).rpartition("/")[2])
         except IdentifierError as error:
             reason = f"file name {quoted(error.identifier)}: {error.reason}; rename the file"
-            raise ObjectError(self.root, identifier, "bad-name", reason) from None
-        reason = too_long(self._tree, encode_fs(place) + b"/" + stored) or ""
+            raise ObjectError(self._name, identifier, "bad-name", reason) from None
+        reason = too_long(self._base, encode_fs(place) + b"/" + stored) or ""
         if reason:
-            raise ObjectError(self.root, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
+            raise ObjectError(self._name, identifier, "bad-name", f"{reason}; use a shorter identifier or file name")
         return stored, content
 
     def _source(self, identifier: str | bytes, source: ObjectSource, links: str) -> tuple[str, Any]:
@@ -159,212 +396,9 @@ class VitroStore(VitroReader):
             if count != 1
             else f"{decode_fs(entries[0].name)!r} in the source is not a regular file"
         )
-        raise ObjectError(self.root, identifier, "source", f"{what}, but a Vitro object is one file; specify that file")
-
-    def _refuse(self, identifier: str | bytes, place: str, stored: bytes, replace: bool) -> None:
-        """Check that a file can be stored, before anything is written.
-
-        :raises ObjectError: the object cannot be stored
-        """
-        at = self._tree
-        for name in encode_fs(place).split(b"/"):
-            at = os.path.join(at, name)
-            if is_blocked(at):
-                shorter = decode_fs(os.path.relpath(at, self._base))
-                reason = f"{shorter} is a file of another object, but must be a directory; rename that file"
-                raise ObjectError(self.root, identifier, "collision", reason)
-        link = self._link(place)
-        if link is not None:
-            reason = f"{link} is a symbolic link, which is not followed; replace the link with its target"
-            raise ObjectError(self.root, identifier, "collision", reason)
-        if is_case_insensitive(self._tree):
-            clash = existing_spelling(self._tree, encode_fs(place))
-            if clash is not None:
-                reason = f"{decode_fs(clash)!r} differs only in case, which this file system ignores"
-                raise ObjectError(self.root, identifier, "collision", f"{reason}; use a case-sensitive file system")
-        target = os.path.join(at, stored)
-        if os.path.isdir(target) or os.path.islink(target):
-            reason = f"{ROOT}/{place}/{decode_fs(stored)} exists and is a directory of other objects or a link"
-            raise ObjectError(self.root, identifier, "collision", f"{reason}; rename the file")
-        files = self._files(place)
-        if len(files) > 1:
-            self._only_file(identifier, place)
-        if files and not replace:
-            reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
-            raise ObjectError(self.root, identifier, "exists", reason)
-
-    def _move_in(self, new: bytes, place: str, stored: bytes) -> None:
-        """Publish a staged file, in place of the existing one. Its name is not flushed."""
-        directory = os.path.join(self._tree, encode_fs(place))
-        files = self._files(place)
-        try:
-            if not files:
-                make_parents(self._tree, encode_fs(place))
-                rename_new(new, os.path.join(directory, stored))
-            elif files == [stored]:
-                os.replace(new, os.path.join(directory, stored))
-            else:
-                # First the content, then the name: the object is one complete file at every moment.
-                self._note(Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino))
-                os.replace(new, os.path.join(directory, files[0]))
-                self._settle()
-        except BaseException:
-            prune_empty_parents(self._tree, encode_fs(place), strict=False)
-            raise
-
-    def _note(self, renaming: Renaming) -> None:
-        """Record a renaming, so that the next run completes it after a kill."""
-        path = os.path.join(self._work_directory(), JOURNAL)
-        with Replacement(path, part=path + b".new", durable=self.durable) as file:
-            file.write(json.dumps(renaming).encode())
-
-    def delete(self, identifier: str | bytes | StoreObject, *, check: Callable[[], object] | None = None) -> None:
-        """Remove the file of an object, and the directories above it that become empty.
-
-        :param identifier: or the record of the object, from :meth:`objects`, :meth:`find` or :meth:`at`
-        :raises ObjectError: of kind ``missing`` or ``ambiguous``, or the object could not be removed
-        :raises IdentifierError: the identifier has no path in this store
-        """
-        with Removal(self) as removal:
-            removal.remove(identifier, check)
-
-    def run_directory(self) -> RunDirectory:
-        """Return a private directory for changes; see :class:`pressmark.stores.removing.Removable`."""
-        return RunDirectory(self._work_directory())
-
-    def withdraw(
-        self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
-    ) -> list[bytes]:
-        """Move an object out of the store; see :class:`pressmark.stores.removing.Removable`."""
-        self.refuse_changes()
-        place = self._existing_place(identifier)
-        if isinstance(identifier, StoreObject):
-            identifier = identifier.id or identifier.path
-        if place is None:
-            raise self._missing(identifier, self.layout.map_id(identifier))
-        self._only_file(identifier, place)
-        to = removal.new_path()
-        with removal.staging.lock():
-            self._settle()
-            if check is not None:
-                check()
-            stored = os.path.join(encode_fs(place), self._only_file(identifier, place))
-            os.rename(os.path.join(self._tree, stored), to)
-            prune_empty_parents(self._tree, encode_fs(place), strict=False)
-        return above(self._tree, stored)
-
-    def repair(self, *, dry_run: bool = False, on_event: OnEvent | None = None, ignore: Sequence[str] = ()) -> Report:
-        """Repair unambiguous problems, and report the remaining ones.
-
-        =========== ==========================================================================================
-        ``finish``  an interrupted change is completed
-        ``move``    an object hidden by a namespace is moved to its current path, if that is free
-        ``prune``   empty directories are removed
-        ``remove``  temporary directories of killed runs are removed
-        ``rename``  a file is renamed as Vitro encodes its name, if the new name is free
-        =========== ==========================================================================================
-
-        Identifiers, decoded file names and contents do not change. A second repair changes nothing.
-        """
-        from pressmark.stores.vitro.repair import Repair
-
-        self.refuse_changes()
-        run = Repair(self, dry_run, on_event)
-        with store_errors(self._base):
-            return run.run(ignore)
-
-
-def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
-    """Write the namespaces file atomically."""
-    path = os.path.join(base, NAMESPACES)
-    try:
-        data = render(namespaces).encode(encoding)
-    except UnicodeEncodeError:
-        raise StoreError(path, f"a namespace cannot be written in {encoding}") from None
-    replace_file(path, data, part=staging / NAMESPACES)
-
-
-# --- many objects -----------------------------------------------------------------------------------------------------
-
-
-class _FileCopy(SourceCopy):
-    """A source of one file, which is copied to a new file, not into a directory."""
-
-    def tasks(self) -> Iterator[Task]:
-        assert isinstance(self.source, Mapping)
-        name, content = next(iter(self.source.items()))
-        key = encode_fs(name)
-        if is_content(content):
-            yield key, Content(content, key), self.target
-            return
-        path = real_path(os.fsencode(content))  # type: ignore[arg-type]
-        if os.path.isdir(path):
-            raise SourceError("source", "not a regular file, which a Vitro object is; specify a file")
-        yield key, path, self.target
-
-
-class VitroWriter(CopyingWriter):
-    """Write objects to a Vitro store.
-
-    :param store: the store
-    :param mode: as for :meth:`VitroStore.put`, like ``links`` and ``replace``
-    """
-
-    def __init__(
-        self, store: VitroStore, mode: CopyMode, links: str, replace: bool, *, durable_places: bool = True
-    ) -> None:
-        super().__init__(
-            store.root,
-            store._tree,
-            durable=store.durable,
-            durable_places=durable_places,
-            mode=mode,
-            links=links,
-            replace=replace,
-            copied=store.copied_devices,
+        raise ObjectError(
+            self._name, identifier, "source", f"{what}, but a Vitro object is one file; specify that file"
         )
-        self._store = store
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._store.run_directory()
-
-    def begin(
-        self,
-        identifier: str | bytes,
-        source: ObjectSource,
-        place: bytes | None = None,
-        *,
-        links: str | None = None,
-        check: Callable[[Any], object] | None = None,
-        **copying: Any,
-    ) -> StagedCopy:
-        """Return a new object; see :meth:`StagingWriter.begin`.
-
-        :param links: replaces the option of the writer
-        :param check: as for :class:`Staged`
-        :param copying: options of :class:`~pressmark.stores.source_copies.SourceCopy`
-        """
-        store = self._store
-        store.refuse_changes()
-        content: Any = source
-        with object_errors(store.root, identifier):
-            if place is not None and isinstance(source, (str, os.PathLike)) and os.path.isfile(source):
-                check_source(source)
-                above, stored = os.path.split(place)
-            else:
-                found = store._existing_place(identifier) or store.layout.map_id(identifier)
-                stored, content = store._new_file(identifier, found, source, links or self._links)
-                above = encode_fs(found)
-            # Everything else is checked when the object is published.
-            if exists(os.path.join(self._base, above)):
-                store._refuse(identifier, decode_fs(above), stored, self._replaces)
-            new = self.new_path()
-        copy = _FileCopy({decode_fs(stored): content}, new, links or self._links, **copying)
-        return StagedCopy(identifier, above + b"/" + stored, new, copy, check)
-
-    @property
-    def _layout(self) -> Vitro:
-        return self._store.layout
 
     def _paths(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> list[str | None]:
         self._store.refuse_changes()
@@ -375,20 +409,78 @@ class VitroWriter(CopyingWriter):
         # A hidden object is looked for one by one.
         return [
             None if before is not None and exists(os.path.join(self._base, encode_fs(before))) else path
-            for path, before in zip(self._layout.object_paths(identifiers, names), hidden, strict=True)
+            for path, before in zip(self._store.layout.object_paths(identifiers, names), hidden, strict=True)
         ]
 
     def _begin_turn(self) -> None:
-        self._store._settle()
+        self._walk.finish(self._durable)
         super()._begin_turn()
 
     def _move_checked(self, staged: StagedCopy) -> None:
         place, stored = os.path.split(staged.place)
-        self._store._refuse(staged.identifier, decode_fs(place), stored, self._replaces)
-        self._store._move_in(staged.path, decode_fs(place), stored)
+        self._refuse(staged.identifier, decode_fs(place), stored)
+        self._publish_file(staged.path, decode_fs(place), stored)
+
+    def _refuse(self, identifier: str | bytes, place: str, stored: bytes) -> None:
+        """Check that a file can be stored, before anything is written.
+
+        :raises ObjectError: the object cannot be stored
+        """
+        at = self._base
+        for name in encode_fs(place).split(b"/"):
+            at = os.path.join(at, name)
+            if is_blocked(at):
+                shorter = decode_fs(os.path.relpath(at, self._walk.base))
+                reason = f"{shorter} is a file of another object, but must be a directory; rename that file"
+                raise ObjectError(self._name, identifier, "collision", reason)
+        link = self._walk.link(place)
+        if link is not None:
+            reason = f"{link} is a symbolic link, which is not followed; replace the link with its target"
+            raise ObjectError(self._name, identifier, "collision", reason)
+        self._refuse_other_case(identifier, encode_fs(place))
+        target = os.path.join(at, stored)
+        if os.path.isdir(target) or os.path.islink(target):
+            reason = f"{ROOT}/{place}/{decode_fs(stored)} exists and is a directory of other objects or a link"
+            raise ObjectError(self._name, identifier, "collision", f"{reason}; rename the file")
+        files = self._walk.files(place)
+        if len(files) > 1:
+            self._walk.only_file(identifier, place)
+        if files and not self._replaces:
+            reason = f"object exists at {ROOT}/{place}; use another identifier, or --replace"
+            raise ObjectError(self._name, identifier, "exists", reason)
+
+    def _publish_file(self, new: bytes, place: str, stored: bytes) -> None:
+        """Publish a staged file, in place of the existing one. Its name is not flushed."""
+        directory = os.path.join(self._base, encode_fs(place))
+        files = self._walk.files(place)
+        try:
+            if not files:
+                make_parents(self._base, encode_fs(place))
+                rename_new(new, os.path.join(directory, stored))
+            elif files == [stored]:
+                os.replace(new, os.path.join(directory, stored))
+            else:
+                # First the content, then the name: the object is one complete file at every moment.
+                renaming = Renaming(place, decode_fs(files[0]), decode_fs(stored), os.stat(new).st_ino)
+                self._walk.note(renaming, self._durable)
+                os.replace(new, os.path.join(directory, files[0]))
+                self._walk.finish(self._durable)
+        except BaseException:
+            prune_empty_parents(self._base, encode_fs(place), strict=False)
+            raise
 
     def _record(self, staged: StagedCopy) -> StoreObject:
         place, stored = os.path.split(staged.place)
         if staged.text is None:
-            return self._store._object(decode_fs(place), encode_fs(ROOT) + b"/" + place, [stored], None)
+            return self._walk.object(decode_fs(place), [stored], None)
         return StoreObject(staged.text, f"{ROOT}/{decode_fs(place)}", True, None, ())
+
+
+def _write(staging: RunDirectory, base: bytes, namespaces: Mapping[str, str], encoding: str) -> None:
+    """Write the namespaces file atomically."""
+    path = os.path.join(base, NAMESPACES)
+    try:
+        data = render(namespaces).encode(encoding)
+    except UnicodeEncodeError:
+        raise StoreError(path, f"a namespace cannot be written in {encoding}") from None
+    replace_file(path, data, part=staging / NAMESPACES)

@@ -26,7 +26,7 @@ from pressmark.stores.ocfl.inventory import ALGORITHMS, INVENTORY, sidecar_name
 from pressmark.stores.ocfl.layout_files import REGISTERED
 from pressmark.stores.ocfl.unversioned import is_content_path_layout
 from pressmark.stores.problems import problem
-from pressmark.stores.readability import unreadable_file
+from pressmark.stores.recheck import unreadable_file
 
 __all__ = ["SIDECAR", "Entry", "NameCheck"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,9 @@ from pressmark.errors import ObjectError, StoreError
 from pressmark.fs.durable import flush_trees
 from pressmark.fs.moves import rename_new
 from pressmark.fs.names import decode_fs
-from pressmark.fs.staging import RunDirectory
 from pressmark.stores.exceptions import object_errors
 from pressmark.stores.object_sources import check_source
+from pressmark.stores.objects import CopyMode, ObjectSource, StoreObject
 from pressmark.stores.ocfl.storage_root import StorageRoot
 from pressmark.stores.ocfl.writing.object_writer import (
     CopiedFiles,
@@ -28,9 +28,7 @@ from pressmark.stores.ocfl.writing.object_writer import (
     dropped_directories,
     write_object,
 )
-from pressmark.stores.source_copies import Copier
 from pressmark.stores.staging_writer import Staged, StagingWriter
-from pressmark.stores.store import CopyMode, ObjectSource, StoreObject
 
 __all__ = ["BulkWriter", "StagedObject"]
 
@@ -67,10 +65,7 @@ class BulkWriter(StagingWriter[StagedObject]):
         durable_places: bool = True,
     ) -> None:
         base = os.fsencode(root.root)
-        copier = Copier(mode, root.copied_devices)
-        super().__init__(
-            root.root, base, durable=root.durable, durable_places=durable_places, copier=copier, links=links
-        )
+        super().__init__(root, base, mode, links, durable_places=durable_places)
         self._root = root
         self._replace = replace
         self._provenance = Provenance(None, root.message, root.user)
@@ -89,9 +84,6 @@ class BulkWriter(StagingWriter[StagedObject]):
     def _elsewhere(self) -> dict[str, bytes]:
         """The objects that are not where the layout puts them, as they were found first."""
         return self._root.misplaced_objects()
-
-    def _run_directory(self) -> AbstractContextManager[RunDirectory]:
-        return self._root.staging()
 
     def _places(self, objects: Sequence[tuple[str | bytes, ObjectSource]]) -> Sequence[bytes | None]:
         return self._root.places([_text(identifier) for identifier, _source in objects])

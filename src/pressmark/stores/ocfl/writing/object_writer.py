@@ -23,6 +23,7 @@ from pressmark.layouts import Layout
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import SourceEntry
+from pressmark.stores.objects import ObjectSource
 from pressmark.stores.ocfl.declarations import OBJECT, declaration
 from pressmark.stores.ocfl.inventory import (
     CONTENT_DIRECTORY,
@@ -35,7 +36,6 @@ from pressmark.stores.ocfl.inventory import (
 )
 from pressmark.stores.problems import problem
 from pressmark.stores.source_copies import SourceCopy, Task
-from pressmark.stores.store import ObjectSource
 
 __all__ = [
     "CopiedFiles",

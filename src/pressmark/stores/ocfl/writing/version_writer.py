@@ -26,6 +26,7 @@ from pressmark.fs.steps import write_new
 from pressmark.reports import Problem
 from pressmark.stores.exceptions import SourceError
 from pressmark.stores.object_sources import source_entries
+from pressmark.stores.objects import ObjectSource, StoreObject
 from pressmark.stores.ocfl.declarations import (
     MUTABLE_HEAD,
     OBJECT,
@@ -59,7 +60,6 @@ from pressmark.stores.ocfl.writing.object_writer import (
 )
 from pressmark.stores.problems import problem
 from pressmark.stores.source_copies import Copier
-from pressmark.stores.store import ObjectSource, StoreObject
 
 __all__ = ["Edit", "VersionWriter", "check_content", "finish_version"]
 

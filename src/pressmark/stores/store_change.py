@@ -1,40 +1,48 @@
-"""Removing objects, one or many: they are moved to a private directory, each by one rename, and removed with it."""
+"""Changes of a store: objects are staged in a private directory, and removed objects are moved there."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import cached_property
 from itertools import count
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from pressmark.fs.durable import flush_directories
 from pressmark.fs.removal import remove_tree
 from pressmark.fs.staging import LOCK, RunDirectory
 from pressmark.stores.exceptions import object_errors, store_errors
-from pressmark.stores.store import StoreObject
+from pressmark.stores.objects import StoreObject
 
-__all__ = ["Removable", "Removal", "above"]
+__all__ = ["ChangedStore", "Removal", "StoreChange", "above"]
 
 # Objects whose removal is flushed together, at most; then their disk space is free.
 TURN = 256
 
 
-class Removable(Protocol):
-    """A store whose objects can be removed.
+class ChangedStore(ABC):
+    """A store whose objects can be stored and removed.
 
-    :ivar root: the store, for messages
-    :ivar durable: flush the names of removed objects
+    :ivar root: the store's directory
+    :ivar durable: flush everything before a change is made
     """
 
     root: str
     durable: bool
 
-    def run_directory(self) -> AbstractContextManager[RunDirectory]:
-        """Return a private directory, on the file system of the store."""
+    @cached_property
+    def copied_devices(self) -> set[int]:
+        """The devices where the mode ``auto`` turned out to copy, because their file systems cannot share blocks."""
+        return set()
 
+    @abstractmethod
+    def run_directory(self) -> AbstractContextManager[RunDirectory]:
+        """Return a private directory for changes, on the file system of the store."""
+
+    @abstractmethod
     def withdraw(
         self, removal: Removal, identifier: str | bytes | StoreObject, check: Callable[[], object] | None
     ) -> Iterable[bytes]:
@@ -47,18 +55,16 @@ class Removable(Protocol):
         """
 
 
-class Removal:
-    """Removes objects from a store; a context manager, whose end removes them from the disk.
+class StoreChange:
+    """A change of a store; a context manager whose end removes the rest of the private directory.
 
     :param store: the store
     """
 
-    def __init__(self, store: Removable) -> None:
+    def __init__(self, store: ChangedStore) -> None:
         self._store = store
         self._stack = ExitStack()
         self._numbers = count()
-        self._changed: set[bytes] = set()
-        self._waiting = 0
 
     def __enter__(self) -> Self:
         return self
@@ -66,12 +72,11 @@ class Removal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._stack:
-            self._flush_names()
+        self._stack.__exit__(kind, error, trace)
 
     @cached_property
     def staging(self) -> RunDirectory:
-        """The private directory, which is created on first use.
+        """The private directory, which is created on first use: an object that is refused needs none.
 
         :raises OSError: it cannot be created
         """
@@ -80,6 +85,21 @@ class Removal:
     def new_path(self) -> bytes:
         """Return a path for an object in the private directory."""
         return self.staging / str(next(self._numbers)).encode()
+
+
+class Removal(StoreChange):
+    """Removes objects from a store; a context manager, whose end removes them from the disk."""
+
+    def __init__(self, store: ChangedStore) -> None:
+        super().__init__(store)
+        self._removed_from: set[bytes] = set()
+        self._waiting = 0
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._stack:
+            self._flush_names()
 
     def remove(self, identifier: str | bytes | StoreObject, check: Callable[[], object] | None = None) -> None:
         """Remove an object; see :meth:`pressmark.stores.Store.delete`.
@@ -90,7 +110,7 @@ class Removal:
         """
         shown = identifier.id or identifier.path if isinstance(identifier, StoreObject) else identifier
         with object_errors(self._store.root, shown):
-            self._changed.update(self._store.withdraw(self, identifier, check))
+            self._removed_from.update(self._store.withdraw(self, identifier, check))
         self._waiting += 1
         if self._waiting == TURN:
             self._flush()
@@ -104,16 +124,16 @@ class Removal:
                     remove_tree(self.staging / name)
 
     def _flush_names(self) -> None:
-        changed, self._changed, self._waiting = sorted(self._changed), set(), 0
+        changed, self._removed_from, self._waiting = sorted(self._removed_from), set(), 0
         if self._store.durable and changed:
             with store_errors(self._store.root):
                 flush_directories(changed)
 
 
 def above(base: bytes, place: bytes) -> list[bytes]:
-    """Return the directories that an object was in, the outermost first, for :meth:`Removable.withdraw`.
+    """Return the directories above a path, the outermost first.
 
-    :param place: its path, relative to ``base``
+    :param place: the path, relative to ``base``
     """
     found = [base]
     for name in place.split(b"/")[:-1]:

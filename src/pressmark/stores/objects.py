@@ -1,0 +1,130 @@
+"""What stores return and accept: records and recorded files of objects, steps of repairs, sources and paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from pressmark.errors import StoreError
+from pressmark.reports import Problem, Progress
+
+__all__ = [
+    "CopyMode",
+    "Data",
+    "Event",
+    "ObjectSource",
+    "OnEvent",
+    "OnProblem",
+    "Readable",
+    "RecordedFiles",
+    "RepairStep",
+    "SourcePath",
+    "StoreObject",
+    "encode_path",
+]
+
+#: A path, as ``str``, bytes or :class:`os.PathLike`.
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+class Readable(Protocol):
+    """A file that is open in binary mode, such as an upload or :class:`io.BytesIO`."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+Data = bytes | bytearray | memoryview | Readable
+SourcePath = str | os.PathLike[str] | os.PathLike[bytes]
+#: The source of an object: a file, a directory, or a mapping of names in the object to their content: files or
+#: directories to copy, bytes, or open binary files.
+ObjectSource = SourcePath | Mapping[str, SourcePath | Data]
+#: How files get into a store; ``auto`` is ``reflink`` if the file system supports it, else ``copy``.
+CopyMode = Literal["auto", "copy", "reflink", "hardlink"]
+OnProblem = Callable[[Problem], object]
+
+
+class RepairStep(NamedTuple):
+    """An event: one change that a repair made, or would make.
+
+    :ivar action: a stable word: ``encapsulate``, ``finish``, ``prune``, ``remove``, …
+    :ivar path: the changed path, relative to the store's root
+    :ivar names: names moved or removed there
+    """
+
+    action: str
+    path: bytes
+    names: tuple[bytes, ...] = ()
+
+
+Event = Progress | RepairStep
+OnEvent = Callable[[Event], object]
+
+
+def encode_path(path: Path) -> bytes:
+    """Return the path of a store as bytes.
+
+    :raises StoreError: no file can have this path
+    """
+    try:
+        given = os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise StoreError(str(error.object), "the path cannot be encoded as a file name; choose another path") from None
+    if b"\0" in given:
+        raise StoreError(given, "the path contains a NUL character; choose another path")
+    return given
+
+
+class StoreObject(NamedTuple):
+    """One object in the listing of a store.
+
+    :ivar id: the identifier; surrogates of :func:`os.fsdecode` stand for bytes that are not UTF-8; :data:`None` if the
+        identifier cannot be read
+    :ivar path: the object's path, relative to the store's root, with ``/``; surrogates as in ``id``
+    :ivar proper: whether the object conforms to the specification
+    :ivar encapsulation: the name of the encapsulating directory of a Pairtree object, or :data:`None`
+    :ivar problems: the object's problems; a proper object may have some
+    :ivar version: the newest version after a change of an existing OCFL object, such as ``v2``; otherwise :data:`None`
+    :ivar changes: the effect of the change: the number of files ``added``, ``removed``, ``changed``, ``renamed`` and
+        ``unchanged``, and the number of files ``restored`` because the stored content is damaged, if there are any;
+        :data:`None` without ``version``
+    :ivar exists_same: whether a put found an object with the same content, and stored nothing
+    """
+
+    id: str | None
+    path: str
+    proper: bool
+    encapsulation: str | None
+    problems: tuple[Problem, ...]
+    version: str | None = None
+    changes: Mapping[str, int] | None = None
+    exists_same: bool = False
+
+    def with_problems(self, problems: tuple[Problem, ...]) -> StoreObject:
+        """Return the object with more problems."""
+        return self._replace(problems=(*self.problems, *problems)) if problems else self
+
+    def record(self) -> dict[str, Any]:
+        """Return the object as a JSON-compatible dictionary. ``version`` and ``changes`` are omitted if they are
+        :data:`None`, and ``exists_same`` if it is false.
+        """
+        record = {**self._asdict(), "problems": [problem.record() for problem in self.problems]}
+        for key in ("version", "changes", "exists_same"):
+            if record[key] in (None, False):
+                del record[key]
+        return record
+
+
+class RecordedFiles(NamedTuple):
+    """The files that an object must have.
+
+    :ivar place: the object's directory, relative to the root of its store
+    :ivar files: algorithm and digest of each file, by its path in that directory
+    :ivar describing: those of the files that describe others, such as manifests
+    :ivar proof: is another value after any change of what the object records
+    """
+
+    place: bytes
+    files: dict[bytes, tuple[str, str]]
+    describing: frozenset[bytes]
+    proof: Any

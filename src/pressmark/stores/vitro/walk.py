@@ -1,0 +1,313 @@
+"""The walk of a Vitro store: every object, and every name outside of objects; the names of files; and the journal of a
+file that is replaced by one with another name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pressmark.errors import IdentifierError, ObjectError, PathError
+from pressmark.fs.atomic import Replacement
+from pressmark.fs.beneath import read_regular
+from pressmark.fs.durable import flush_directory, why_unreadable
+from pressmark.fs.moves import rename_new
+from pressmark.fs.names import decode_fs, encode_fs, first_link, is_absent, is_junk
+from pressmark.fs.staging import LOCK, kind_of_leftover
+from pressmark.fs.trees import DirectoryEntry, scan, scan_beneath
+from pressmark.layouts import Vitro
+from pressmark.reports import Problem
+from pressmark.stores.objects import StoreObject
+from pressmark.stores.problems import problem
+from pressmark.stores.recheck import Item, StoreWalk, abandoned, unreadable_file
+from pressmark.stores.vitro.namespaces import NAMESPACES
+
+__all__ = ["ROOT", "WORK_DIRECTORY", "Renaming", "Walk"]
+
+ROOT = "file_storage_root"
+WORK_DIRECTORY = b"file_storage_pressmark"
+# In the work directory, while an object's file is replaced by one with another name.
+JOURNAL = b"renaming"
+SHOWN_NAMES = 5
+# Problems of objects that Vitro does not find or create.
+_IMPROPER = {"bad-file-name", "files-several", "hidden", "not-canonical", "undecodable", "unknown-prefix"}
+
+
+class Renaming(NamedTuple):
+    """A file that gets new content and a new name: the content is replaced atomically, and then the file is renamed.
+
+    :ivar place: directory of the file, relative to file_storage_root
+    :ivar inode: inode of the new content
+    """
+
+    place: str
+    old: str
+    new: str
+    inode: int
+
+
+class Walk(StoreWalk):
+    """A walk of a store. Symbolic links are reported and not followed.
+
+    :param base: the directory that contains file_storage_root
+    :param layout: layout that decodes the paths; also an attribute
+    :param ignore: globs of names to ignore
+    :ivar tree: the directory file_storage_root
+    """
+
+    work_name = WORK_DIRECTORY
+
+    def __init__(self, base: bytes, layout: Vitro, ignore: Sequence[str] = ()) -> None:
+        super().__init__(base, os.path.join(base, encode_fs(ROOT)), ignore)
+        self.layout = layout
+
+    def items(self, threads: int | None = None) -> Iterator[Item]:
+        yield from self._beside()
+        yield from self._items_from("")
+
+    def again(self, item: Item) -> list[Item]:
+        found = self._items_from(decode_fs(encode_fs(item.path)).removeprefix(ROOT).lstrip("/"))
+        if isinstance(item, StoreObject):
+            # The walk finds everything else there and below.
+            return [one for one in islice(found, 1) if encode_fs(one.path) == encode_fs(item.path)]
+        return list(found)
+
+    def _items_from(self, place: str) -> Iterator[Item]:
+        """Yield everything at and below a place; in an object's directory, the object first."""
+        renaming = self.renaming()
+        # Places still to be read, the next one last.
+        places = [place]
+        while places:
+            place = places.pop()
+            path = encode_fs(f"{ROOT}/{place}" if place else ROOT)
+            try:
+                entries = scan(os.path.join(self.tree, encode_fs(place)), follow=False)
+            except FileNotFoundError:
+                continue  # removed since its name was read
+            except OSError as error:
+                yield problem("unreadable", path, error.strerror or str(error))
+                continue
+            kept = [entry for entry in entries if not self.is_ignored(decode_fs(entry.name))]
+            for entry in kept:
+                if entry.is_junk:
+                    yield problem("junk", path + b"/" + entry.name)
+            kept = [entry for entry in kept if not entry.is_junk]
+            if not place:
+                kept = [entry for entry in kept if not self._is_work_directory(self.tree, entry)]
+            files = [entry.name for entry in kept if entry.kind == "file"]
+            if files and not place:
+                for name in files:
+                    yield problem("file-in-root", path + b"/" + name)
+            elif files:
+                record = self.object(place, files, renaming)
+                if self.readable:
+                    record = record._replace(problems=(*record.problems, *self._unreadable_in(place, files)))
+                yield record
+            for entry in kept:
+                if entry.kind == "link":
+                    yield problem("link", path + b"/" + entry.name, section="")
+                elif entry.kind == "special":
+                    yield problem("special-file", path + b"/" + entry.name, section="")
+            if place and not entries:
+                yield problem("empty", path, "an empty directory", section="")
+            below = [decode_fs(entry.name) for entry in kept if entry.kind == "directory"]
+            places += [f"{place}/{name}" if place else name for name in reversed(below)]
+
+    def object(self, place: str, files: Sequence[bytes], renaming: Renaming | None) -> StoreObject:
+        """Return the object in a directory.
+
+        :param files: the names of its files
+        :param renaming: the recorded renaming
+        """
+        path = encode_fs(f"{ROOT}/{place}")
+        identifier, problems = self._identified(place, path)
+        if len(files) > 1:
+            problems.append(problem("files-several", path, f"{len(files)} files: {_listed(files)}"))
+        for name in files:
+            problems += self._named(name, path)
+        if renaming is not None and renaming.place == place:
+            problems.append(problem("unfinished", path))
+        if identifier is not None and {found.kind for found in problems} & {"hidden", "not-canonical"}:
+            canonical = self._canonical(identifier)
+            if canonical and canonical != place and self.files(canonical):
+                message = f"{ROOT}/{canonical} has the same identifier; compare both, and move one out of the store"
+                problems.append(problem("duplicate-id", path, message, section="", found=f"{ROOT}/{canonical}"))
+        proper = not any(found.kind in _IMPROPER for found in problems)
+        return StoreObject(identifier, decode_fs(path), proper, None, tuple(problems))
+
+    def unreadable(self, record: StoreObject) -> list[Problem]:
+        place = record.path.removeprefix(f"{ROOT}/")
+        try:
+            return self._unreadable_in(place, self.files(place))
+        except OSError as error:
+            return [problem("unreadable", encode_fs(record.path), error.strerror or str(error))]
+
+    def _unreadable_in(self, place: str, files: Sequence[bytes]) -> list[Problem]:
+        paths = [encode_fs(f"{ROOT}/{place}/") + name for name in files]
+        return [
+            found for path in paths for found in unreadable_file(why_unreadable(os.path.join(self.base, path)), path)
+        ]
+
+    def _identified(self, place: str, path: bytes) -> tuple[str | None, list[Problem]]:
+        """Return the identifier of a place, and the problems of both."""
+        try:
+            return self.layout.unmap_path(place), []
+        except PathError as error:
+            why = error.reason
+        prefix = place.replace("/", "")[:2]
+        if prefix[1:] == "~" and prefix[0] not in self.layout.namespaces:
+            return None, [problem("unknown-prefix", path, f"no namespace has the prefix {prefix[0]!r}")]
+        try:
+            identifier = Vitro().unmap_path(place)
+        except PathError:
+            return None, [problem("undecodable", path, why, section="")]
+        # It was stored before its namespace was declared.
+        canonical = f"{ROOT}/{self.layout.map_id(identifier)}"
+        message = f"its namespace was declared later; Vitro expects the object at {canonical}"
+        return identifier, [problem("hidden", path, message, expected=canonical)]
+
+    def _canonical(self, identifier: str) -> str | None:
+        try:
+            return self.layout.map_id(identifier)
+        except IdentifierError:
+            return None
+
+    def _named(self, stored: bytes, path: bytes) -> list[Problem]:
+        """Return the problems of a file's name."""
+        where = path + b"/" + stored
+        try:
+            expected = self.layout.encode_filename(self.layout.decode_filename(stored))
+        except (PathError, IdentifierError) as error:
+            return [problem("bad-file-name", where, error.reason)]
+        if encode_fs(expected) == stored:
+            return []
+        return [problem("bad-file-name", where, f"Vitro expects the name {expected!r}", expected=expected)]
+
+    def _beside(self) -> Iterator[Problem]:
+        """Yield everything beside file_storage_root that is not part of Vitro, and leftovers of interrupted runs."""
+        staging = self.work_directory
+        for left in abandoned(staging):
+            yield problem(kind_of_leftover(left), os.path.relpath(left, self.base))
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            # A link in its place is not followed.
+            for entry in [] if os.path.islink(staging) else scan(staging, follow=False):
+                if entry.kind != "directory" and entry.name not in (LOCK, JOURNAL, JOURNAL + b".new"):
+                    yield problem("beside", os.path.relpath(os.path.join(staging, entry.name), self.base))
+        for entry in scan(self.base, follow=False):
+            known = entry.name in (NAMESPACES, encode_fs(ROOT)) or self._is_work_directory(self.base, entry)
+            if not known and not self.is_ignored(decode_fs(entry.name)):
+                yield problem("beside", entry.name)
+
+    def _is_work_directory(self, directory: bytes, entry: DirectoryEntry) -> bool:
+        """Return whether an entry of a directory is the store's work directory."""
+        return entry.kind == "directory" and os.path.join(directory, entry.name) == self.work_directory
+
+    # --- one object ---------------------------------------------------------------------------------------------------
+
+    def record_at(self, place: str) -> StoreObject | None:
+        files = self.files(place)
+        return self.object(place, files, self.renaming()) if files else None
+
+    def only_file(self, identifier: str | bytes, place: str) -> bytes:
+        """Return the name of an object's one file.
+
+        :raises ObjectError: the object has no file, or several
+        """
+        files = self.files(place)
+        if not files:
+            raise self.missing(identifier, place)
+        if len(files) > 1:
+            reason = (
+                f"the object has {len(files)} files at {ROOT}/{place} ({_listed(files)}); move the others out of it"
+            )
+            raise ObjectError(self.root, identifier, "ambiguous", reason)
+        return files[0]
+
+    def missing(self, identifier: str | bytes, place: str) -> ObjectError:
+        """Return the error that a directory has no object."""
+        reason = f"object not found at {ROOT}/{place}"
+        link = self.link(place)
+        if link is not None:
+            reason += f": {link} is a symbolic link, which is not followed; replace the link with its target"
+        return ObjectError(self.root, identifier, "missing", reason)
+
+    def files(self, place: str) -> list[bytes]:
+        """Return the names of the files in an object's directory; none if the directory does not exist.
+
+        Files of operating systems do not count beside others. Alone, they may have been stored under the identifier.
+        """
+        entries = [one for one in self._entries(place) if one.kind == "file"]
+        files = [one.name for one in entries if not self.is_ignored(decode_fs(one.name))]
+        return [name for name in files if not is_junk(name)] or files
+
+    def link(self, place: str) -> str | None:
+        """Return the path of the first symbolic link above a place; links are not followed."""
+        link = first_link(self.tree, encode_fs(place))
+        return None if link is None else f"{ROOT}/{decode_fs(link)}"
+
+    def _entries(self, place: str) -> list[DirectoryEntry]:
+        try:
+            return scan_beneath(self.tree, encode_fs(place))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            if error.errno == errno.ELOOP or is_absent(self.tree, encode_fs(place)):
+                return []
+            raise
+
+    # --- interrupted renamings ----------------------------------------------------------------------------------------
+
+    def renaming(self) -> Renaming | None:
+        """Return the recorded renaming, if any.
+
+        :raises OSError: the record cannot be read
+        """
+        try:
+            data = read_regular(os.path.join(self.work_directory, JOURNAL))
+            return Renaming(*json.loads(data))
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
+            return None
+
+    def name_of(self, place: str, stored: bytes, renaming: Renaming | None) -> bytes:
+        """Return the name that a file has, or is about to get."""
+        if renaming is not None and renaming.place == place and encode_fs(renaming.old) == stored:
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(os.path.join(self.tree, encode_fs(place), stored)).st_ino == renaming.inode:
+                    return encode_fs(renaming.new)
+        return stored
+
+    def finish(self, durable: bool) -> None:
+        """Complete the recorded renaming; the caller holds the lock.
+
+        :param durable: flush the new name
+        """
+        renaming = self.renaming()
+        if renaming is not None:
+            directory = os.path.join(self.tree, encode_fs(renaming.place))
+            old = encode_fs(renaming.old)
+            if self.name_of(renaming.place, old, renaming) != old:
+                rename_new(os.path.join(directory, old), os.path.join(directory, encode_fs(renaming.new)))
+                if durable:
+                    flush_directory(directory)
+        for name in (JOURNAL, JOURNAL + b".new"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(self.work_directory, name))
+
+    def note(self, renaming: Renaming, durable: bool) -> None:
+        """Record a renaming, so that the next run completes it after a kill.
+
+        :param durable: flush the record
+        """
+        path = os.path.join(self.work_directory, JOURNAL)
+        with Replacement(path, part=path + b".new", durable=durable) as file:
+            file.write(json.dumps(renaming).encode())
+
+
+def _listed(names: Sequence[bytes]) -> str:
+    shown_names = ", ".join(repr(decode_fs(name)) for name in names[:SHOWN_NAMES])
+    return shown_names + (", …" if len(names) > SHOWN_NAMES else "")

@@ -1,0 +1,156 @@
+"""What stores have in common whose objects are found by walking their directory: Pairtrees, Vitro stores, bags."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from typing import ClassVar
+
+from pressmark.errors import ObjectError, StoreError
+from pressmark.fs.durable import exists, why_unreadable
+from pressmark.fs.names import decode_fs, encode_fs
+from pressmark.fs.staging import RunDirectory
+from pressmark.reports import Problem, Report
+from pressmark.stores.exceptions import object_errors, store_errors
+from pressmark.stores.objects import OnEvent, OnProblem, Path, StoreObject, encode_path
+from pressmark.stores.recheck import Item, RunningReport, StoreWalk
+from pressmark.stores.store import Store
+
+__all__ = ["WalkedStore", "base_of", "would_prune"]
+
+
+class WalkedStore(Store):
+    """A store whose objects are found by walking its directory.
+
+    :ivar walk: what walks it
+    """
+
+    walk: StoreWalk
+
+    #: The number of objects of a check between two events.
+    progress_every: ClassVar[int]
+
+    def own_problems(self) -> Sequence[Problem]:
+        """Return the problems of the files that describe the store."""
+        return ()
+
+    def objects(
+        self, *, threads: int | None = None, on_problem: OnProblem | None = None, ignore: Sequence[str] = ()
+    ) -> Iterator[StoreObject]:
+        return self.walk.with_options(ignore).objects(threads, on_problem)
+
+    def find(self, identifier: str | bytes) -> StoreObject:
+        place = self._existing_place(identifier)
+        with object_errors(self.root, identifier):
+            record = None if place is None else self.walk.record_at(place)
+        if record is None:
+            raise self._missing(identifier)
+        return record
+
+    @abstractmethod
+    def _existing_place(self, identifier: str | bytes) -> str | None:
+        """Return the path of the object with an identifier; :data:`None` without such an object.
+
+        :raises ObjectError: of kind ``duplicate-id``: several objects have the identifier
+        :raises IdentifierError: the identifier has no path in the store
+        """
+
+    @abstractmethod
+    def _missing(self, identifier: str | bytes, place: str | None = None) -> ObjectError:
+        """Return the error that the store has no such object.
+
+        :param place: its path; :data:`None` for that of the identifier
+        """
+
+    def check(
+        self,
+        *,
+        digests: bool = False,
+        threads: int | None = None,
+        on_event: OnEvent | None = None,
+        on_problem: OnProblem | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Report:
+        run = RunningReport(on_event, on_problem, self.progress_every)
+        run.add(self.own_problems())
+        for record in self.walk.with_options(ignore, readable=True).objects(threads, run.add_item):
+            run.add_item(record)
+        return run.finish()
+
+    def examine(self, record: StoreObject, digests: bool, report: Report, ignore: Sequence[str] = ()) -> list[Item]:
+        """Read the object of a record of :meth:`objects`, as far as a check does.
+
+        :param digests: as for :meth:`check`
+        :param report: the report to which the numbers of files and bytes are added
+        :return: the record with all problems, or the items in its place; empty if it no longer exists
+        """
+        unreadable = self.walk.with_options(ignore, readable=True).unreadable(record)
+        others = (one for one in record.problems if one not in unreadable)
+        return [record._replace(problems=(*others, *unreadable))]
+
+    def run_directory(self) -> RunDirectory:
+        return RunDirectory(self.walk.work_directory)
+
+    @classmethod
+    def _begin(cls, base: bytes) -> None:
+        """Create the directory of a new store; files of an interrupted creation are overwritten.
+
+        :raises StoreError: it contains other files
+        :raises OSError: it cannot be created
+        """
+        os.makedirs(base, exist_ok=True)
+        strangers = sorted(set(os.listdir(base)) - cls.unfinished_names)
+        if strangers:
+            what = f"the directory contains {decode_fs(strangers[0])!r}; specify an empty or new directory"
+            raise StoreError(base, what)
+
+
+def base_of(path: Path, tree: str, kind: str, beside: bytes = b"") -> bytes:
+    """Return the directory that contains the tree of a store, from that or from the tree itself.
+
+    :param tree: the name of the tree
+    :param kind: the kind of store, for messages
+    :param beside: the name of a file beside the tree; without the tree, it shows that this was a store
+    :raises StoreError: there is no tree, or it cannot be read
+    """
+    given = encode_path(path)
+    name = encode_fs(tree)
+    with store_errors(given):
+        if not os.path.isdir(given):
+            what = "not a directory" if exists(given) else "No such file or directory"
+            raise StoreError(given, f"{what}; specify the directory that contains {tree}")
+        if not exists(os.path.join(given, name)) and os.path.basename(os.path.abspath(given)) == name:
+            given = os.path.dirname(os.path.abspath(given))
+        top = os.path.join(given, name)
+        if not exists(top):
+            if beside and exists(os.path.join(given, beside)):
+                raise StoreError(given, f"{tree} is missing; restore it")
+            what = f"not a {kind}, because {tree} is missing; specify a directory that contains it"
+            raise StoreError(given, what)
+        if not os.path.isdir(top):
+            raise StoreError(given, f"{tree} is not a directory; restore it")
+        if (error := why_unreadable(top)) is not None:
+            raise error
+    return given
+
+
+def would_prune(base: bytes, place: bytes, gone: set[bytes], kept: Collection[bytes] = ()) -> list[bytes]:
+    """Return the directories that :func:`~pressmark.fs.moves.prune_empty_parents` would remove after a dry run.
+
+    :param gone: the paths that the dry run would have removed so far; those that are returned are added
+    :param kept: the paths that the dry run would have created
+    :raises OSError: a directory cannot be read
+    """
+    removed = []
+    while place and place not in kept and not os.path.islink(os.path.join(base, place)):
+        try:
+            names = os.listdir(os.path.join(base, place))
+        except FileNotFoundError:  # removed by another run
+            break
+        if any(os.path.join(place, name) not in gone for name in names):
+            break
+        gone.add(place)
+        removed.append(place)
+        place = os.path.dirname(place)
+    return removed
