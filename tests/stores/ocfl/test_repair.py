@@ -1,4 +1,4 @@
-"""Inventories and sidecars that a repair restores, because another file of the object proves them; and no others."""
+"""Declarations, inventories and sidecars that a repair restores, because other files prove them; and no others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pressmark.errors import StoreError
 from pressmark.stores import RepairStep
 from pressmark.stores.ocfl.root import OcflRoot
 from support.trees import snapshot, write
@@ -142,3 +143,73 @@ def test_what_nothing_proves(root: OcflRoot, tmp_path: Path, state: Callable[[Pa
     before = snapshot(tmp_path / OBJECT)
     assert "inventory-missing" in kinds(root.repair())
     assert snapshot(tmp_path / OBJECT) == before
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_the_declaration_of_an_object(root: OcflRoot, tmp_path: Path, dry_run: bool) -> None:
+    """It is written again if the inventory, its sidecar and the copy of the newest version agree."""
+    before = snapshot(tmp_path / OBJECT)
+    (tmp_path / OBJECT / "0=ocfl_object_1.1").unlink()
+    assert set(kinds(root.check())) == {"file-stray"}
+    steps: list[object] = []
+    assert root.repair(dry_run=dry_run, on_event=steps.append).errors == []
+    assert steps == [RepairStep("write", b"x/0=ocfl_object_1.1")]
+    if not dry_run:
+        assert snapshot(tmp_path / OBJECT) == before
+        assert [record.id for record in root.objects()] == ["x"]
+
+
+def later_than_the_root(folder: Path) -> None:
+    for path in (folder / "inventory.json", folder / "v2/inventory.json"):
+        path.write_text(path.read_text().replace("ocfl.io/1.1/", "ocfl.io/2.0/"))
+
+
+def without_sidecar(folder: Path) -> None:
+    (folder / "inventory.json.sha512").unlink()
+
+
+def with_an_unknown_version(folder: Path) -> None:
+    (folder / "v2/inventory.json").write_bytes((folder / "v1/inventory.json").read_bytes())
+
+
+@pytest.mark.parametrize("state", [later_than_the_root, without_sidecar, with_an_unknown_version, without_copy])
+def test_a_declaration_that_nothing_proves(root: OcflRoot, tmp_path: Path, state: Callable[[Path], None]) -> None:
+    (tmp_path / OBJECT / "0=ocfl_object_1.1").unlink()
+    state(tmp_path / OBJECT)
+    before = snapshot(tmp_path / OBJECT)
+    assert "file-stray" in kinds(root.repair())
+    assert snapshot(tmp_path / OBJECT) == before
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_the_declaration_of_the_root(tmp_path: Path, version: str, dry_run: bool) -> None:
+    """It is written again with the latest version that an object declares."""
+    folder = tmp_path / "other"
+    root = create(folder, "0002", version=version)
+    write(tmp_path, {"in/a.txt": b"one"})
+    root.put("x", tmp_path / "in")
+    before = snapshot(folder)
+    (folder / f"0=ocfl_{version}").unlink()
+    undeclared = OcflRoot(folder, undeclared=True)
+    steps: list[object] = []
+    assert undeclared.repair(dry_run=dry_run, on_event=steps.append).errors == []
+    assert steps == [RepairStep("write", f"0=ocfl_{version}".encode())]
+    if not dry_run:
+        assert snapshot(folder) == before
+        assert undeclared.put("y", tmp_path / "in").proper
+        assert OcflRoot(folder).version == version
+
+
+@pytest.mark.parametrize("beside", [None, "0=ocfl_2.0"])
+def test_a_root_whose_version_nothing_shows(root: OcflRoot, tmp_path: Path, beside: str | None) -> None:
+    """Without an object, or with another declaration, nothing is written."""
+    (tmp_path / "root/0=ocfl_1.1").unlink()
+    if beside is None:
+        shutil.rmtree(tmp_path / OBJECT)
+    else:
+        (tmp_path / "root" / beside).write_text("ocfl_2.0\n")
+    before = snapshot(tmp_path / "root")
+    with pytest.raises(StoreError, match=r"not an OCFL storage root|unsupported declaration"):
+        OcflRoot(tmp_path / "root", undeclared=True).repair()
+    assert snapshot(tmp_path / "root") == before

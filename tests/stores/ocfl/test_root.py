@@ -465,7 +465,6 @@ def test_an_undeclared_root_is_checked_and_never_written(tmp_path: Path) -> None
     for change in (
         lambda: undeclared.put("info:x/2", tmp_path / "in"),
         lambda: undeclared.delete("info:x/1"),
-        undeclared.repair,
         lambda: undeclared.ingest().__enter__(),
     ):
         with pytest.raises(StoreError, match="not an OCFL storage root"):

@@ -88,7 +88,7 @@ def repair_command(
     done = 0
     mended: set[bytes] = set()
     with command_errors():
-        store = open_store(path, kind, layout, identifiers)
+        store = open_store(path, kind, layout, identifiers, undeclared=good is None)
         with open_sink(None, None) as sink:
             problems = Problems(sink, as_json, go_on=True)
             reporter = FileProgress(progress_mode(progress, sink), None, problems.flush, noun="object")

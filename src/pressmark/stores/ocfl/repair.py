@@ -10,7 +10,9 @@ action      change
 ``write``   ``ocfl_layout.json``, if ``extensions`` configures one layout that places all objects (E070); a
             declaration or a sidecar whose line end is wrong (E007, E080, E061); a sidecar (E058), if the identical
             other copy of the inventory has one; an object's lost or damaged inventory (E063, E033, E060), if the newest
-            version has a copy that its own sidecar and, if there is one, that of the object prove
+            version has a copy that its own sidecar and, if there is one, that of the object prove; an object's lost
+            declaration (E003), if its inventory, its sidecar and the copy of the newest version agree; that of the
+            root (E069), with the latest version that an object declares
 =========== ==================================================================================================
 """
 
@@ -23,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pressmark.errors import LayoutConfigError
-from pressmark.fs.atomic import replace_file
+from pressmark.fs.atomic import replace_file, write_new
 from pressmark.fs.moves import prune_empty_parents
 from pressmark.fs.names import decode_fs, encode_fs
 from pressmark.fs.staging import RunDirectory, own_leftovers
@@ -34,11 +36,13 @@ from pressmark.stores.exceptions import SourceError, store_errors, unrepaired
 from pressmark.stores.objects import OnEvent, RepairStep
 from pressmark.stores.ocfl.check import Check
 from pressmark.stores.ocfl.checking.object_check import check_object
-from pressmark.stores.ocfl.declarations import EXTENSIONS
+from pressmark.stores.ocfl.checking.object_tree import ObjectTree
+from pressmark.stores.ocfl.declarations import EXTENSIONS, OBJECT, ROOT, VERSIONS, declaration, later
 from pressmark.stores.ocfl.inventory import (
     ALGORITHMS,
     INVENTORY,
     InventoryError,
+    inventory_type,
     read_inventory,
     sidecar_bytes,
     sidecar_digest,
@@ -74,13 +78,19 @@ class _Repair:
         self._dry_run = dry_run
         self._tell = on_event or (lambda _event: None)
         self._ignore = ignore
-        # The kinds and paths of the problems that are repaired.
+        # The kinds and paths of the problems that are repaired, and the objects that get a declaration.
         self._done: set[tuple[str, bytes]] = set()
+        self._declared: set[bytes] = set()
         self._work_directory = self._storage.path(EXTENSIONS + b"/" + WORK_DIRECTORY)
 
     def run(self) -> Report:
-        """Make all repairs, and check again."""
+        """Make all repairs, and check again.
+
+        :raises StoreError: the root has no declaration, and it is not known which it had
+        """
         done = self._done
+        if self._store.is_undeclared:
+            self._declare_root()
         for path in own_leftovers(self._work_directory):
             self._tell(RepairStep("remove", os.path.relpath(path, self._root)))
             done.add(("leftover", os.path.relpath(path, self._root)))
@@ -102,8 +112,14 @@ class _Repair:
         report = check.report(False, os.cpu_count() or 1, self._ignore)
         report.add(stuck)
         if self._dry_run:
-            report.problems = [one for one in report.problems if (one.kind, one.path) not in done]
+            report.problems = [one for one in report.problems if not self._is_repaired(one)]
         return report
+
+    def _is_repaired(self, found: Problem) -> bool:
+        """Return whether a problem would be repaired, after a dry run."""
+        if found.kind == "file-stray" and any(found.path.startswith(place + b"/") for place in self._declared):
+            return True
+        return (found.kind, found.path) in self._done
 
     def _problems(self) -> Iterator[tuple[Problem, bytes]]:
         """Yield each problem with the path of its object, which is empty for problems outside of objects."""
@@ -126,6 +142,8 @@ class _Repair:
                 return self._remove_empty(os.path.join(place, version), content)
             case "declaration-malformed":
                 return self._write_declaration(found.path)
+            case "file-stray":
+                return found.code == "E003" and self._declare_object(os.path.dirname(found.path))
             case "sidecar-missing":
                 return self._write_sidecar(found.path)
             case "sidecar-malformed":
@@ -174,6 +192,48 @@ class _Repair:
         if len(content) > len(line) + len(b"\r\n") or content.strip() != line:
             return False  # different content
         return self._write(place, line + b"\n")
+
+    def _declare_object(self, place: bytes) -> bool:
+        """Write the declaration of an object whose inventory, sidecar and newest version agree."""
+        data = self._storage.read(os.path.join(place, _INVENTORY))
+        try:
+            document = read_inventory(data)
+        except InventoryError:
+            return False
+        version = next((one for one in VERSIONS if inventory_type(one) == document.get("type")), None)
+        if inventory_errors(document) or version is None or later(version, self._store.version):
+            return False
+        algorithm = document["digestAlgorithm"]
+        sidecar = self._content(os.path.join(place, encode_fs(sidecar_name(algorithm))))
+        if sidecar is None or sidecar_digest(sidecar) != _digest(algorithm, data):
+            return False
+        if self._content(os.path.join(place, encode_fs(document["head"]), _INVENTORY)) != data:
+            return False
+        name, content = declaration(OBJECT, version)
+        self._declared.add(place)
+        return self._write(os.path.join(place, name), content)
+
+    def _declare_root(self) -> None:
+        """Write the declaration of the root, with the latest version that an object declares.
+
+        :raises StoreError: no object declares a version, or the root declares another one
+        """
+        found: set[str] = set()
+
+        def note(tree: ObjectTree) -> None:
+            found.update([one for one in VERSIONS if decode_fs(declaration(OBJECT, one)[0]) in tree.files])
+
+        for _problem in Walk(self._storage, note, reads="paths", ignore=self._ignore):
+            pass
+        strange = any(entry.name.startswith(b"0=") for entry in self._storage.scan(b""))
+        if not found or strange:
+            self._store.refuse_undeclared()
+        name, content = declaration(ROOT, next(one for one in VERSIONS if one in found))
+        if not self._dry_run:
+            write_new(os.path.join(self._root, name), content)
+            self._store.read_declaration()
+        self._done.add(("declaration-missing", b""))
+        self._tell(RepairStep("write", name))
 
     def _write_sidecar(self, place: bytes) -> bool:
         """Write the sidecar of an inventory whose other copy has a matching one."""

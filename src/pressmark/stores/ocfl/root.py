@@ -358,7 +358,6 @@ class OcflRoot(StorageRoot):
         """Repair unambiguous problems without losing data; see :mod:`pressmark.stores.ocfl.repair`."""
         from pressmark.stores.ocfl.repair import repair
 
-        self._refuse_undeclared()
         with store_errors(self.root):
             return repair(self, dry_run, on_event, ignore)
 

@@ -113,20 +113,15 @@ class StorageRoot(Store):
         if content_paths is not None and not content_paths.name.startswith("0011"):
             raise StoreError(self.root, f"{content_paths.name} does not map content paths; use 0011")
         self._check_user(user)
-        with store_errors(self.root):
-            facts = open_root(self.storage)
-        self._why_undeclared = _undeclared(facts)
-        if self._why_undeclared and not undeclared:
-            raise StoreError(self.root, self._why_undeclared)
-        self.version = facts.version or VERSIONS[0]
-        self._why_no_layout = facts.why_no_layout
-        self.layout = facts.layout
+        self.layout = layout
         self.layout_is_given = layout is not None
+        self.read_declaration()
+        if not undeclared:
+            self.refuse_undeclared()
         if layout is not None:
             why = refused_layout(layout, self.version)
             if why is not None:
                 raise StoreError(self.root, why)
-            self.layout = layout
         self.algorithm = algorithm
         self.user = user
         self.message = message
@@ -512,7 +507,7 @@ class StorageRoot(Store):
         :raises OSError: it cannot be created
         :raises StoreError: the root declares no supported version
         """
-        self._refuse_undeclared()
+        self.refuse_undeclared()
         folder = os.path.join(self._root, EXTENSIONS)
         with ExitStack() as stack:
             # A root whose layout has no parameters has no extensions directory.
@@ -532,7 +527,29 @@ class StorageRoot(Store):
                 raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), folder)
             yield staging
 
-    def _refuse_undeclared(self) -> None:
+    def read_declaration(self) -> None:
+        """Read the version and the layout that the root declares.
+
+        :raises StoreError: the root cannot be read
+        """
+        with store_errors(self.root):
+            facts = open_root(self.storage)
+        self._why_undeclared = _undeclared(facts)
+        self.version = facts.version or VERSIONS[0]
+        self._why_no_layout = facts.why_no_layout
+        if not self.layout_is_given:
+            self.layout = facts.layout
+
+    @property
+    def is_undeclared(self) -> bool:
+        """Whether the root declares no supported version."""
+        return bool(self._why_undeclared)
+
+    def refuse_undeclared(self) -> None:
+        """Check that the root declares a supported version.
+
+        :raises StoreError: it does not
+        """
         if self._why_undeclared:
             raise StoreError(self.root, self._why_undeclared)
 
@@ -629,7 +646,9 @@ def _undeclared(facts: RootFacts) -> str:
     known = " or ".join(os.fsdecode(declaration(ROOT, version)[0]) for version in VERSIONS)
     declared = [found for found in facts.problems if found.kind == "declaration-unknown"]
     what = f"unsupported declaration {os.fsdecode(declared[0].path)}: " if declared else "not an OCFL storage root: "
-    return f"{what}no {known}; create a root with pressmark store init"
+    if declared or any(found.kind == "layout-missing" for found in facts.problems):
+        return f"{what}no {known}; create a root with pressmark store init"
+    return f"{what}no {known}; restore it with pressmark store repair --kind ocfl"
 
 
 def _is_misplaced(record: StoreObject) -> bool:
